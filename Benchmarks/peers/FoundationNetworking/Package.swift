@@ -1,0 +1,14 @@
+// swift-tools-version: 6.2
+// The FoundationNetworking peer of the benchmarks. A package of its own: Larkspur's never links FoundationNetworking.
+
+import PackageDescription
+
+let package = Package(
+  name: "FoundationNetworkingClient",
+  products: [
+    .executable(name: "foundation-networking-client", targets: ["FoundationNetworkingClient"])
+  ],
+  targets: [
+    .executableTarget(name: "FoundationNetworkingClient")
+  ]
+)

@@ -1,0 +1,180 @@
+// The FoundationNetworking peer: the workloads through URLSession, as a program for Linux would write them today.
+//
+// Called as PROGRAM WORKLOAD HOST PORT REQUESTS. The whole contract is in Benchmarks/README.md.
+
+import Foundation
+import FoundationNetworking
+
+struct Workload {
+  var path: String
+  var bodyBytes: Int
+  var connections: Int
+  var isDownload = false
+
+  static let all: [String: Workload] = [
+    "serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1),
+    "concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 64),
+    "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 << 10, connections: 64),
+    "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true),
+  ]
+}
+
+func fail(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  exit(1)
+}
+
+/// One way of making `requests` requests; returns the body bytes received.
+protocol Runner {
+  func run(_ requests: Int) -> Int
+}
+
+/// Data tasks with completion handlers, each of which starts the next task.
+///
+/// Unchecked: every stored variable is touched only on the session's delegate queue, which is serial, or by `run` while
+/// no task exists.
+final class HandlerRunner: Runner, @unchecked Sendable {
+  private let session: URLSession
+  private let url: URL
+  private let workload: Workload
+  private let finished = DispatchSemaphore(value: 0)
+  private var unsent = 0
+  private var unfinished = 0
+  private var bytes = 0
+
+  init(url: URL, workload: Workload, configuration: URLSessionConfiguration) {
+    self.url = url
+    self.workload = workload
+    session = URLSession(configuration: configuration)
+  }
+
+  func run(_ requests: Int) -> Int {
+    guard requests > 0 else { return 0 }
+    unsent = requests
+    unfinished = requests
+    bytes = 0
+    // Started from the delegate queue: from here the first completions would race with the last starts.
+    session.delegateQueue.addOperation { [self] in
+      for _ in 0..<min(workload.connections, requests) { startNext() }
+    }
+    finished.wait()
+    return bytes
+  }
+
+  private func startNext() {
+    unsent -= 1
+    session.dataTask(with: url) { [self] data, response, error in
+      if let error { fail("task: \(error)") }
+      let status = (response as? HTTPURLResponse)?.statusCode
+      guard status == 200 else { fail("the status is \(status ?? 0)") }
+      guard let data, data.count == workload.bodyBytes else { fail("the body has \(data?.count ?? 0) bytes") }
+      bytes += data.count
+      unfinished -= 1
+      if unsent > 0 { startNext() }
+      if unfinished == 0 { finished.signal() }
+    }.resume()
+  }
+}
+
+/// Data tasks with a delegate that counts the body and throws it away: nothing is kept in memory.
+///
+/// Unchecked: every stored variable is touched only on the session's delegate queue, which is serial, or by `run` while
+/// no task exists.
+final class DiscardingRunner: NSObject, Runner, URLSessionDataDelegate, @unchecked Sendable {
+  private let url: URL
+  private let workload: Workload
+  private let configuration: URLSessionConfiguration
+  private let finished = DispatchSemaphore(value: 0)
+  private var received = 0
+
+  init(url: URL, workload: Workload, configuration: URLSessionConfiguration) {
+    self.url = url
+    self.workload = workload
+    self.configuration = configuration
+  }
+
+  func run(_ requests: Int) -> Int {
+    guard requests > 0 else { return 0 }
+    let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+    defer { session.invalidateAndCancel() }
+    for _ in 0..<requests {
+      received = 0
+      session.dataTask(with: url).resume()
+      finished.wait()
+    }
+    return requests * workload.bodyBytes
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+  ) {
+    let status = (response as? HTTPURLResponse)?.statusCode
+    guard status == 200 else { fail("the status is \(status ?? 0)") }
+    completionHandler(.allow)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    received += data.count
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    if let error { fail("task: \(error)") }
+    guard received == workload.bodyBytes else { fail("the body has \(received) bytes") }
+    finished.signal()
+  }
+}
+
+struct Instant {
+  var cpuMicroseconds: Int
+  var wallMicroseconds: Int
+
+  static var now: Instant {
+    var usage = rusage()
+    var clock = timespec()
+    getrusage(RUSAGE_SELF.rawValue, &usage)
+    clock_gettime(CLOCK_MONOTONIC, &clock)
+    return Instant(
+      cpuMicroseconds: (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000
+        + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec,
+      wallMicroseconds: clock.tv_sec * 1_000_000 + clock.tv_nsec / 1000)
+  }
+}
+
+/// Not `ru_maxrss`: the kernel keeps that across exec, so it would also hold the size of whoever started this program.
+func peakResidentKiB() -> Int {
+  guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+    let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+    let value = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({ Int($0) })
+  else { fail("cannot read VmHWM from /proc/self/status") }
+  return value
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count == 5, let workload = Workload.all[arguments[1]],
+  let url = URL(string: "http://\(arguments[2]):\(arguments[3])\(workload.path)"),
+  let requests = Int(arguments[4]), requests > 0
+else { fail("usage: \(arguments[0]) WORKLOAD HOST PORT REQUESTS") }
+
+// The cheapest configuration it offers: no cache and no cookies to look through for each request.
+let configuration = URLSessionConfiguration.ephemeral
+configuration.urlCache = nil
+configuration.httpCookieStorage = nil
+configuration.httpMaximumConnectionsPerHost = workload.connections
+
+let runner: any Runner =
+  workload.isDownload
+  ? DiscardingRunner(url: url, workload: workload, configuration: configuration)
+  : HandlerRunner(url: url, workload: workload, configuration: configuration)
+
+// compare subtracts run lengths and so relies on this exact rule.
+if !workload.isDownload { _ = runner.run(min(requests / 10, 1000)) }
+let start = Instant.now
+let bytes = runner.run(requests)
+let end = Instant.now
+
+print(
+  """
+  {"requests":\(requests),"cpu_us":\(end.cpuMicroseconds - start.cpuMicroseconds),\
+  "wall_us":\(end.wallMicroseconds - start.wallMicroseconds),"bytes":\(bytes),"peak_rss_kib":\(peakResidentKiB())}
+  """)

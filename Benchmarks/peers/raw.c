@@ -1,0 +1,117 @@
+// The floor: what the kernel alone costs. One fixed request, epoll, and no parser.
+//
+// The first response teaches how long a response is; from then on a response is complete when that many bytes have
+// come. One whose bytes arrive together costs exactly three system calls: send, epoll_wait, recv. With many connections
+// one epoll_wait serves several of them.
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+typedef struct {
+  int socket;
+  uint64_t received;  // bytes of the current response
+} Connection;
+
+static const Workload *workload;
+static char request[256];
+static size_t request_bytes;
+static uint64_t response_bytes;  // head and body; 0 until the first response has been seen
+static uint64_t body_bytes_total;
+static int poller;
+static Connection connections[connections_max];
+static char buffer[256 << 10];
+
+static void open_connection(Connection *connection, const Arguments *arguments) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)arguments->port)};
+  if (inet_pton(AF_INET, arguments->host, &address.sin_addr) != 1) fail("not an IPv4 address: %s", arguments->host);
+  connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection->socket < 0) fail("socket: %s", strerror(errno));
+  // Connecting is not measured, so it may block; afterwards every call says MSG_DONTWAIT.
+  if (connect(connection->socket, (struct sockaddr *)&address, sizeof address) != 0)
+    fail("connect: %s", strerror(errno));
+  int yes = 1;
+  setsockopt(connection->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  struct epoll_event interest = {.events = EPOLLIN, .data.ptr = connection};
+  if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->socket, &interest) != 0) fail("epoll_ctl: %s", strerror(errno));
+}
+
+static void send_request(Connection *connection) {
+  connection->received = 0;
+  // The request is smaller than any socket buffer and nothing else is queued: a short count would be a broken kernel.
+  ssize_t sent = send(connection->socket, request, request_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent != (ssize_t)request_bytes) fail("send: %s", sent < 0 ? strerror(errno) : "short count");
+}
+
+// Takes the length of the response from its head, which loopback delivers in one piece.
+static uint64_t learn_response_bytes(size_t count) {
+  char *end = memmem(buffer, count, "\r\n\r\n", 4);
+  char *field = memmem(buffer, count, "\r\nContent-Length: ", 18);
+  if (!end || !field || field > end) fail("the first response has no complete head with a Content-Length");
+  uint64_t length = strtoull(field + 18, NULL, 10);
+  if (length != workload->body_bytes) fail("Content-Length is %llu", (unsigned long long)length);
+  return (uint64_t)(end + 4 - buffer) + length;
+}
+
+// Returns whether the response is complete.
+static int receive(Connection *connection) {
+  ssize_t count = recv(connection->socket, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (count == 0) fail("the server closed the connection");
+  if (count < 0) {
+    if (errno == EAGAIN || errno == EINTR) return 0;  // a spurious wake-up: epoll will report it again
+    fail("recv: %s", strerror(errno));
+  }
+  if (connection->received == 0) {
+    if (count < 13 || memcmp(buffer, "HTTP/1.1 200 ", 13) != 0) fail("the response is not a 200");
+    if (response_bytes == 0) response_bytes = learn_response_bytes((size_t)count);
+  }
+  connection->received += (uint64_t)count;
+  if (connection->received > response_bytes) fail("the response is longer than the first one");
+  return connection->received == response_bytes;
+}
+
+static void run(uint64_t requests) {
+  uint64_t unsent = requests, unfinished = requests;
+  for (int index = 0; index < workload->connections && unsent > 0; index++, unsent--) send_request(&connections[index]);
+  while (unfinished > 0) {
+    struct epoll_event events[connections_max];
+    int count = epoll_wait(poller, events, connections_max, -1);
+    if (count < 0 && errno != EINTR) fail("epoll_wait: %s", strerror(errno));
+    for (int index = 0; index < count; index++) {
+      Connection *connection = events[index].data.ptr;
+      if (!receive(connection)) continue;
+      body_bytes_total += workload->body_bytes;
+      unfinished--;
+      if (unsent > 0) {
+        unsent--;
+        send_request(connection);
+      }
+    }
+  }
+}
+
+int main(int argument_count, char **argument_values) {
+  Arguments arguments = parse_arguments(argument_count, argument_values);
+  workload = arguments.workload;
+  request_bytes = (size_t)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s:%d\r\n\r\n", workload->path,
+                                   arguments.host, arguments.port);
+  if (request_bytes >= sizeof request) fail("the host name is too long");
+  poller = epoll_create1(EPOLL_CLOEXEC);
+  if (poller < 0) fail("epoll_create1: %s", strerror(errno));
+  for (int index = 0; index < workload->connections; index++) open_connection(&connections[index], &arguments);
+
+  run(arguments.warm_up_requests);
+  body_bytes_total = 0;
+  Instant start = now();
+  run(arguments.requests);
+  Instant end = now();
+  print_result(arguments.requests, body_bytes_total, start, end);
+  return 0;
+}

@@ -1,0 +1,40 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// What only Larkspur's own developers build: fuzz targets need unsafe flags and benchmarks need a
+// root package's view of `package` symbols, and neither may burden a package that depends on this one.
+let wantsFuzzers = Context.environment["LARKSPUR_FUZZ"] != nil
+let wantsBenchmarks = Context.environment["LARKSPUR_BENCHMARKS"] != nil
+let warningsAreErrors = Context.environment["CI"] != nil
+
+// Tests may reach for raw memory where a scripted kernel or a fault needs it: they go without strict memory safety.
+let testSettings: [SwiftSetting] =
+  [
+    .swiftLanguageMode(.v6),
+    // Types that lend a view of their bytes say how long the view lives (`@_lifetime`).
+    .enableExperimentalFeature("Lifetimes"),
+    // An async function runs where its caller runs: code on a loop stays on the loop.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
+let settings = testSettings + [.strictMemorySafety()]
+
+let package = Package(
+  name: "larkspur",
+  targets: [
+    .target(name: "CLarkspurScan"),
+    .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
+    .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
+    .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
+    .testTarget(name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
+  ]
+)
+
+if wantsBenchmarks {
+  package.targets += [
+    .executableTarget(
+      name: "larkspur-micro", dependencies: ["LarkspurBytes", "LarkspurHTTP"], path: "Benchmarks/micro-benchmarks",
+      swiftSettings: settings),
+  ]
+}

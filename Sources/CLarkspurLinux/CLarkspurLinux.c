@@ -1,0 +1,1 @@
+#include "CLarkspurLinux.h"

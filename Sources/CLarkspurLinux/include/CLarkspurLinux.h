@@ -1,0 +1,96 @@
+// The kernel calls that Glibc's module map leaves out or declares in a shape Swift cannot call
+// (variadic functions, macros, unions). Everything is `static inline`: there is no library to link.
+#ifndef LARKSPUR_LINUX_H
+#define LARKSPUR_LINUX_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+// What epoll_event's union means to Larkspur: a slot and the registration that it had.
+struct larkspur_event {
+  uint32_t events;
+  uint32_t slot;
+  uint32_t registration;
+};
+
+static inline int larkspur_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int larkspur_epoll_add(int poller, int descriptor, uint32_t events, uint32_t slot,
+                                     uint32_t registration) {
+  struct epoll_event event = {.events = events, .data.u64 = ((uint64_t)registration << 32) | slot};
+  return epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static inline int larkspur_epoll_remove(int poller, int descriptor) {
+  struct epoll_event ignored = {0};
+  return epoll_ctl(poller, EPOLL_CTL_DEL, descriptor, &ignored);
+}
+
+enum { LARKSPUR_EVENTS_MAX = 128 };
+
+// Waits, then spreads the kernel's packed events out for Swift.
+static inline int larkspur_epoll_wait(int poller, struct larkspur_event *out, int capacity,
+                                      int timeout_milliseconds) {
+  struct epoll_event events[LARKSPUR_EVENTS_MAX];
+  if (capacity > LARKSPUR_EVENTS_MAX) capacity = LARKSPUR_EVENTS_MAX;
+  int count = epoll_wait(poller, events, capacity, timeout_milliseconds);
+  for (int i = 0; i < count; i++) {
+    out[i].events = events[i].events;
+    out[i].slot = (uint32_t)events[i].data.u64;
+    out[i].registration = (uint32_t)(events[i].data.u64 >> 32);
+  }
+  return count;
+}
+
+static inline int larkspur_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+static inline int larkspur_socket(int family, int type) {
+  return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static inline int larkspur_accept(int listener) {
+  return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static inline uint64_t larkspur_monotonic_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// The thread's identity as a number: equal on the same thread, and cheap (a register read).
+static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
+
+static inline int larkspur_set_integer_option(int descriptor, int level, int name, int value) {
+  return setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+static inline int larkspur_pending_error(int descriptor) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &length) != 0) return errno;
+  return value;
+}
+
+// Closing with a zero linger sends RST in place of FIN: how a test server resets a connection.
+static inline int larkspur_linger_zero(int descriptor) {
+  struct linger off = {.l_onoff = 1, .l_linger = 0};
+  return setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+#endif

@@ -1,0 +1,51 @@
+// Sixteen bytes compared at once, answered as one bit per byte. Swift's SIMD types compare, but have
+// no way to get the answer into an integer register, which is what makes scanning fast. These are
+// clang's portable vectors: SSE2 on x86-64, NEON on arm64, no compiler flags.
+#ifndef LARKSPUR_SCAN_H
+#define LARKSPUR_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t larkspur_bytes16 __attribute__((vector_size(16)));
+typedef int8_t larkspur_lanes16 __attribute__((vector_size(16)));
+typedef bool larkspur_bits16 __attribute__((ext_vector_type(16)));
+
+static inline larkspur_bytes16 larkspur_load16(const void *from) {
+  larkspur_bytes16 bytes;
+  memcpy(&bytes, from, sizeof bytes);
+  return bytes;
+}
+
+static inline uint32_t larkspur_bitmask16(larkspur_lanes16 lanes) {
+#if defined(__SSE2__)
+  typedef char larkspur_chars16 __attribute__((vector_size(16)));
+  return (uint32_t)__builtin_ia32_pmovmskb128((larkspur_chars16)lanes);
+#else
+  larkspur_bits16 bits = __builtin_convertvector(lanes & 1, larkspur_bits16);
+  uint16_t mask;
+  memcpy(&mask, &bits, sizeof mask);
+  return mask;
+#endif
+}
+
+// Bytes that end the easy part of a field name: anything but letters, digits, '-' and '_'.
+// The caller decides what a set bit means: ':' ends the name, a rarer token character goes on.
+static inline uint32_t larkspur_name_stops16(const void *from) {
+  larkspur_bytes16 c = larkspur_load16(from);
+  larkspur_bytes16 letter = (c | 0x20) - 'a', digit = c - '0';
+  larkspur_lanes16 plain = (larkspur_lanes16)(letter < 26) | (larkspur_lanes16)(digit < 10) |
+                           (larkspur_lanes16)(c == '-') | (larkspur_lanes16)(c == '_');
+  return larkspur_bitmask16(~plain);
+}
+
+// Bytes that end a field value or a reason phrase: every control character but HTAB, and DEL.
+static inline uint32_t larkspur_value_stops16(const void *from) {
+  larkspur_bytes16 c = larkspur_load16(from);
+  larkspur_lanes16 stop =
+      ((larkspur_lanes16)(c < 0x20) & (larkspur_lanes16)(c != '\t')) | (larkspur_lanes16)(c == 0x7f);
+  return larkspur_bitmask16(stop);
+}
+
+#endif

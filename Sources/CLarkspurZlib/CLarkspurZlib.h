@@ -1,0 +1,11 @@
+// zlib's header, and the macro that Swift cannot call.
+#ifndef LARKSPUR_ZLIB_H
+#define LARKSPUR_ZLIB_H
+
+#include <zlib.h>
+
+static inline int larkspur_deflate_init(z_stream *stream, int level, int window_bits) {
+  return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+}
+
+#endif

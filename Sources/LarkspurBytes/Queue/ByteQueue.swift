@@ -1,0 +1,54 @@
+/// Bytes on their way out: whole arrays are queued without a copy and leave in gathered writes.
+///
+/// The queue allocates only when it grows past what it has held before.
+package struct ByteQueue: ~Copyable {
+  private var segments: [[UInt8]] = []
+  private var first = 0
+  /// How much of the first segment has left already.
+  private(set) var firstOffset = 0
+  package private(set) var byteCount = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { byteCount == 0 }
+
+  package var segmentCount: Int { segments.count - first }
+
+  package mutating func append(_ bytes: [UInt8]) {
+    guard !bytes.isEmpty else { return }
+    segments.append(bytes)
+    byteCount += bytes.count
+  }
+
+  /// Forgets the first `count` bytes: they have been written.
+  package mutating func drop(_ count: Int) {
+    var left = min(max(count, 0), byteCount)
+    byteCount -= left
+    guard byteCount > 0 else { return removeAll() }
+    while left > 0 {
+      let remaining = segments[first].count - firstOffset
+      guard left >= remaining else {
+        firstOffset += left
+        return
+      }
+      left -= remaining
+      segments[first] = []
+      first += 1
+      firstOffset = 0
+    }
+    // A queue that never drains must not keep its past: move the rest down once half of it is spent.
+    if first > 16, first * 2 > segments.count {
+      segments.removeFirst(first)
+      first = 0
+    }
+  }
+
+  package mutating func removeAll() {
+    segments.removeAll(keepingCapacity: true)
+    first = 0
+    firstOffset = 0
+    byteCount = 0
+  }
+
+  func segment(_ index: Int) -> [UInt8] { segments[first + index] }
+}

@@ -1,0 +1,84 @@
+import CLarkspurScan
+
+/// Searches in bytes, sixteen at a time. The answers are the same as those of a plain loop over `isToken`
+/// and `isFieldValueByte`, and a test compares the two.
+package enum Scan {
+  /// The index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
+  package static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    var index = start
+    let end = min(end, bytes.count)
+    // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
+    unsafe bytes.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      while index < end {
+        guard index + 16 <= end else {
+          if !isToken(unsafe raw[index]) { return }
+          index += 1
+          continue
+        }
+        let stops = unsafe larkspur_name_stops16(base + index)
+        guard stops != 0 else {
+          index += 16
+          continue
+        }
+        index += stops.trailingZeroBitCount
+        // The vector knows only letters, digits, '-' and '_'; the rarer token characters are looked up.
+        if !isToken(unsafe raw[index]) { return }
+        index += 1
+      }
+    }
+    return index
+  }
+
+  /// The index of the first byte in `start..<end` that may not stand in a field value or a reason phrase
+  /// (a control character other than HTAB; obs-text may: RFC 9110 5.5), or `end`.
+  package static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    var index = start
+    let end = min(end, bytes.count)
+    // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
+    unsafe bytes.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      while index + 16 <= end {
+        let stops = unsafe larkspur_value_stops16(base + index)
+        guard stops == 0 else {
+          index += stops.trailingZeroBitCount
+          return
+        }
+        index += 16
+      }
+      while index < end, isFieldValueByte(unsafe raw[index]) { index += 1 }
+    }
+    return index
+  }
+
+  /// Whether `byte` is a `tchar`.
+  package static func isToken(_ byte: UInt8) -> Bool {
+    // One bit per ASCII character, in two words.
+    let word = byte < 64 ? tokenBits.low : tokenBits.high
+    return byte < 128 && word & (1 &<< UInt64(byte & 63)) != 0
+  }
+
+  package static func isFieldValueByte(_ byte: UInt8) -> Bool {
+    byte >= 0x20 ? byte != 0x7f : byte == 0x09
+  }
+
+  private static let tokenBits: (low: UInt64, high: UInt64) = (0x03ff_6cfa_0000_0000, 0x57ff_ffff_c7ff_fffe)
+}
+
+extension Scan {
+  /// Whether `range` of `bytes` reads `word` in any letter case. `word` is given in lower case.
+  package static func matches(_ bytes: Span<UInt8>, _ range: Range<Int>, lowercase word: StaticString) -> Bool {
+    guard range.count == word.utf8CodeUnitCount, range.upperBound <= bytes.count else { return false }
+    // Safe: `word` has as many bytes as `range`, and `range` was checked against the span.
+    return unsafe bytes.withUnsafeBytes { raw in
+      word.withUTF8Buffer { letters in
+        for offset in 0..<range.count {
+          let byte = unsafe raw[range.lowerBound + offset]
+          let lowered = (byte | 0x20) &- UInt8(ascii: "a") < 26 ? byte | 0x20 : byte
+          if unsafe lowered != letters[offset] { return false }
+        }
+        return true
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/// A buffer of raw memory with one owner: bytes are appended at the back and read from the front.
+///
+/// ```
+///   base        start          end          capacity
+///    |  dropped   |   bytes     |    spare    |
+/// ```
+///
+/// A chunk that nobody gives back to a `ChunkPool` frees its memory when it goes out of scope.
+@safe
+package struct Chunk: ~Copyable {
+  private let base: UnsafeMutableRawPointer
+  package let capacity: Int
+  private var start = 0
+  private var end = 0
+
+  package init(capacity: Int) {
+    unsafe self.init(adopting: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
+  }
+
+  @unsafe
+  init(adopting base: UnsafeMutableRawPointer, capacity: Int) {
+    unsafe self.base = base
+    self.capacity = capacity
+  }
+
+  deinit {
+    // Safe: `base` came from `allocate` and `surrender` discards self before this could run.
+    unsafe base.deallocate()
+  }
+
+  /// Hands the memory over to a pool, which then owns it.
+  @unsafe
+  consuming func surrender() -> UnsafeMutableRawPointer {
+    let base = unsafe base
+    discard self
+    return unsafe base
+  }
+
+  /// The number of bytes that are waiting to be read.
+  package var count: Int { end - start }
+
+  /// The number of bytes that fit behind the last one.
+  package var spareCapacity: Int { capacity - end }
+
+  /// The bytes that are waiting to be read.
+  package var bytes: Span<UInt8> {
+    @_lifetime(borrow self)
+    get {
+      // Safe: start...end lies inside the allocation, all of it was initialised by `withSpare` or `append`,
+      // and the span cannot outlive this borrow of the chunk.
+      let raw = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base + start), byteCount: end - start)
+      let span = Span<UInt8>(_bytes: raw)
+      return unsafe _overrideLifetime(span, borrowing: self)
+    }
+  }
+
+  /// Forgets the first `count` bytes. When none are left, the whole capacity is spare again.
+  package mutating func drop(_ count: Int) {
+    start = min(start + max(count, 0), end)
+    if start == end {
+      start = 0
+      end = 0
+    }
+  }
+
+  /// Lends the spare capacity to `fill`, and keeps what it appended there.
+  package mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
+    // Safe: end..<capacity lies inside the allocation; `finalize` checks that the span still describes it.
+    let spare = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity - end)
+    var output = unsafe OutputRawSpan(buffer: spare, initializedCount: 0)
+    fill(&output)
+    end += unsafe output.finalize(for: spare)
+  }
+
+  /// Moves the unread bytes to the front, so that all spare room is behind them.
+  package mutating func compact() {
+    guard start > 0 else { return }
+    // Safe: both ranges lie inside the allocation; `copyMemory` allows overlap.
+    unsafe base.copyMemory(from: base + start, byteCount: end - start)
+    end -= start
+    start = 0
+  }
+
+  /// Appends as many of `source`'s bytes as fit and returns how many did.
+  package mutating func append(_ source: Span<UInt8>) -> Int {
+    let count = min(source.count, spareCapacity)
+    unsafe source.withUnsafeBytes { bytes in
+      guard count > 0, let from = bytes.baseAddress else { return }
+      // Safe: `count` bytes are readable at `from` and writable at `end`, and a borrowed span cannot
+      // overlap a chunk that is being mutated.
+      unsafe (base + end).copyMemory(from: from, byteCount: count)
+    }
+    end += count
+    return count
+  }
+}

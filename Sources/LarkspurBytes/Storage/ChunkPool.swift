@@ -1,0 +1,47 @@
+/// Chunks waiting to be used again, last in first out, so that the memory which comes back is still in the cache.
+///
+/// A pool belongs to one loop. Its sizes are powers of two from 16 KiB to 512 KiB, and it keeps at most
+/// `bytesMax` bytes; what comes back beyond that is freed.
+@safe
+package struct ChunkPool: ~Copyable {
+  package static let smallest = 16 * 1024
+  package static let largest = 512 * 1024
+  private static let sizes = 6
+
+  private var free: [[UnsafeMutableRawPointer]] = unsafe Array(repeating: [], count: ChunkPool.sizes)
+  private var byteCount = 0
+  private let bytesMax: Int
+
+  package init(bytesMax: Int = 1024 * 1024) {
+    self.bytesMax = bytesMax
+  }
+
+  deinit {
+    // Safe: every pointer here was surrendered by a chunk and is owned by the pool alone.
+    unsafe free.joined().forEach { unsafe $0.deallocate() }
+  }
+
+  /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
+  package mutating func take(atLeast capacity: Int) -> Chunk {
+    guard let size = Self.size(holding: capacity) else { return Chunk(capacity: capacity) }
+    let rounded = Self.smallest << size
+    guard let base = unsafe free[size].popLast() else { return Chunk(capacity: rounded) }
+    byteCount -= rounded
+    // Safe: the pool owned `base`, which holds `rounded` bytes, and has just forgotten it.
+    return unsafe Chunk(adopting: base, capacity: rounded)
+  }
+
+  package mutating func recycle(_ chunk: consuming Chunk) {
+    let capacity = chunk.capacity
+    guard byteCount + capacity <= bytesMax, let size = Self.size(holding: capacity), Self.smallest << size == capacity
+    else { return }
+    byteCount += capacity
+    unsafe free[size].append(chunk.surrender())
+  }
+
+  private static func size(holding capacity: Int) -> Int? {
+    var size = 0
+    while smallest << size < capacity { size += 1 }
+    return size < sizes ? size : nil
+  }
+}

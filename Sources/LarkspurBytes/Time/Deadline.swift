@@ -1,0 +1,37 @@
+/// A moment on the monotonic clock, in nanoseconds since an arbitrary start. It never jumps with the wall clock.
+package struct Deadline: Comparable, Hashable, Sendable {
+  package var nanoseconds: UInt64
+
+  package init(nanoseconds: UInt64) {
+    self.nanoseconds = nanoseconds
+  }
+
+  /// A moment that does not come.
+  package static let never = Deadline(nanoseconds: .max)
+
+  package static func < (lhs: Deadline, rhs: Deadline) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
+
+  /// The moment `duration` after this one. A negative duration counts as zero; one that is too long gives `never`.
+  package func advanced(by duration: Duration) -> Deadline {
+    let (seconds, attoseconds) = duration.components
+    guard seconds >= 0, attoseconds >= 0 else { return self }
+    let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, overflow2) = whole.addingReportingOverflow(UInt64(attoseconds) / 1_000_000_000)
+    let (result, overflow3) = nanoseconds.addingReportingOverflow(sum)
+    return overflow || overflow2 || overflow3 ? .never : Deadline(nanoseconds: result)
+  }
+
+  /// How long it is from `earlier` to here: zero if that is later.
+  package func duration(since earlier: Deadline) -> Duration {
+    .nanoseconds(Int64(clamping: nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0))
+  }
+
+  /// What `epoll_wait` is to be told at `now`: whole milliseconds, rounded up so that it does not wake too
+  /// early and spin; -1 for ever.
+  package func timeoutMilliseconds(from now: Deadline) -> Int32 {
+    guard self != .never else { return -1 }
+    guard self > now else { return 0 }
+    let left = nanoseconds - now.nanoseconds
+    return Int32(clamping: left / 1_000_000 + (left % 1_000_000 == 0 ? 0 : 1))
+  }
+}

@@ -1,0 +1,55 @@
+/// The pending deadlines of one loop, soonest first: a binary heap in an array.
+///
+/// The heap is kept lazily. Whoever holds a deadline puts one entry in, and moves the deadline later without
+/// telling the heap; when the entry comes up, the holder says what the deadline is by then. A time-out that
+/// every request pushes back thus costs nothing per request.
+package struct DeadlineHeap: ~Copyable {
+  package struct Entry: Equatable {
+    package var deadline: Deadline
+    package var slot: UInt32
+    package var registration: UInt32
+
+    package init(deadline: Deadline, slot: UInt32, registration: UInt32) {
+      self.deadline = deadline
+      self.slot = slot
+      self.registration = registration
+    }
+  }
+
+  private var entries: [Entry] = []
+
+  package init() {}
+
+  package var count: Int { entries.count }
+
+  /// The soonest deadline, or `never`.
+  package var soonest: Deadline { entries.first?.deadline ?? .never }
+
+  package mutating func insert(_ entry: Entry) {
+    var index = entries.count
+    entries.append(entry)
+    while index > 0 {
+      let parent = (index - 1) / 2
+      guard entries[index].deadline < entries[parent].deadline else { return }
+      entries.swapAt(index, parent)
+      index = parent
+    }
+  }
+
+  /// Takes the soonest entry out if it is due at `now`.
+  package mutating func popDue(at now: Deadline) -> Entry? {
+    guard let top = entries.first, top.deadline <= now else { return nil }
+    let last = entries.removeLast()
+    guard !entries.isEmpty else { return top }
+    entries[0] = last
+    var index = 0
+    while true {
+      var child = 2 * index + 1
+      guard child < entries.count else { return top }
+      if child + 1 < entries.count, entries[child + 1].deadline < entries[child].deadline { child += 1 }
+      guard entries[child].deadline < entries[index].deadline else { return top }
+      entries.swapAt(index, child)
+      index = child
+    }
+  }
+}

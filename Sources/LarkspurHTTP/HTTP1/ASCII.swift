@@ -1,0 +1,19 @@
+/// Small readings of ASCII in a span.
+enum ASCII {
+  static let tab = UInt8(ascii: "\t")
+  static let lf = UInt8(ascii: "\n")
+  static let cr = UInt8(ascii: "\r")
+  static let space = UInt8(ascii: " ")
+  static let colon = UInt8(ascii: ":")
+
+  static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+  /// White space inside a field value: SP and HTAB, and the CR and LF of a fold, the only ones that pass the parser.
+  static func isWhitespace(_ byte: UInt8) -> Bool { byte == space || byte == tab || byte == cr || byte == lf }
+
+  static func hexDigit(_ byte: UInt8) -> UInt64? {
+    if isDigit(byte) { return UInt64(byte - UInt8(ascii: "0")) }
+    let letter = (byte | 0x20) &- UInt8(ascii: "a")
+    return letter < 6 ? UInt64(letter) + 10 : nil
+  }
+}

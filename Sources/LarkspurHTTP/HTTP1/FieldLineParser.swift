@@ -1,0 +1,135 @@
+import LarkspurBytes
+
+/// Reads field lines up to the empty line that ends them: the second part of a head, and a trailer section.
+///
+/// Theory of operation. The bytes of the whole section must stay in one place until it is complete; the parser
+/// remembers how far it has read, so that no byte is looked at again when more of them arrive. A field goes
+/// into the table at its line feed. If the next line begins with white space it is a fold (RFC 9112 5.2), and
+/// the field's value is extended in place.
+///
+/// ```
+///  lineStart --CR--> lastLF --LF--> complete
+///    |  ^  \--SP/HTAB--> leadingSpace            (a fold of the field before)
+///    v  |                   v
+///  name -> leadingSpace -> value --CR--> lineLF --LF--> lineStart
+/// ```
+///
+/// Invariants: all positions count from the section's first byte. A search never looks past a limit, so an
+/// error depends only on the bytes and not on how they were cut.
+struct FieldLineParser {
+  private enum Phase {
+    case lineStart, name, leadingSpace, value, lineLF, lastLF
+  }
+
+  /// How large the section may be, and what it is called when it is larger.
+  struct Bounds {
+    var sectionBytesMax: Int
+    var tooLarge: ResponseError
+  }
+
+  private var phase = Phase.lineStart
+  private(set) var position = 0
+  private var lineStart = 0
+  private var nameEnd = 0
+  private var valueStart = 0
+  private var valueEnd = 0
+  private var isFold = false
+
+  /// `position` is where the first field line starts: behind the status line, or 0.
+  init(from position: Int) {
+    self.position = position
+  }
+
+  /// Reads on. `base` is the section's first byte in `bytes`. True: the section is complete, and `position` is its size.
+  mutating func parse(
+    _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
+  ) throws(ResponseError) -> Bool {
+    while true {
+      let index = base + position
+      // A section that has used up its allowance and is not complete can only become too large.
+      guard position < bounds.sectionBytesMax else { throw bounds.tooLarge }
+      guard index < bytes.count else { return false }
+      let window = base + min(lineStart + limits.fieldLineBytesMax + 1, bounds.sectionBytesMax)
+
+      switch phase {
+      case .lineStart:
+        switch bytes[index] {
+        case ASCII.cr:
+          phase = .lastLF
+          position += 1
+        case ASCII.space, ASCII.tab:
+          guard table.count > 0 else { throw .whitespaceBeforeFirstField }
+          isFold = true
+          phase = .leadingSpace
+        default:
+          guard table.count < limits.fieldsMax else { throw .tooManyFields(limit: limits.fieldsMax) }
+          isFold = false
+          lineStart = position
+          phase = .name
+        }
+
+      case .name:
+        let stop = Scan.endOfToken(in: bytes, from: index, to: window)
+        position = stop - base
+        guard stop < window else { throw limitReached(limits, bounds) }
+        guard stop < bytes.count else { return false }
+        switch bytes[stop] {
+        case ASCII.colon where position > lineStart:
+          nameEnd = position
+          position += 1
+          phase = .leadingSpace
+        case ASCII.space, ASCII.tab: throw .whitespaceInFieldName
+        case ASCII.lf: throw .bareLF
+        default: throw .fieldNameInvalid
+        }
+
+      case .leadingSpace:
+        var stop = index
+        while stop < min(window, bytes.count), bytes[stop] == ASCII.space || bytes[stop] == ASCII.tab { stop += 1 }
+        position = stop - base
+        guard stop < window else { throw limitReached(limits, bounds) }
+        guard stop < bytes.count else { return false }
+        valueStart = position
+        phase = .value
+
+      case .value:
+        let stop = Scan.endOfFieldValue(in: bytes, from: index, to: window)
+        position = stop - base
+        guard stop < window else { throw limitReached(limits, bounds) }
+        guard stop < bytes.count else { return false }
+        switch bytes[stop] {
+        case ASCII.cr: break
+        case ASCII.lf: throw .bareLF
+        default: throw .fieldValueInvalid
+        }
+        var end = stop
+        while end > base + valueStart, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
+        valueEnd = end - base
+        position += 1
+        phase = .lineLF
+
+      case .lineLF:
+        guard bytes[index] == ASCII.lf else { throw .bareCR }
+        if !isFold {
+          table.append(
+            FieldTable.Entry(name: lineStart..<nameEnd, value: valueStart..<valueEnd))
+        } else if valueStart < valueEnd {
+          table.extendLast(from: valueStart, to: valueEnd)
+        }
+        position += 1
+        phase = .lineStart
+
+      case .lastLF:
+        guard bytes[index] == ASCII.lf else { throw .bareCR }
+        position += 1
+        return true
+      }
+    }
+  }
+
+  /// Which limit a search ran into.
+  private func limitReached(_ limits: Limits, _ bounds: Bounds) -> ResponseError {
+    position > lineStart + limits.fieldLineBytesMax
+      ? .fieldLineTooLong(limit: limits.fieldLineBytesMax) : bounds.tooLarge
+  }
+}

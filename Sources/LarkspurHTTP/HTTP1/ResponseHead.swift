@@ -1,0 +1,59 @@
+import LarkspurBytes
+
+/// A parsed response head: what it says, and where in its bytes it says it. Positions count from the head's
+/// first byte.
+package struct ResponseHead {
+  package internal(set) var status = 0
+  /// 0 for HTTP/1.0; 1 for HTTP/1.1 and every later 1.x.
+  package internal(set) var minorVersion = 1
+  package internal(set) var reason = 0..<0
+  package internal(set) var fields = FieldTable()
+  /// The head's size, its empty line included.
+  package internal(set) var byteCount = 0
+  /// How the body ends.
+  package internal(set) var framing = BodyFraming.none
+  /// Whether the server lets the connection live on after this response.
+  package internal(set) var isPersistent = false
+  /// What `Content-Length` says, if it is there. For a HEAD request or a 304 no body follows it.
+  package internal(set) var contentLength: Int?
+
+  package init() {}
+
+  mutating func reset() {
+    status = 0
+    minorVersion = 1
+    reason = 0..<0
+    fields.removeAll()
+    byteCount = 0
+    framing = .none
+    isPersistent = false
+    contentLength = nil
+  }
+}
+
+/// How the end of a body is found (RFC 9112 6.3).
+package enum BodyFraming: Hashable, Sendable {
+  case none
+  case length(Int)
+  case chunked
+  /// The body goes on until the server closes: its end cannot be told from a lost connection.
+  case untilClose
+  /// No body: what follows the head is another protocol (101, or 2xx to CONNECT).
+  case tunnel
+}
+
+/// What the parser must know of the request to understand the response.
+package struct RequestContext: Hashable, Sendable {
+  package enum Method: Hashable, Sendable {
+    case head, connect, other
+  }
+
+  package var method: Method
+  /// The request carried `Upgrade`: only then is a 101 an answer.
+  package var offersUpgrade: Bool
+
+  package init(method: Method = .other, offersUpgrade: Bool = false) {
+    self.method = method
+    self.offersUpgrade = offersUpgrade
+  }
+}

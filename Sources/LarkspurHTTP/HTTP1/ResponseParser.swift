@@ -1,0 +1,280 @@
+import LarkspurBytes
+
+/// The HTTP/1.x response parser: bytes in, positions out.
+///
+/// Theory of operation. `begin` says what was asked. The owner then calls `next` with the bytes that are not
+/// consumed yet, as often as it likes, and each call returns one event. A head and a trailer section have to
+/// stay in one place until they are complete; until then `next` answers `needMore` and leaves `consumed` where
+/// it is, and remembers how far it has looked. The same bytes give the same events however they are cut, but
+/// for the borders between two pieces of a body.
+///
+/// ```
+///  idle --begin--> statusLine -> fields --1xx--> statusLine        (event: interim)
+///                                  |
+///                                  +--no body----------------------> ending --> idle   (head, end)
+///                                  +--length / chunked-> body -----> ending --> idle   (head, body..., end)
+///                                  +--until close -----> body --peerClosed--> idle
+///                                  +--101, CONNECT----> tunnel                          (head)
+/// ```
+///
+/// It does not know: sockets, time, whether the connection is used again, what a status means. Bytes while idle
+/// are an error: they answer no request. After an error it stays failed.
+///
+/// Nothing is allocated per response once the field tables have grown to what the server sends.
+package struct ResponseParser: ~Copyable {
+  package enum Event: Hashable {
+    /// The bytes given so far do not complete anything.
+    case needMore
+    /// A 1xx response other than 101: its head is in `head`, and the final response is still to come.
+    case interim
+    /// The final response's head is in `head`.
+    case head
+    /// A piece of the body: a range of the bytes given.
+    case body(Range<Int>)
+    /// The response is complete. Trailers, if any, are in `trailers`; their section starts at `trailerBase`
+    /// in the bytes given.
+    case end(trailerBase: Int)
+  }
+
+  private enum State {
+    case idle
+    case statusLine
+    case reason
+    case statusLF
+    case fields(FieldLineParser)
+    case afterInterim
+    case length(remaining: Int)
+    case chunked(ChunkedDecoder)
+    case untilClose
+    case ending
+    case tunnel
+    case failed(ResponseError)
+  }
+
+  /// The latest head. It may be swapped against another one to keep it without a copy.
+  package var head = ResponseHead()
+  package private(set) var trailers = FieldTable()
+
+  private var state = State.idle
+  private var request = RequestContext()
+  private var position = 0
+  private var interimCount = 0
+  private let limits: Limits
+
+  package init(limits: Limits = Limits()) {
+    // Positions are kept in 32 bits.
+    var limits = limits
+    limits.headBytesMax = min(limits.headBytesMax, Int(Int32.max) / 2)
+    limits.fieldLineBytesMax = min(limits.fieldLineBytesMax, limits.headBytesMax)
+    limits.trailerBytesMax = min(limits.trailerBytesMax, Int(Int32.max) / 2)
+    self.limits = limits
+  }
+
+  /// Expects the response to a request. False if a response is still in the way.
+  package mutating func begin(_ request: RequestContext) -> Bool {
+    guard case .idle = state else { return false }
+    self.request = request
+    interimCount = 0
+    startHead()
+    return true
+  }
+
+  /// Whether no response is expected: whatever arrives now is an error.
+  package var isIdle: Bool {
+    if case .idle = state { true } else { false }
+  }
+
+  /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
+  package var isTunnel: Bool {
+    if case .tunnel = state { true } else { false }
+  }
+
+  /// Reads on from `consumed`, and moves it past what is done with.
+  package mutating func next(
+    in bytes: Span<UInt8>, consumed: inout Int
+  ) throws(ResponseError) -> Event {
+    do {
+      return try step(bytes, &consumed)
+    } catch {
+      state = .failed(error)
+      throw error
+    }
+  }
+
+  private mutating func step(_ bytes: Span<UInt8>, _ consumed: inout Int) throws(ResponseError) -> Event {
+    if case .afterInterim = state { startHead() }
+    switch state {
+    case .idle, .afterInterim:
+      guard consumed >= bytes.count else { throw .unsolicitedBytes }
+      return .needMore
+
+    case .statusLine, .reason, .statusLF:
+      guard try parseStatusLine(bytes, base: consumed) else { return .needMore }
+      return try parseFields(FieldLineParser(from: position), bytes, &consumed)
+
+    case .fields(let lines):
+      return try parseFields(lines, bytes, &consumed)
+
+    case .length(let remaining):
+      guard consumed < bytes.count else { return .needMore }
+      let start = consumed
+      consumed += min(remaining, bytes.count - start)
+      let left = remaining - (consumed - start)
+      state = left == 0 ? .ending : .length(remaining: left)
+      return .body(start..<consumed)
+
+    case .chunked(var decoder):
+      let event = try decoder.next(in: bytes, consumed: &consumed, limits: limits, trailers: &trailers)
+      switch event {
+      case .needMore:
+        state = .chunked(decoder)
+        return .needMore
+      case .data(let range):
+        state = .chunked(decoder)
+        return .body(range)
+      case .complete(let base):
+        state = .idle
+        return .end(trailerBase: base)
+      }
+
+    case .untilClose:
+      guard consumed < bytes.count else { return .needMore }
+      let start = consumed
+      consumed = bytes.count
+      return .body(start..<consumed)
+
+    case .ending:
+      state = .idle
+      return .end(trailerBase: consumed)
+
+    case .tunnel:
+      return .needMore
+
+    case .failed(let error):
+      throw error
+    }
+  }
+
+  /// The peer has closed its side, and all that it sent has been given to `next`; `unread` bytes of it are an
+  /// incomplete head or trailer section. Returns whether the response is complete with that.
+  package mutating func peerClosed(unread: Int) throws(ResponseError) -> Bool {
+    let place: ResponseError.Place
+    switch state {
+    case .idle, .tunnel: return false
+    case .untilClose, .ending:
+      state = .idle
+      return true
+    case .statusLine where unread == 0 && interimCount == 0: place = .beforeHead
+    case .statusLine, .reason, .statusLF, .fields, .afterInterim: place = .head
+    case .length(let remaining): place = .body(missing: remaining)
+    case .chunked(let decoder): place = decoder.place
+    case .failed(let error): throw error
+    }
+    state = .failed(.truncated(place))
+    throw .truncated(place)
+  }
+
+  private mutating func startHead() {
+    head.reset()
+    trailers.removeAll()
+    position = 0
+    state = .statusLine
+  }
+}
+
+// MARK: - Head
+
+extension ResponseParser {
+  /// `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`. False: more is needed.
+  private mutating func parseStatusLine(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Bool {
+    if case .statusLine = state {
+      // Up to the byte behind the status every byte has its place.
+      while position < 13 {
+        guard base + position < bytes.count else { return false }
+        try checkStatusLineByte(bytes[base + position])
+        position += 1
+      }
+      state = bytes[base + 12] == ASCII.cr ? .statusLF : .reason
+    }
+    if case .reason = state {
+      let window = base + min(limits.fieldLineBytesMax + 1, limits.headBytesMax)
+      let stop = Scan.endOfFieldValue(in: bytes, from: base + position, to: window)
+      position = stop - base
+      guard stop < window else {
+        throw position > limits.fieldLineBytesMax
+          ? .fieldLineTooLong(limit: limits.fieldLineBytesMax) : .headTooLarge(limit: limits.headBytesMax)
+      }
+      guard stop < bytes.count else { return false }
+      switch bytes[stop] {
+      case ASCII.cr: break
+      case ASCII.lf: throw .bareLF
+      default: throw .reasonInvalid
+      }
+      head.reason = 13..<position
+      position += 1
+      state = .statusLF
+    }
+    guard base + position < bytes.count else { return false }
+    guard bytes[base + position] == ASCII.lf else { throw .bareCR }
+    position += 1
+    return true
+  }
+
+  private mutating func checkStatusLineByte(_ byte: UInt8) throws(ResponseError) {
+    switch position {
+    case 0: guard byte == UInt8(ascii: "H") else { throw .notHTTP }
+    case 1, 2: guard byte == UInt8(ascii: "T") else { throw .notHTTP }
+    case 3: guard byte == UInt8(ascii: "P") else { throw .notHTTP }
+    case 4: guard byte == UInt8(ascii: "/") else { throw .notHTTP }
+    case 5: guard byte == UInt8(ascii: "1") else { throw .versionUnsupported }
+    case 6: guard byte == UInt8(ascii: ".") else { throw .versionUnsupported }
+    case 7:
+      guard ASCII.isDigit(byte) else { throw .versionUnsupported }
+      // RFC 9110 2.5: a higher minor version is understood as the highest that we know.
+      head.minorVersion = byte == UInt8(ascii: "0") ? 0 : 1
+    case 8: guard byte == ASCII.space else { throw .versionUnsupported }
+    case 9, 10, 11:
+      guard ASCII.isDigit(byte), position > 9 || byte != UInt8(ascii: "0") else { throw .statusInvalid }
+      head.status = head.status * 10 + Int(byte - UInt8(ascii: "0"))
+    default:
+      guard byte != ASCII.lf else { throw .bareLF }
+      guard byte == ASCII.space || byte == ASCII.cr else { throw .statusInvalid }
+    }
+  }
+
+  private mutating func parseFields(
+    _ start: FieldLineParser, _ bytes: Span<UInt8>, _ consumed: inout Int
+  ) throws(ResponseError) -> Event {
+    var lines = start
+    let base = consumed
+    let bounds = FieldLineParser.Bounds(
+      sectionBytesMax: limits.headBytesMax, tooLarge: .headTooLarge(limit: limits.headBytesMax))
+    guard try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &head.fields) else {
+      state = .fields(lines)
+      return .needMore
+    }
+    head.byteCount = lines.position
+    consumed = base + lines.position
+    return try finishHead(bytes, base: base)
+  }
+
+  private mutating func finishHead(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Event {
+    if head.status < 200, head.status != 101 {
+      interimCount += 1
+      guard interimCount <= limits.interimResponsesMax else {
+        throw .tooManyInterimResponses(limit: limits.interimResponsesMax)
+      }
+      state = .afterInterim
+      return .interim
+    }
+    try head.decideFraming(in: bytes, base: base, request: request)
+    switch head.framing {
+    case .none: state = .ending
+    case .length(let length): state = .length(remaining: length)
+    case .chunked: state = .chunked(ChunkedDecoder())
+    case .untilClose: state = .untilClose
+    case .tunnel: state = .tunnel
+    }
+    return .head
+  }
+}
