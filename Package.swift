@@ -23,9 +23,11 @@ let settings = testSettings + [.strictMemorySafety()]
 let package = Package(
   name: "larkspur",
   targets: [
+    .target(name: "CLarkspurLinux"),
     .target(name: "CLarkspurScan"),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
+    .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
     .testTarget(name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
   ]

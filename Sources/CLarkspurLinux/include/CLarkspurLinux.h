@@ -3,6 +3,11 @@
 #ifndef LARKSPUR_LINUX_H
 #define LARKSPUR_LINUX_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // accept4
+#endif
+
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -63,9 +68,43 @@ static inline int larkspur_socket(int family, int type) {
   return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static inline int larkspur_accept(int listener) {
-  return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+// `const struct sockaddr *` is a transparent union in glibc, which Swift cannot pass.
+static inline int larkspur_connect(int descriptor, const void *address, socklen_t length) {
+  return connect(descriptor, (const struct sockaddr *)address, length);
 }
+
+static inline int larkspur_bind(int descriptor, const void *address, socklen_t length) {
+  return bind(descriptor, (const struct sockaddr *)address, length);
+}
+
+static inline ssize_t larkspur_send(int descriptor, const void *bytes, size_t count) {
+  return send(descriptor, bytes, count, MSG_NOSIGNAL);
+}
+
+static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list, size_t count) {
+  struct msghdr message = {.msg_iov = list, .msg_iovlen = count};
+  return sendmsg(descriptor, &message, MSG_NOSIGNAL);
+}
+
+// The kernel's words for an error number. (glibc has two functions called strerror_r.)
+static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
+  return strerror_r(number, buffer, capacity);
+}
+
+static inline int larkspur_errno(void) { return errno; }
+
+// The port that the kernel chose for a socket bound to port 0.
+static inline int larkspur_local_port(int descriptor) {
+  struct sockaddr_storage address;
+  socklen_t length = sizeof address;
+  if (getsockname(descriptor, (struct sockaddr *)&address, &length) != 0) return -1;
+  if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+  return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+static inline int larkspur_blocking_socket(int family) { return socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+
+static inline int larkspur_blocking_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
 static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   struct timespec now;

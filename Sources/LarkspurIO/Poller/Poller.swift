@@ -1,0 +1,63 @@
+/// Waits for descriptors to become ready.
+///
+/// A descriptor is registered once, edge-triggered, for everything, and never changed: the owner remembers what
+/// is ready and asks the kernel nothing. Each event carries its slot and the slot's registration number, so
+/// that an event of a descriptor that has been closed meanwhile, whose slot and number may already be somebody
+/// else's, can be told and dropped.
+///
+/// `wake` may be called on any thread; everything else belongs to the owner's.
+package struct Poller: ~Copyable {
+  private let poller: Descriptor
+  private let wakeUp: Descriptor
+  private var events = EventBuffer()
+
+  /// The slot of the wake-up descriptor; nobody else may use it.
+  private static let wakeUpSlot = UInt32.max
+
+  package init(kernel: any Kernel) throws(Errno) {
+    let poller = try Descriptor(kernel.openPoller(), kernel: kernel)
+    let wakeUp = try Descriptor(kernel.openWakeUp(), kernel: kernel)
+    let result = kernel.watch(poller.number, wakeUp.number, slot: Self.wakeUpSlot, registration: 0)
+    guard result >= 0 else { throw Errno(rawValue: -result) }
+    self.init(poller: poller, wakeUp: wakeUp)
+  }
+
+  private init(poller: consuming Descriptor, wakeUp: consuming Descriptor) {
+    self.poller = poller
+    self.wakeUp = wakeUp
+  }
+
+  /// Makes a wait on another thread return.
+  package var waker: Waker { Waker(kernel: wakeUp.kernel, descriptor: wakeUp.number) }
+
+  package struct Waker: Sendable {
+    let kernel: any Kernel
+    let descriptor: Int32
+
+    package func wake() { kernel.wake(descriptor) }
+  }
+
+  package func watch(_ descriptor: borrowing Descriptor, slot: UInt32, registration: UInt32) throws(Errno) {
+    let result = poller.kernel.watch(poller.number, descriptor.number, slot: slot, registration: registration)
+    guard result >= 0 else { throw Errno(rawValue: -result) }
+  }
+
+  /// Waits for at most `milliseconds` (-1: for ever), then hands on each event but wake-ups.
+  package mutating func wait(milliseconds: Int32, _ body: (PollerEvent) -> Void) throws(Errno) {
+    let result = poller.kernel.wait(poller.number, into: &events, milliseconds: milliseconds)
+    guard result >= 0 else {
+      let error = Errno(rawValue: -result)
+      // A signal woke us: the owner's next turn waits again.
+      guard error == .interrupted else { throw error }
+      return
+    }
+    for index in 0..<events.count {
+      let event = events[index]
+      if event.slot == Self.wakeUpSlot {
+        wakeUp.kernel.drainWakeUp(wakeUp.number)
+      } else {
+        body(event)
+      }
+    }
+  }
+}

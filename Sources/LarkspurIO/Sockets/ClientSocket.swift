@@ -1,0 +1,69 @@
+import LarkspurBytes
+
+/// A non-blocking TCP socket on its way to a server, or connected to one.
+package struct ClientSocket: ~Copyable {
+  package let descriptor: Descriptor
+
+  package enum Received: Hashable, Sendable {
+    /// So many bytes were appended. `drained`: fewer than there was room for, so that nothing is left now.
+    case bytes(Int, drained: Bool)
+    case wouldBlock
+    /// The peer has closed its sending side.
+    case endOfStream
+  }
+
+  package init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
+    descriptor = try Descriptor(kernel.openSocket(for: address), kernel: kernel)
+    kernel.setNoDelay(descriptor.number)
+  }
+
+  /// Begins to connect. True: connected at once; false: `finishConnecting` tells, when the socket is writable.
+  package func connect(to address: SocketAddress) throws(Errno) -> Bool {
+    let result = Errno(rawValue: -descriptor.kernel.connect(descriptor.number, to: address))
+    switch result {
+    case Errno(rawValue: 0): return true
+    // An interrupted connect goes on in the background like any other (POSIX connect, EINTR).
+    case .inProgress, .interrupted: return false
+    default: throw result
+    }
+  }
+
+  /// The outcome of a connect that had to wait.
+  package func finishConnecting() throws(Errno) {
+    let error = descriptor.kernel.pendingError(descriptor.number)
+    guard error == 0 else { throw Errno(rawValue: error) }
+  }
+
+  /// One receive into the chunk's spare room.
+  package func receive(into chunk: inout Chunk) throws(Errno) -> Received {
+    let room = chunk.spareCapacity
+    while true {
+      var result = 0
+      chunk.withSpare { result = descriptor.kernel.receive(descriptor.number, into: &$0) }
+      if result > 0 { return .bytes(result, drained: result < room) }
+      if result == 0 { return .endOfStream }
+      switch Errno(rawValue: Int32(truncatingIfNeeded: -result)) {
+      case .interrupted: continue
+      case .wouldBlock: return .wouldBlock
+      case let error: throw error
+      }
+    }
+  }
+
+  /// Sends as much of the queue as the kernel takes. False: it takes no more for now.
+  package func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
+    while !queue.isEmpty {
+      let result = descriptor.kernel.send(descriptor.number, from: queue)
+      if result >= 0 {
+        queue.drop(result)
+        continue
+      }
+      switch Errno(rawValue: Int32(truncatingIfNeeded: -result)) {
+      case .interrupted: continue
+      case .wouldBlock: return false
+      case let error: throw error
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,16 @@
+/// An open file descriptor with one owner. It is closed when its owner lets go of it, exactly once.
+package struct Descriptor: ~Copyable {
+  package let number: Int32
+  package let kernel: any Kernel
+
+  /// Takes over what a kernel call returned.
+  package init(_ result: Int32, kernel: any Kernel) throws(Errno) {
+    guard result >= 0 else { throw Errno(rawValue: -result) }
+    self.number = result
+    self.kernel = kernel
+  }
+
+  deinit {
+    kernel.close(number)
+  }
+}

@@ -1,0 +1,112 @@
+import CLarkspurLinux
+
+/// A connected socket that blocks its thread, for servers that spend a thread on each connection.
+///
+/// One thread reads and writes. `shutDown` may be called on any thread while the socket is alive: it makes a
+/// blocked call return.
+package final class BlockingSocket: Sendable {
+  private let number: Int32
+
+  fileprivate init(number: Int32) {
+    self.number = number
+  }
+
+  deinit {
+    _ = close(number)
+  }
+
+  /// At most `count` bytes, at least one; none at the end of the stream.
+  package func receive(atMost count: Int) throws(Errno) -> [UInt8] {
+    while true {
+      var error = Errno(rawValue: 0)
+      let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        // Safe: recv writes at most `count` bytes, and says how many.
+        let received = unsafe recv(number, buffer.baseAddress, count, 0)
+        if received < 0 { error = .current }
+        initialized = max(received, 0)
+      }
+      if error.rawValue == 0 { return bytes }
+      if error != .interrupted { throw error }
+    }
+  }
+
+  /// Sends all of it.
+  package func send(_ bytes: [UInt8]) throws(Errno) {
+    var offset = 0
+    while offset < bytes.count {
+      let sent = unsafe bytes.withUnsafeBytes { bytes in
+        // Safe: offset < count, and the array is lent for the call.
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
+        return unsafe larkspur_send(number, rest.baseAddress, rest.count)
+      }
+      if sent >= 0 {
+        offset += sent
+      } else if Errno.current != .interrupted {
+        throw .current
+      }
+    }
+  }
+
+  /// Ends the sending side: the peer reads the end of the stream, and may go on sending.
+  package func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }
+
+  /// Ends both sides. The peer reads the end of the stream, and a blocked call here returns.
+  package func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
+
+  /// Makes the coming close a reset (RST): the peer loses what it has not read yet.
+  package func resetOnClose() { _ = larkspur_linger_zero(number) }
+
+  /// Each `send` leaves as a segment of its own, at once.
+  package func setNoDelay() { _ = larkspur_set_integer_option(number, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+
+  /// A small buffer makes a peer's back-pressure visible after few bytes.
+  package func setSendBuffer(bytes: Int) {
+    _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_SNDBUF, Int32(clamping: bytes))
+  }
+}
+
+/// A listening TCP socket whose `accept` blocks its thread.
+package final class BlockingListener: Sendable {
+  private let number: Int32
+  /// The port that it listens on.
+  package let port: UInt16
+
+  /// Port 0 lets the kernel choose.
+  package init(address: SocketAddress, backlog: Int32 = 1024) throws(Errno) {
+    let family =
+      switch address {
+      case .ipv4: AF_INET
+      case .ipv6: AF_INET6
+      }
+    let number = larkspur_blocking_socket(family)
+    guard number >= 0 else { throw .current }
+    _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_REUSEADDR, 1)
+    // Safe: the address is lent for the call.
+    let bound = unsafe address.withSockAddr { unsafe larkspur_bind(number, $0, $1) }
+    guard bound == 0, listen(number, backlog) == 0 else {
+      let error = Errno.current
+      _ = close(number)
+      throw error
+    }
+    self.number = number
+    port = UInt16(clamping: larkspur_local_port(number))
+  }
+
+  deinit {
+    _ = close(number)
+  }
+
+  /// The next connection.
+  package func accept() throws(Errno) -> BlockingSocket {
+    while true {
+      let accepted = larkspur_blocking_accept(number)
+      if accepted >= 0 { return BlockingSocket(number: accepted) }
+      // A connection that the client has already given up is none.
+      let error = Errno.current
+      guard error == .interrupted || error.rawValue == ECONNABORTED else { throw error }
+    }
+  }
+
+  /// Makes a blocked `accept` fail, and refuses connections from now on. Callable on any thread.
+  package func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
+}

@@ -1,0 +1,69 @@
+import CLarkspurLinux
+
+/// An error number of the kernel's.
+package struct Errno: Error, Hashable, Sendable {
+  package let rawValue: Int32
+
+  package init(rawValue: Int32) {
+    self.rawValue = rawValue
+  }
+
+  /// `errno` as the call before has left it.
+  static var current: Errno { Errno(rawValue: larkspur_errno()) }
+
+  /// Nothing to read, or no room to write, on a non-blocking descriptor.
+  package static let wouldBlock = Errno(rawValue: EAGAIN)
+  /// A signal arrived before anything was done: the call is to be made again.
+  package static let interrupted = Errno(rawValue: EINTR)
+  /// A non-blocking connect has begun; it ends with the descriptor becoming writable.
+  package static let inProgress = Errno(rawValue: EINPROGRESS)
+  /// The peer reset the connection, or closed it while bytes of ours were unread there.
+  package static let connectionReset = Errno(rawValue: ECONNRESET)
+  /// Nobody listens at the address.
+  package static let connectionRefused = Errno(rawValue: ECONNREFUSED)
+  /// The peer did not answer the kernel's own retransmissions.
+  package static let timedOut = Errno(rawValue: ETIMEDOUT)
+  /// No route leads to the host.
+  package static let hostUnreachable = Errno(rawValue: EHOSTUNREACH)
+  /// No route leads to the network, or the address family has no interface at all.
+  package static let networkUnreachable = Errno(rawValue: ENETUNREACH)
+  /// We wrote after the peer had closed, or after our own shutdown.
+  package static let brokenPipe = Errno(rawValue: EPIPE)
+  /// The process may not have more open descriptors.
+  package static let tooManyDescriptors = Errno(rawValue: EMFILE)
+  /// The system may not have more open descriptors.
+  package static let tooManyDescriptorsInSystem = Errno(rawValue: ENFILE)
+  /// All local ports towards that address are taken.
+  package static let addressNotAvailable = Errno(rawValue: EADDRNOTAVAIL)
+  /// The listening address is taken.
+  package static let addressInUse = Errno(rawValue: EADDRINUSE)
+  /// An address family that this kernel was built without.
+  package static let familyNotSupported = Errno(rawValue: EAFNOSUPPORT)
+  /// A local firewall rule, or a reserved address.
+  package static let notPermitted = Errno(rawValue: EPERM)
+  package static let accessDenied = Errno(rawValue: EACCES)
+  package static let noMemory = Errno(rawValue: ENOMEM)
+  package static let noBufferSpace = Errno(rawValue: ENOBUFS)
+  package static let badDescriptor = Errno(rawValue: EBADF)
+  package static let invalidArgument = Errno(rawValue: EINVAL)
+
+  private static let names: [Errno: String] = [
+    .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
+    .connectionRefused: "ECONNREFUSED", .timedOut: "ETIMEDOUT", .hostUnreachable: "EHOSTUNREACH",
+    .networkUnreachable: "ENETUNREACH", .brokenPipe: "EPIPE", .tooManyDescriptors: "EMFILE",
+    .tooManyDescriptorsInSystem: "ENFILE", .addressNotAvailable: "EADDRNOTAVAIL", .addressInUse: "EADDRINUSE",
+    .familyNotSupported: "EAFNOSUPPORT", .notPermitted: "EPERM", .accessDenied: "EACCES", .noMemory: "ENOMEM",
+    .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
+  ]
+}
+
+extension Errno: CustomStringConvertible {
+  /// The kernel's words with the constant's name, for example `Connection refused (ECONNREFUSED)`.
+  package var description: String {
+    // Safe: the words are NUL-terminated and stand in `buffer` or in memory that lives for ever.
+    let words = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      unsafe String(cString: larkspur_error_words(rawValue, buffer.baseAddress, buffer.count))
+    }
+    return "\(words) (\(Self.names[self] ?? "errno \(rawValue)"))"
+  }
+}

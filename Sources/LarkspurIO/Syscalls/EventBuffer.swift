@@ -1,0 +1,67 @@
+import CLarkspurLinux
+
+/// What the kernel says of one descriptor.
+package struct PollerEvent: Hashable, Sendable {
+  /// The slot that the descriptor was registered for, and which of the slot's registrations it was.
+  package var slot: UInt32
+  package var registration: UInt32
+  package var isReadable: Bool
+  package var isWritable: Bool
+  /// The peer has closed its side, or the socket has failed: reading will say which.
+  package var isHungUp: Bool
+
+  package init(slot: UInt32, registration: UInt32, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {
+    self.slot = slot
+    self.registration = registration
+    self.isReadable = isReadable
+    self.isWritable = isWritable
+    self.isHungUp = isHungUp
+  }
+}
+
+/// Room for the events of one wait.
+@safe
+package struct EventBuffer: ~Copyable {
+  private let list: UnsafeMutableBufferPointer<larkspur_event>
+  package private(set) var count = 0
+
+  package init() {
+    unsafe list = .allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
+    unsafe list.initialize(repeating: larkspur_event())
+  }
+
+  deinit {
+    unsafe list.deallocate()
+  }
+
+  /// `wait` fills the list and returns how many events it put there, or `-errno`.
+  mutating func fill(_ wait: (UnsafeMutableBufferPointer<larkspur_event>) -> Int32) -> Int32 {
+    let result = unsafe wait(list)
+    count = min(max(Int(result), 0), unsafe list.count)
+    return result
+  }
+
+  /// For scripted kernels: what a wait is to report.
+  package mutating func replace(with events: [PollerEvent]) -> Int32 {
+    unsafe fill { list in
+      for (index, event) in events.prefix(list.count).enumerated() {
+        var flags: UInt32 = 0
+        if event.isReadable { flags |= EPOLLIN.rawValue }
+        if event.isWritable { flags |= EPOLLOUT.rawValue }
+        if event.isHungUp { flags |= EPOLLRDHUP.rawValue }
+        unsafe list[index] = larkspur_event(events: flags, slot: event.slot, registration: event.registration)
+      }
+      return Int32(min(events.count, list.count))
+    }
+  }
+
+  package subscript(_ index: Int) -> PollerEvent {
+    // Safe: `list` is initialised to its capacity, and its subscript traps only beyond it.
+    let raw = unsafe list[index]
+    return PollerEvent(
+      slot: raw.slot, registration: raw.registration,
+      isReadable: raw.events & (EPOLLIN.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0,
+      isWritable: raw.events & (EPOLLOUT.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0,
+      isHungUp: raw.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0)
+  }
+}

@@ -1,0 +1,36 @@
+import LarkspurBytes
+
+/// Every kernel call that the client makes. Tests put a scripted kernel in its place.
+///
+/// The calls are thin: one system call each, no retry, no interpretation. They return what the kernel returns,
+/// with `-errno` in place of -1.
+package protocol Kernel: AnyObject, Sendable {
+  /// The monotonic clock.
+  func now() -> Deadline
+
+  /// A non-blocking, close-on-exec TCP socket for `address`'s family.
+  func openSocket(for address: SocketAddress) -> Int32
+  func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32
+  /// Takes the error that an asynchronous connect left: 0 or an errno (not negated).
+  func pendingError(_ descriptor: Int32) -> Int32
+  /// Switches off Nagle's algorithm: a request leaves at once.
+  func setNoDelay(_ descriptor: Int32)
+  /// Appends what has arrived; 0 is the end of the stream.
+  func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int
+  /// Sends from the front of `queue`, without taking anything out of it.
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int
+  func close(_ descriptor: Int32)
+
+  func openPoller() -> Int32
+  /// Watches for reading, writing and hang-up, edge-triggered.
+  func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32
+  func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32
+  /// Waits for at most `milliseconds` (-1: for ever), and returns the number of events.
+  func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32
+
+  func openWakeUp() -> Int32
+  /// Makes a wake-up descriptor readable.
+  func wake(_ descriptor: Int32)
+  /// Makes a wake-up descriptor unreadable again.
+  func drainWakeUp(_ descriptor: Int32)
+}

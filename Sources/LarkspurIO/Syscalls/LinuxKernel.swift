@@ -1,0 +1,104 @@
+import CLarkspurLinux
+import LarkspurBytes
+
+/// The kernel itself.
+package final class LinuxKernel: Kernel {
+  package static let shared = LinuxKernel()
+
+  /// The segments that one gathered write takes along.
+  private static let segmentsMax = 16
+
+  package func now() -> Deadline { Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) }
+
+  package func openSocket(for address: SocketAddress) -> Int32 {
+    let family =
+      switch address {
+      case .ipv4: AF_INET
+      case .ipv6: AF_INET6
+      }
+    return result(larkspur_socket(family, Int32(SOCK_STREAM.rawValue)))
+  }
+
+  package func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    // Safe: the address is lent for the call.
+    unsafe address.withSockAddr { unsafe result(larkspur_connect(descriptor, $0, $1)) }
+  }
+
+  package func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }
+
+  package func setNoDelay(_ descriptor: Int32) {
+    // A failure costs latency and nothing else.
+    _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+  }
+
+  package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
+    var received = 0
+    unsafe buffer.withUnsafeMutableBytes { bytes, count in
+      guard let base = bytes.baseAddress else { return }
+      // Safe: the room behind the `count` initialised bytes belongs to the span.
+      received = unsafe recv(descriptor, base + count, bytes.count - count, 0)
+      if received > 0 { count += received }
+    }
+    return result(received)
+  }
+
+  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+    var sent = 0
+    unsafe queue.withSegments(atMost: Self.segmentsMax) { segments in
+      // Safe: the segments are lent until this closure returns, and the kernel only reads them.
+      if segments.count == 1 {
+        sent = unsafe larkspur_send(descriptor, segments[0].baseAddress, segments[0].count)
+        return
+      }
+      unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: segments.count) { list in
+        for index in segments.indices {
+          let base = unsafe UnsafeMutableRawPointer(mutating: segments[index].baseAddress)
+          unsafe list.initializeElement(at: index, to: iovec(iov_base: base, iov_len: segments[index].count))
+        }
+        sent = unsafe larkspur_send_gathered(descriptor, list.baseAddress, list.count)
+      }
+    }
+    return result(sent)
+  }
+
+  package func close(_ descriptor: Int32) {
+    // Linux releases the descriptor even when it reports EINTR: never close twice.
+    _ = CLarkspurLinux.close(descriptor)
+  }
+
+  package func openPoller() -> Int32 { result(larkspur_epoll_create()) }
+
+  package func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
+    let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+    return result(larkspur_epoll_add(poller, descriptor, events, slot, registration))
+  }
+
+  package func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 {
+    result(larkspur_epoll_remove(poller, descriptor))
+  }
+
+  package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
+    unsafe events.fill { list in
+      guard let base = list.baseAddress else { return 0 }
+      // Safe: the kernel writes at most as many events as the list holds.
+      return unsafe result(larkspur_epoll_wait(poller, base, Int32(list.count), milliseconds))
+    }
+  }
+
+  package func openWakeUp() -> Int32 { result(larkspur_eventfd()) }
+
+  package func wake(_ descriptor: Int32) {
+    var one: UInt64 = 1
+    // A full counter (EAGAIN) is readable already, which is all that is wanted.
+    _ = unsafe write(descriptor, &one, MemoryLayout<UInt64>.size)
+  }
+
+  package func drainWakeUp(_ descriptor: Int32) {
+    var count: UInt64 = 0
+    _ = unsafe read(descriptor, &count, MemoryLayout<UInt64>.size)
+  }
+
+  private func result<T: FixedWidthInteger>(_ value: T) -> T {
+    value < 0 ? T(truncatingIfNeeded: -larkspur_errno()) : value
+  }
+}

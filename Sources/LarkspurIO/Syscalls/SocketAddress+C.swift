@@ -1,0 +1,78 @@
+import CLarkspurLinux
+
+extension SocketAddress {
+  /// Lends the address in the kernel's shape.
+  @unsafe
+  func withSockAddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    switch self {
+    case .ipv4(let address, let port):
+      var raw = sockaddr_in()
+      raw.sin_family = sa_family_t(AF_INET)
+      raw.sin_port = port.bigEndian
+      raw.sin_addr.s_addr = address.bigEndian
+      return unsafe Self.lend(raw, body)
+    case .ipv6(let high, let low, let scope, let port):
+      var raw = sockaddr_in6()
+      raw.sin6_family = sa_family_t(AF_INET6)
+      raw.sin6_port = port.bigEndian
+      raw.sin6_scope_id = scope
+      // Safe: in6_addr is sixteen bytes in network order.
+      unsafe withUnsafeMutableBytes(of: &raw.sin6_addr) { bytes in
+        unsafe bytes.storeBytes(of: high.bigEndian, toByteOffset: 0, as: UInt64.self)
+        unsafe bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+      }
+      return unsafe Self.lend(raw, body)
+    }
+  }
+
+  @unsafe
+  private static func lend<T, R>(_ raw: T, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    // Safe: every sockaddr_xx begins like sockaddr, and its size goes with it.
+    unsafe withUnsafePointer(to: raw) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe body($0, socklen_t(MemoryLayout<T>.size))
+      }
+    }
+  }
+
+  /// Nil for a family other than IPv4 and IPv6.
+  @unsafe
+  init?(_ address: UnsafePointer<sockaddr>) {
+    switch unsafe Int32(address.pointee.sa_family) {
+    case AF_INET:
+      // Safe: the family says which structure it is.
+      self = unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        unsafe .ipv4(UInt32(bigEndian: $0.pointee.sin_addr.s_addr), port: UInt16(bigEndian: $0.pointee.sin_port))
+      }
+    case AF_INET6:
+      self = unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { pointer in
+        var raw = unsafe pointer.pointee
+        let (high, low) = unsafe withUnsafeBytes(of: &raw.sin6_addr) {
+          unsafe ($0.load(as: UInt64.self), $0.load(fromByteOffset: 8, as: UInt64.self))
+        }
+        return .ipv6(
+          high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: raw.sin6_scope_id,
+          port: UInt16(bigEndian: raw.sin6_port))
+      }
+    default:
+      return nil
+    }
+  }
+
+  /// Reads an IP address in text: `192.0.2.1`, `2001:db8::1`, without brackets. Nil if it is not one.
+  package init?(literal text: String, port: UInt16) {
+    var v4 = in_addr()
+    var v6 = in6_addr()
+    // Safe: inet_pton reads a NUL-terminated string and writes exactly one address of its family.
+    if unsafe inet_pton(AF_INET, text, &v4) == 1 {
+      self = .ipv4(UInt32(bigEndian: v4.s_addr), port: port)
+    } else if unsafe inet_pton(AF_INET6, text, &v6) == 1 {
+      let (high, low) = unsafe withUnsafeBytes(of: &v6) {
+        unsafe ($0.load(as: UInt64.self), $0.load(fromByteOffset: 8, as: UInt64.self))
+      }
+      self = .ipv6(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: 0, port: port)
+    } else {
+      return nil
+    }
+  }
+}
