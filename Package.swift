@@ -28,6 +28,9 @@ let package = Package(
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
+    .target(
+      name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO"],
+      swiftSettings: settings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
     .testTarget(name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
   ]
@@ -37,6 +40,9 @@ if wantsBenchmarks {
   package.targets += [
     .executableTarget(
       name: "larkspur-micro", dependencies: ["LarkspurBytes", "LarkspurHTTP"], path: "Benchmarks/micro-benchmarks",
-      swiftSettings: settings),
+      swiftSettings: testSettings),
+    .executableTarget(
+      name: "larkspur-bench", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
+      path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
   ]
 }

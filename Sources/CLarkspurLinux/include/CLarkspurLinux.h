@@ -3,10 +3,6 @@
 #ifndef LARKSPUR_LINUX_H
 #define LARKSPUR_LINUX_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE  // accept4
-#endif
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +21,11 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+// glibc declares these only under _GNU_SOURCE, and defining that here would give Swift a second view of the
+// headers that it has imported already.
+extern int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
+extern int pthread_setname_np(pthread_t thread, const char *name);
 
 // What epoll_event's union means to Larkspur: a slot and the registration that it had.
 struct larkspur_event {
@@ -86,9 +87,9 @@ static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list,
   return sendmsg(descriptor, &message, MSG_NOSIGNAL);
 }
 
-// The kernel's words for an error number. (glibc has two functions called strerror_r.)
+// The kernel's words for an error number, in the caller's buffer.
 static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
-  return strerror_r(number, buffer, capacity);
+  return strerror_r(number, buffer, capacity) == 0 ? buffer : "Unknown error";
 }
 
 static inline int larkspur_errno(void) { return errno; }
@@ -114,6 +115,8 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
 
 // The thread's identity as a number: equal on the same thread, and cheap (a register read).
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
+
+static inline void larkspur_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 static inline int larkspur_set_integer_option(int descriptor, int level, int name, int value) {
   return setsockopt(descriptor, level, name, &value, sizeof value);

@@ -5,13 +5,20 @@
 ///    |  dropped   |   bytes     |    spare    |
 /// ```
 ///
-/// A chunk that nobody gives back to a `ChunkPool` frees its memory when it goes out of scope.
+/// A chunk that nobody gives back to a `ChunkPool` frees its memory when it goes out of scope. `Chunk()` holds
+/// nothing and costs nothing: it stands where a chunk may come.
 @safe
 package struct Chunk: ~Copyable {
-  private let base: UnsafeMutableRawPointer
+  /// Nil for the empty chunk only.
+  private let base: UnsafeMutableRawPointer?
   package let capacity: Int
   private var start = 0
   private var end = 0
+
+  package init() {
+    unsafe base = nil
+    capacity = 0
+  }
 
   package init(capacity: Int) {
     unsafe self.init(adopting: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
@@ -25,12 +32,12 @@ package struct Chunk: ~Copyable {
 
   deinit {
     // Safe: `base` came from `allocate` and `surrender` discards self before this could run.
-    unsafe base.deallocate()
+    unsafe base?.deallocate()
   }
 
   /// Hands the memory over to a pool, which then owns it.
   @unsafe
-  consuming func surrender() -> UnsafeMutableRawPointer {
+  consuming func surrender() -> UnsafeMutableRawPointer? {
     let base = unsafe base
     discard self
     return unsafe base
@@ -46,12 +53,18 @@ package struct Chunk: ~Copyable {
   package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
+      guard let base = unsafe base else { return Span() }
       // Safe: start...end lies inside the allocation, all of it was initialised by `withSpare` or `append`,
       // and the span cannot outlive this borrow of the chunk.
       let raw = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base + start), byteCount: end - start)
       let span = Span<UInt8>(_bytes: raw)
       return unsafe _overrideLifetime(span, borrowing: self)
     }
+  }
+
+  /// Lends some of the bytes that are waiting to be read.
+  package func lend(_ range: Range<Int>, to consume: (Span<UInt8>) -> Void) {
+    consume(bytes.extracting(range))
   }
 
   /// Forgets the first `count` bytes. When none are left, the whole capacity is spare again.
@@ -65,6 +78,7 @@ package struct Chunk: ~Copyable {
 
   /// Lends the spare capacity to `fill`, and keeps what it appended there.
   package mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
+    guard let base = unsafe base else { return }
     // Safe: end..<capacity lies inside the allocation; `finalize` checks that the span still describes it.
     let spare = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity - end)
     var output = unsafe OutputRawSpan(buffer: spare, initializedCount: 0)
@@ -74,7 +88,7 @@ package struct Chunk: ~Copyable {
 
   /// Moves the unread bytes to the front, so that all spare room is behind them.
   package mutating func compact() {
-    guard start > 0 else { return }
+    guard start > 0, let base = unsafe base else { return }
     // Safe: both ranges lie inside the allocation; `copyMemory` allows overlap.
     unsafe base.copyMemory(from: base + start, byteCount: end - start)
     end -= start
@@ -83,6 +97,7 @@ package struct Chunk: ~Copyable {
 
   /// Appends as many of `source`'s bytes as fit and returns how many did.
   package mutating func append(_ source: Span<UInt8>) -> Int {
+    guard let base = unsafe base else { return 0 }
     let count = min(source.count, spareCapacity)
     unsafe source.withUnsafeBytes { bytes in
       guard count > 0, let from = bytes.baseAddress else { return }
@@ -92,5 +107,13 @@ package struct Chunk: ~Copyable {
     }
     end += count
     return count
+  }
+}
+
+extension [UInt8] {
+  /// Appends a copy of `bytes`.
+  package mutating func append(copying bytes: Span<UInt8>) {
+    // Safe: the buffer is lent for the copy, and a mutated array cannot share memory with a borrowed span.
+    unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
 }

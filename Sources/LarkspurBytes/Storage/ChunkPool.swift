@@ -35,8 +35,9 @@ package struct ChunkPool: ~Copyable {
     let capacity = chunk.capacity
     guard byteCount + capacity <= bytesMax, let size = Self.size(holding: capacity), Self.smallest << size == capacity
     else { return }
+    guard let base = unsafe chunk.surrender() else { return }
     byteCount += capacity
-    unsafe free[size].append(chunk.surrender())
+    unsafe free[size].append(base)
   }
 
   private static func size(holding capacity: Int) -> Int? {

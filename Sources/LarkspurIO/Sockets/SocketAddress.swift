@@ -11,6 +11,13 @@ package enum SocketAddress: Hashable, Sendable {
     case .ipv4(_, let port), .ipv6(_, _, _, let port): port
     }
   }
+
+  package func with(port: UInt16) -> SocketAddress {
+    switch self {
+    case .ipv4(let address, _): .ipv4(address, port: port)
+    case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)
+    }
+  }
 }
 
 extension SocketAddress: CustomStringConvertible {

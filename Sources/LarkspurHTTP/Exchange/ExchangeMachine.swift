@@ -1,0 +1,200 @@
+/// Decides, for one connection, what becomes of each exchange and of the connection.
+///
+/// Theory of operation. A connection serves one exchange after another. An exchange has two sides that end
+/// independently: the request is sent, the response is received. The connection lives on only when both ended
+/// well and the server allows it; every other end closes it. A request that the server stops taking does not
+/// fail the exchange: the server may have answered already, and closed (RFC 9112 9.5), so the answer is waited
+/// for, and only the connection is lost.
+///
+/// ```
+///                           +-------------- responseEnded, sent, persistent -------------+
+///                           v                                                            |
+///   idle --begin--> active(running, head) --requestSent--> active(done, head) --> active(done, body)
+///    |                      |      \--sendingFailed--> active(stopped, head) --> active(stopped, body)
+///    |                      |                                  |
+///    +---- peerClosed, -----+---- responseFailed, cancelled, --+--> closed      (101, CONNECT: --> tunnel)
+///          bytes            |     timedOut, any other end      |
+/// ```
+///
+/// It does not know: bytes, sockets, the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
+/// and `handOver`, and a closed connection exactly one `close`.
+package struct ExchangeMachine {
+  /// The request's side.
+  package enum Sending: Hashable, CaseIterable, Sendable {
+    case running
+    case done
+    /// The server takes no more of it.
+    case stopped
+  }
+
+  /// The response's side.
+  package enum Receiving: Hashable, Sendable {
+    case head
+    case body(isPersistent: Bool)
+  }
+
+  package enum State: Hashable, Sendable {
+    case idle
+    case active(Sending, Receiving)
+    case tunnel
+    case closed
+  }
+
+  /// Why an exchange ended without its response.
+  package enum Failure: Error, Hashable, Sendable {
+    case response(ResponseError)
+    /// The connection broke: not closed in an orderly way.
+    case connectionLost
+    case timedOut
+    case cancelled
+  }
+
+  /// Why a connection was closed.
+  package enum CloseReason: Hashable, Sendable {
+    /// The response said so, or could only end so.
+    case serverWillClose
+    /// The response came before the request had been sent.
+    case requestUnfinished
+    case exchangeFailed
+    case peerClosed
+    case unsolicitedBytes
+    case connectionLost
+    /// The owner does not need it any more.
+    case unneeded
+  }
+
+  package enum Action: Hashable, Sendable {
+    case complete
+    case fail(Failure)
+    /// The connection is another protocol's from here on.
+    case handOver
+    case close(CloseReason)
+    /// What is still queued of the request is not to be sent.
+    case stopSending
+    /// The fact does not fit the state: a defect of ours, which must cost one connection and no more.
+    case reportInconsistency
+  }
+
+  /// The decisions on one fact, in order. There are never more than two.
+  package struct Actions: Hashable, Sendable {
+    package private(set) var first: Action?
+    package private(set) var second: Action?
+
+    package init() {}
+
+    mutating func append(_ action: Action) {
+      if first == nil { first = action } else { second = action }
+    }
+  }
+
+  package private(set) var state = State.idle
+
+  package init() {}
+
+  package var isIdle: Bool { state == .idle }
+
+  /// A request is about to be sent. False: the connection is not free.
+  package mutating func begin() -> Bool {
+    guard state == .idle else { return false }
+    state = .active(.running, .head)
+    return true
+  }
+
+  /// The kernel has taken the last byte of the request.
+  package mutating func requestSent(into actions: inout Actions) {
+    guard case .active(.running, let receiving) = state else { return }
+    state = .active(.done, receiving)
+  }
+
+  /// The kernel takes no more of the request: the peer has closed or reset.
+  package mutating func sendingFailed(into actions: inout Actions) {
+    guard case .active(.running, let receiving) = state else { return }
+    state = .active(.stopped, receiving)
+    actions.append(.stopSending)
+  }
+
+  package mutating func headReceived(isPersistent: Bool, into actions: inout Actions) {
+    guard case .active(let sending, .head) = state else { return inconsistent(&actions) }
+    state = .active(sending, .body(isPersistent: isPersistent))
+  }
+
+  /// A 101, or a 2xx to CONNECT.
+  package mutating func tunnelBegan(into actions: inout Actions) {
+    guard case .active(_, .head) = state else { return inconsistent(&actions) }
+    state = .tunnel
+    actions.append(.handOver)
+  }
+
+  package mutating func responseEnded(into actions: inout Actions) {
+    switch state {
+    case .active(.done, .body(isPersistent: true)):
+      state = .idle
+      actions.append(.complete)
+    case .active(.done, .body(isPersistent: false)):
+      actions.append(.complete)
+      close(.serverWillClose, &actions)
+    case .active(.running, .body), .active(.stopped, .body):
+      actions.append(.complete)
+      close(.requestUnfinished, &actions)
+    case .idle, .active(_, .head), .tunnel, .closed:
+      inconsistent(&actions)
+    }
+  }
+
+  /// The response breaks the rules, or ended too soon.
+  package mutating func responseFailed(_ error: ResponseError, into actions: inout Actions) {
+    fail(.response(error), &actions)
+  }
+
+  /// The end of the stream while nothing was asked.
+  package mutating func peerClosed(into actions: inout Actions) {
+    guard state == .idle else { return fail(.connectionLost, &actions) }
+    close(.peerClosed, &actions)
+  }
+
+  /// Bytes while nothing was asked: whatever they are, they must never answer a later request.
+  package mutating func unsolicitedBytes(into actions: inout Actions) {
+    guard state == .idle else { return inconsistent(&actions) }
+    close(.unsolicitedBytes, &actions)
+  }
+
+  /// Reading failed.
+  package mutating func connectionLost(into actions: inout Actions) {
+    guard state == .idle else { return fail(.connectionLost, &actions) }
+    close(.connectionLost, &actions)
+  }
+
+  package mutating func timedOut(into actions: inout Actions) { fail(.timedOut, &actions) }
+
+  package mutating func cancelled(into actions: inout Actions) { fail(.cancelled, &actions) }
+
+  /// The owner lets go of the connection.
+  package mutating func released(into actions: inout Actions) {
+    switch state {
+    case .idle, .tunnel: close(.unneeded, &actions)
+    case .active: fail(.cancelled, &actions)
+    case .closed: return
+    }
+  }
+
+  private mutating func fail(_ failure: Failure, _ actions: inout Actions) {
+    switch state {
+    case .active:
+      actions.append(.fail(failure))
+      close(.exchangeFailed, &actions)
+    case .idle, .tunnel: close(.exchangeFailed, &actions)
+    case .closed: return
+    }
+  }
+
+  private mutating func inconsistent(_ actions: inout Actions) {
+    guard state != .closed else { return }
+    if case .active = state { actions.append(.fail(.connectionLost)) } else { actions.append(.reportInconsistency) }
+    close(.exchangeFailed, &actions)
+  }
+
+  private mutating func close(_ reason: CloseReason, _ actions: inout Actions) {
+    state = .closed
+    actions.append(.close(reason))
+  }
+}

@@ -1,0 +1,41 @@
+import CLarkspurLinux
+
+/// One blocking look-up of a host name, by the system's own rules (`/etc/hosts`, DNS, nsswitch).
+package enum NameLookup {
+  package enum Failure: Error, Hashable, Sendable {
+    /// The resolver's own words, for example "Name or service not known".
+    case failed(String)
+  }
+
+  /// The stream addresses of `host`, in the order in which they are to be tried (RFC 6724). Blocks the thread.
+  package static func addresses(of host: String, port: UInt16) throws(Failure) -> [SocketAddress] {
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    // Addresses of a family that this machine has no address of are not offered.
+    unsafe hints.ai_flags = AI_ADDRCONFIG
+    var list: UnsafeMutablePointer<addrinfo>?
+    var error = unsafe getaddrinfo(host, nil, &hints, &list)
+    if error == EAI_NONAME {
+      // AI_ADDRCONFIG does not count loopback: on a machine without a network "localhost" needs a second try.
+      unsafe hints.ai_flags = 0
+      error = unsafe getaddrinfo(host, nil, &hints, &list)
+    }
+    guard error == 0 else {
+      // Safe: gai_strerror returns a constant string.
+      throw .failed(unsafe String(cString: gai_strerror(error)))
+    }
+    defer { unsafe freeaddrinfo(list) }
+    var addresses: [SocketAddress] = []
+    var next = unsafe list
+    // Safe: the list is ours until it is freed, and ends with nil.
+    while let entry = unsafe next {
+      if let raw = unsafe entry.pointee.ai_addr, let address = unsafe SocketAddress(raw)?.with(port: port),
+        !addresses.contains(address)
+      {
+        addresses.append(address)
+      }
+      unsafe next = entry.pointee.ai_next
+    }
+    return addresses
+  }
+}

@@ -1,0 +1,84 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+extension Connection {
+  /// Tells of the stages before there is a connection.
+  package typealias Observer = (ConnectionEvent, Deadline) -> Void
+
+  /// Looks a host up and connects to the first of its addresses that answers. `host` is a name or an IP
+  /// address without brackets. `deadline` is for all of it.
+  package static func open(
+    host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
+    observer: Observer? = nil
+  ) async throws(TransportError) -> Connection {
+    observer?(.resolving(host: host), loop.kernel.now())
+    let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
+    observer?(.resolved(addresses), loop.kernel.now())
+    return try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
+  }
+
+  /// Connects to the first of `addresses` that answers, trying one after another.
+  package static func open(
+    to addresses: [SocketAddress], on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
+    observer: Observer? = nil
+  ) async throws(TransportError) -> Connection {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    var attempts: [TransportError.Attempt] = []
+    for address in addresses {
+      observer?(.connecting(address), loop.kernel.now())
+      do throws(Errno) {
+        let channel = try await connect(to: address, on: loop, deadline: deadline)
+        observer?(.connected(address), loop.kernel.now())
+        let connection = Connection(over: channel, limits: limits)
+        connection.observer = observer
+        return connection
+      } catch {
+        observer?(.connectFailed(address, error), loop.kernel.now())
+        if Task.isCancelled { throw .cancelled }
+        if deadline <= loop.kernel.now() { throw .timedOut(.connecting) }
+        attempts.append(TransportError.Attempt(address: address, error: error))
+      }
+    }
+    throw .connectFailed(attempts)
+  }
+
+  private static func connect(
+    to address: SocketAddress, on loop: ClientLoop, deadline: Deadline
+  ) async throws(Errno) -> Channel {
+    let channel = try Channel(to: address, on: loop)
+    do throws(Errno) {
+      channel.setDeadline(deadline)
+      if try channel.connect() { return channel }
+      do throws(Channel.Interruption) {
+        try await channel.waitForConnection()
+      } catch {
+        // The caller tells the two apart by the clock and the task.
+        throw .timedOut
+      }
+      try channel.finishConnecting()
+      return channel
+    } catch {
+      channel.close()
+      throw error
+    }
+  }
+
+  private static func resolve(
+    _ host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline
+  ) async throws(TransportError) -> [SocketAddress] {
+    if let address = SocketAddress(literal: host, port: port) { return [address] }
+    let lookup: Lookup
+    do throws(Errno) {
+      lookup = try Lookup(host: host, port: port)
+    } catch {
+      throw .unavailable(error)
+    }
+    switch await lookup.outcome(deadline: deadline, on: loop) {
+    case .found(let addresses): return addresses
+    case .failed(let reason): throw .resolutionFailed(host: host, reason: reason)
+    case .cancelled: throw .cancelled
+    case .timedOut: throw .timedOut(.resolving)
+    }
+  }
+}

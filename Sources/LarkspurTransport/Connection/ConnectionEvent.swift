@@ -1,0 +1,20 @@
+import LarkspurHTTP
+import LarkspurIO
+
+/// What a connection tells its observer.
+package enum ConnectionEvent: Sendable {
+  case resolving(host: String)
+  case resolved([SocketAddress])
+  case connecting(SocketAddress)
+  case connectFailed(SocketAddress, Errno)
+  case connected(SocketAddress)
+  case requestStarted(bytes: Int)
+  case requestSent
+  case interimReceived(status: Int)
+  case headReceived(status: Int, bytes: Int)
+  case bodyReceived(bytes: Int)
+  case completed
+  case handedOver
+  case failed(TransportError)
+  case closed(ExchangeMachine.CloseReason)
+}

@@ -1,0 +1,53 @@
+import LarkspurBytes
+import LarkspurHTTP
+
+/// A request whose response has begun to arrive. It is good until the connection's next `send`.
+package struct Exchange {
+  package let connection: Connection
+  let number: UInt64
+
+  private var isPresent: Bool { connection.exchangeNumber == number }
+
+  package var status: Int { isPresent ? connection.head.status : 0 }
+
+  package var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
+
+  /// The head as it came: status line, fields, empty line.
+  package var headBytes: [UInt8] { isPresent ? connection.headBytes : [] }
+
+  /// The first field called `name`, which is given in lower case.
+  package func value(of name: StaticString) -> String? {
+    let bytes = headBytes
+    guard let entry = head.fields.first(named: name, in: bytes.span) else { return nil }
+    return String(decoding: bytes[entry.value], as: UTF8.self)
+  }
+
+  /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread.
+  /// False: the body is complete. Nothing is received while nobody asks.
+  package func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    return try await connection.receivePiece(consume)
+  }
+
+  /// Reads the body to its end, and throws it away.
+  package func discardBody() async throws(TransportError) {
+    while try await receivePiece({ _ in }) {}
+  }
+
+  /// The whole body. One that is larger than `bytesMax` is an error, and the connection is closed.
+  package func collectBody(bytesMax: Int) async throws(TransportError) -> [UInt8] {
+    var body: [UInt8] = []
+    var isTooLarge = false
+    while try await receivePiece({ piece in
+      isTooLarge = body.count + piece.count > bytesMax
+      guard !isTooLarge else { return }
+      body.append(copying: piece)
+    }) {
+      guard !isTooLarge else {
+        connection.close()
+        throw .localMisuse(.bodyTooLarge)
+      }
+    }
+    return body
+  }
+}

@@ -1,0 +1,63 @@
+import LarkspurHTTP
+import LarkspurIO
+
+/// Why the transport could not do what it was asked.
+package enum TransportError: Error, Hashable, Sendable {
+  /// The name could not be looked up.
+  case resolutionFailed(host: String, reason: String)
+  /// None of the addresses took the connection.
+  case connectFailed([Attempt])
+  /// The time was up.
+  case timedOut(Phase)
+  /// The task was cancelled.
+  case cancelled
+  /// The connection broke.
+  case connectionLost(Phase, Errno?)
+  /// The connection had ended before this request could be sent on it: nothing was sent.
+  case connectionClosed
+  /// The server's response breaks the rules or is incomplete.
+  case badResponse(ResponseError)
+  /// The loop's resources are exhausted.
+  case unavailable(Errno)
+  /// A call that does not fit: a defect of the caller's.
+  case localMisuse(Misuse)
+
+  package struct Attempt: Hashable, Sendable {
+    package var address: SocketAddress
+    package var error: Errno
+  }
+
+  /// How far an exchange had come.
+  package enum Phase: String, Hashable, Sendable {
+    case resolving = "while looking up the host's name"
+    case connecting = "while connecting"
+    case sending = "while sending the request"
+    case awaitingHead = "while waiting for the response"
+    case receivingBody = "while receiving the body"
+  }
+
+  package enum Misuse: String, Hashable, Sendable {
+    case notOnLoop = "the call was made on a thread that is not the loop's"
+    case exchangeRunning = "another exchange is still running on the connection"
+    case exchangeOver = "the exchange is over"
+    case bodyTooLarge = "the body is larger than the caller allowed"
+  }
+}
+
+extension TransportError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .resolutionFailed(let host, let reason): "could not resolve \(host): \(reason)"
+    case .connectFailed(let attempts):
+      "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
+    case .timedOut(let phase): "timed out \(phase.rawValue)"
+    case .cancelled: "cancelled"
+    case .connectionLost(let phase, let error):
+      "the connection broke \(phase.rawValue)" + (error.map { ": \($0)" } ?? "")
+    case .connectionClosed: "the connection had been closed already"
+    case .badResponse(let error): "bad response: \(error)"
+    case .unavailable(let error): "out of resources: \(error)"
+    case .localMisuse(let misuse): misuse.rawValue
+    }
+  }
+}

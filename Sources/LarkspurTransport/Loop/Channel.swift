@@ -1,0 +1,180 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// A socket on a loop: what it is ready for, which task waits for that, and until when.
+///
+/// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
+/// that it is used up. It belongs to its loop's thread.
+package final class Channel {
+  /// Why a wait ended before the socket was ready.
+  enum Interruption: Error {
+    case timedOut
+    case cancelled
+  }
+
+  package let loop: ClientLoop
+  package let address: SocketAddress
+  private var socket: ClientSocket?
+  private var slot: UInt32 = 0
+  private var registration: UInt32 = 0
+
+  private(set) var isReadable = false
+  private(set) var isWritable = false
+  /// The peer has closed its side or the connection broke: a short read does not mean that all has been read.
+  private var isHungUp = false
+
+  private var waiter: Waiter?
+  private var wantsWriting = false
+  private var waitNumber: UInt64 = 0
+  private var interruption: Interruption?
+
+  private var deadline = Deadline.never
+  /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
+  private var deadlineEntry = Deadline.never
+
+  private var turn: UInt64 = 0
+  private var receivedInTurn = 0
+  /// So many bytes, and at least one receive, are one channel's share of a turn.
+  private static let turnBytesMax = 256 * 1024
+
+  init(to address: SocketAddress, on loop: ClientLoop) throws(Errno) {
+    self.loop = loop
+    self.address = address
+    let socket = try ClientSocket(for: address, kernel: loop.kernel)
+    (slot, registration) = try loop.register(self, socket.descriptor)
+    self.socket = consume socket
+  }
+
+  var isOpen: Bool { socket != nil }
+
+  /// Closes the socket. Whoever waits goes on, and finds it closed.
+  func close() {
+    guard socket != nil else { return }
+    socket = nil
+    loop.deregister(slot: slot)
+    wakeWaiter()
+  }
+
+  // MARK: - Calls
+
+  /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
+  func connect() throws(Errno) -> Bool {
+    guard let connected = try socket?.connect(to: address) else { throw .badDescriptor }
+    return connected
+  }
+
+  func finishConnecting() throws(Errno) {
+    guard let _: Void = try socket?.finishConnecting() else { throw .badDescriptor }
+  }
+
+  /// One receive. It keeps the books on readiness.
+  func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
+    guard let received = try socket?.receive(into: &chunk) else { throw .badDescriptor }
+    switch received {
+    case .bytes(let count, let drained):
+      // What arrives from now on raises a new event. An end that has been reported already will not.
+      if drained, !isHungUp { isReadable = false }
+      if turn != loop.turn {
+        turn = loop.turn
+        receivedInTurn = 0
+      }
+      receivedInTurn += count
+    case .wouldBlock: isReadable = false
+    case .endOfStream: break
+    }
+    return received
+  }
+
+  /// Sends what the kernel takes. True: all of it.
+  func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
+    guard let sentAll = try socket?.send(&queue) else { throw .badDescriptor }
+    isWritable = sentAll
+    return sentAll
+  }
+
+  // MARK: - Waiting
+
+  /// Waits until the socket may be readable (or, on demand, writable), or until the turn's share is renewed.
+  func wait(writing: Bool) async throws(Interruption) {
+    if isReadable, hasSpentTurn {
+      loop.yield(self)
+    } else if isReadable || writing && isWritable || !isOpen {
+      return
+    }
+    try await suspend(writing: writing)
+  }
+
+  /// Waits until a connect has come to its end, well or not.
+  func waitForConnection() async throws(Interruption) {
+    while !isWritable, isOpen { try await suspend(writing: true) }
+  }
+
+  private func suspend(writing: Bool) async throws(Interruption) {
+    if deadline <= loop.now { interruption = .timedOut }
+    if interruption == nil {
+      waitNumber &+= 1
+      wantsWriting = writing
+      let cancellation = ClientLoop.Cancellation(slot: slot, registration: registration, wait: waitNumber)
+      await withTaskCancellationHandler {
+        await Waiter.suspend { waiter = $0 }
+      } onCancel: { [loop] in
+        loop.post(cancellation)
+      }
+    }
+    if let reason = interruption {
+      interruption = nil
+      throw reason
+    }
+  }
+
+  /// Whether another receive is this channel's to make in this turn.
+  var mayReceive: Bool { isReadable && !hasSpentTurn }
+
+  private var hasSpentTurn: Bool { turn == loop.turn && receivedInTurn >= Self.turnBytesMax }
+
+  /// When waits are to end. A later deadline costs nothing.
+  func setDeadline(_ deadline: Deadline) {
+    self.deadline = deadline
+    guard deadline < deadlineEntry else { return }
+    deadlineEntry = deadline
+    loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
+  }
+
+  // MARK: - From the loop
+
+  func became(readable: Bool, writable: Bool, hungUp: Bool) {
+    if readable { isReadable = true }
+    if writable { isWritable = true }
+    if hungUp { isHungUp = true }
+    if isReadable || wantsWriting && isWritable { wakeWaiter() }
+  }
+
+  /// The share of the turn is renewed.
+  func becameReady() { wakeWaiter() }
+
+  func cancelled(wait: UInt64) {
+    guard wait == waitNumber, waiter != nil else { return }
+    interruption = .cancelled
+    wakeWaiter()
+  }
+
+  func deadlineEntryExpired(_ entry: Deadline) {
+    // A sooner entry has replaced this one.
+    guard entry == deadlineEntry else { return }
+    deadlineEntry = .never
+    guard deadline > loop.now else {
+      if waiter != nil {
+        interruption = .timedOut
+        wakeWaiter()
+      }
+      return
+    }
+    if deadline != .never { setDeadline(deadline) }
+  }
+
+  private func wakeWaiter() {
+    guard let waiter else { return }
+    self.waiter = nil
+    waiter.wake()
+  }
+}

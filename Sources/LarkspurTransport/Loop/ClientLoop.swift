@@ -1,0 +1,256 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// One thread that waits for sockets and runs the tasks that use them.
+///
+/// Theory of operation. A loop only ever says that something is ready: the task that waits for it then does
+/// the reading, the parsing and the writing itself, on the loop's thread, because the loop is the task's
+/// executor. One turn is
+///
+/// ```
+///  take the mail -> expire deadlines -> run jobs -> wait (epoll) -> wake the tasks whose channels became ready
+/// ```
+///
+/// Threads. Channels, connections, the chunk pool and the deadlines belong to the loop's thread and are not
+/// locked. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here) and `post` a
+/// cancellation: both go through the mailbox. The wake-up descriptor is written only when the loop sleeps.
+///
+/// ```swift
+/// let loop = try ClientLoop()
+/// try await loop.run {
+///   let connection = try await Connection.open(to: route, on: loop)
+///   ...
+/// }
+/// ```
+package final class ClientLoop: @unchecked Sendable {
+  // Any thread.
+  private let mailbox = Mutex(Mailbox())
+  /// Somebody has put something into the mailbox.
+  private let hasMail = Atomic(false)
+  /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
+  private let isSleeping = Atomic(false)
+  private let isStopping = Atomic(false)
+  private let owner = Atomic<UInt64>(0)
+  private let waker: Poller.Waker
+  package let kernel: any Kernel
+
+  // The loop's thread only.
+  private var poller: Poller
+  private var jobs: [UnownedJob] = []
+  private var running: [UnownedJob] = []
+  private var slots: [Slot] = []
+  private var freeSlots: [UInt32] = []
+  private var deadlines = DeadlineHeap()
+  /// Channels that have used up their share of this turn.
+  private var yielding: [Channel] = []
+  private var awakening: [Channel] = []
+  package var chunks = ChunkPool()
+  /// The clock as it was read at the beginning of this turn.
+  package private(set) var now: Deadline
+  /// Counts the turns, so that a channel can tell whether its share is a new one.
+  private(set) var turn: UInt64 = 0
+
+  /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
+  private static let jobRoundsMax = 16
+
+  private struct Mailbox {
+    var jobs: [UnownedJob] = []
+    var cancellations: [Cancellation] = []
+  }
+
+  /// The wait `number` of a channel is to end.
+  struct Cancellation {
+    var slot: UInt32
+    var registration: UInt32
+    var wait: UInt64
+  }
+
+  /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
+  /// what is meant for an earlier one can be told.
+  private struct Slot {
+    var registration: UInt32 = 0
+    var channel: Channel?
+    var timer: (() -> Void)?
+  }
+
+  /// A timer that has been started.
+  struct Timer {
+    fileprivate var slot: UInt32
+    fileprivate var registration: UInt32
+  }
+
+  /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
+  package init(withoutThreadOn kernel: any Kernel) throws(Errno) {
+    self.kernel = kernel
+    poller = try Poller(kernel: kernel)
+    waker = poller.waker
+    now = kernel.now()
+  }
+
+  /// A loop on a thread of its own, which runs until `stop`.
+  package convenience init(name: String = "larkspur-loop") throws(Errno) {
+    try self.init(withoutThreadOn: LinuxKernel.shared)
+    let thread = try SystemThread(name: name) { [self] in
+      while !isStopping.load(ordering: .acquiring) { takeTurn() }
+    }
+    thread.detach()
+  }
+
+  /// Ends the loop's thread after its present turn. Tasks that still wait on it will never go on, so first let
+  /// them end.
+  package func stop() {
+    isStopping.store(true, ordering: .releasing)
+    waker.wake()
+  }
+
+  /// Runs `operation` on the loop's thread, and comes back with what it returns: one hop in and one hop out.
+  package func run<T: Sendable, E: Error>(
+    _ operation: @concurrent @Sendable () async throws(E) -> T
+  ) async throws(E) -> T {
+    try await withTaskExecutorPreference(self, operation: operation)
+  }
+
+  /// Whether the calling thread is the loop's.
+  package var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
+
+  // MARK: - One turn
+
+  /// One turn; it waits only when there is nothing to do.
+  package func takeTurn(mayWait: Bool = true) {
+    owner.store(SystemThread.currentIdentity, ordering: .relaxed)
+    turn &+= 1
+    now = kernel.now()
+    takeMail()
+    expireDeadlines()
+    swap(&yielding, &awakening)
+    for channel in awakening { channel.becameReady() }
+    awakening.removeAll(keepingCapacity: true)
+    runJobs()
+
+    let hasWork = !jobs.isEmpty || !yielding.isEmpty || !mayWait
+    // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
+    // so that one of the two always sees the other.
+    if !hasWork { isSleeping.store(true, ordering: .sequentiallyConsistent) }
+    let mustNotWait = hasWork || hasMail.load(ordering: .sequentiallyConsistent)
+    let milliseconds = mustNotWait ? 0 : deadlines.soonest.timeoutMilliseconds(from: deadlines.soonest == .never ? now : kernel.now())
+    do throws(Errno) {
+      try poller.wait(milliseconds: milliseconds) { event in
+        guard let channel = channel(at: event.slot, registration: event.registration) else { return }
+        channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
+      }
+    } catch {
+      // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
+      assertionFailure("epoll_wait: \(error)")
+    }
+    if !hasWork { isSleeping.store(false, ordering: .relaxed) }
+  }
+
+  private func takeMail() {
+    guard hasMail.load(ordering: .relaxed), hasMail.exchange(false, ordering: .sequentiallyConsistent) else { return }
+    let cancellations = mailbox.withLock { mailbox in
+      if jobs.isEmpty { swap(&jobs, &mailbox.jobs) } else { jobs.append(contentsOf: mailbox.jobs) }
+      mailbox.jobs.removeAll(keepingCapacity: true)
+      let cancellations = mailbox.cancellations
+      mailbox.cancellations.removeAll()
+      return cancellations
+    }
+    for cancellation in cancellations {
+      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(wait: cancellation.wait)
+    }
+  }
+
+  private func runJobs() {
+    for _ in 0..<Self.jobRoundsMax where !jobs.isEmpty {
+      swap(&jobs, &running)
+      for job in running { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+      running.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private func expireDeadlines() {
+    while let due = deadlines.popDue(at: now) {
+      guard slots[Int(due.slot)].registration == due.registration else { continue }
+      slots[Int(due.slot)].channel?.deadlineEntryExpired(due.deadline)
+      slots[Int(due.slot)].timer?()
+    }
+  }
+
+  // MARK: - Channels
+
+  /// Gives a channel a slot, and has its socket watched.
+  func register(_ channel: Channel, _ descriptor: borrowing Descriptor) throws(Errno) -> (slot: UInt32, registration: UInt32) {
+    let (slot, registration) = takeSlot()
+    do throws(Errno) {
+      try poller.watch(descriptor, slot: slot, registration: registration)
+    } catch {
+      freeSlots.append(slot)
+      throw error
+    }
+    slots[Int(slot)].channel = channel
+    return (slot, registration)
+  }
+
+  /// Takes the slot back. Closing the descriptor is what ends the watching.
+  func deregister(slot: UInt32) {
+    slots[Int(slot)].channel = nil
+    freeSlots.append(slot)
+  }
+
+  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
+  func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
+    let (slot, registration) = takeSlot()
+    slots[Int(slot)].timer = fire
+    if deadline != .never {
+      deadlines.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
+    }
+    return Timer(slot: slot, registration: registration)
+  }
+
+  func stopTimer(_ timer: Timer) {
+    guard slots[Int(timer.slot)].registration == timer.registration else { return }
+    slots[Int(timer.slot)].timer = nil
+    freeSlots.append(timer.slot)
+  }
+
+  private func takeSlot() -> (slot: UInt32, registration: UInt32) {
+    let slot = freeSlots.popLast() ?? UInt32(slots.count)
+    if slot == slots.count { slots.append(Slot()) }
+    slots[Int(slot)].registration &+= 1
+    return (slot, slots[Int(slot)].registration)
+  }
+
+  private func channel(at slot: UInt32, registration: UInt32) -> Channel? {
+    guard slot < slots.count, slots[Int(slot)].registration == registration else { return nil }
+    return slots[Int(slot)].channel
+  }
+
+  /// Wakes the channel again in the next turn.
+  func yield(_ channel: Channel) { yielding.append(channel) }
+
+  func insert(_ entry: DeadlineHeap.Entry) { deadlines.insert(entry) }
+
+  // MARK: - From any thread
+
+  func post(_ cancellation: Cancellation) {
+    mailbox.withLock { $0.cancellations.append(cancellation) }
+    mailArrived()
+  }
+
+  private func mailArrived() {
+    hasMail.store(true, ordering: .sequentiallyConsistent)
+    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
+  }
+}
+
+extension ClientLoop: TaskExecutor {
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    if isCurrent {
+      jobs.append(job)
+    } else {
+      mailbox.withLock { $0.jobs.append(job) }
+      mailArrived()
+    }
+  }
+}

@@ -1,0 +1,15 @@
+/// A task that has suspended and waits to be woken, exactly once.
+///
+/// This is the one place above the kernel that needs `unsafe`: a checked continuation allocates each time.
+@safe
+struct Waiter {
+  private let continuation: UnsafeContinuation<Void, Never>
+
+  /// Suspends the task. `keep` stores the waiter where somebody will wake it.
+  static func suspend(_ keep: (Waiter) -> Void) async {
+    unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+  }
+
+  /// Safe: `Channel.takeWaiter` is the only way to a stored waiter, and it removes what it returns.
+  func wake() { unsafe continuation.resume() }
+}
