@@ -3,9 +3,6 @@ import LarkspurHTTP
 import LarkspurIO
 
 extension Connection {
-  /// Tells of the stages before there is a connection.
-  package typealias Observer = (ConnectionEvent, Deadline) -> Void
-
   /// Looks a host up and connects to the first of its addresses that answers. `host` is a name or an IP
   /// address without brackets. `deadline` is for all of it.
   package static func open(

@@ -14,7 +14,7 @@ package final class Channel {
 
   package let loop: ClientLoop
   package let address: SocketAddress
-  private var socket: ClientSocket?
+  private let socket: ClientSocket
   private var slot: UInt32 = 0
   private var registration: UInt32 = 0
 
@@ -41,16 +41,17 @@ package final class Channel {
     self.loop = loop
     self.address = address
     let socket = try ClientSocket(for: address, kernel: loop.kernel)
-    (slot, registration) = try loop.register(self, socket.descriptor)
     self.socket = consume socket
+    (slot, registration) = try loop.register(self, self.socket.descriptor)
   }
 
-  var isOpen: Bool { socket != nil }
+  private(set) var isOpen = true
 
-  /// Closes the socket. Whoever waits goes on, and finds it closed.
+  /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
+  /// closed when the last owner lets go of the channel, which the loop does here.
   func close() {
-    guard socket != nil else { return }
-    socket = nil
+    guard isOpen else { return }
+    isOpen = false
     loop.deregister(slot: slot)
     wakeWaiter()
   }
@@ -59,17 +60,16 @@ package final class Channel {
 
   /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
   func connect() throws(Errno) -> Bool {
-    guard let connected = try socket?.connect(to: address) else { throw .badDescriptor }
-    return connected
+    try socket.connect(to: address)
   }
 
   func finishConnecting() throws(Errno) {
-    guard let _: Void = try socket?.finishConnecting() else { throw .badDescriptor }
+    try socket.finishConnecting()
   }
 
   /// One receive. It keeps the books on readiness.
   func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
-    guard let received = try socket?.receive(into: &chunk) else { throw .badDescriptor }
+    let received = try socket.receive(into: &chunk)
     switch received {
     case .bytes(let count, let drained):
       // What arrives from now on raises a new event. An end that has been reported already will not.
@@ -87,7 +87,7 @@ package final class Channel {
 
   /// Sends what the kernel takes. True: all of it.
   func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
-    guard let sentAll = try socket?.send(&queue) else { throw .badDescriptor }
+    let sentAll = try socket.send(&queue)
     isWritable = sentAll
     return sentAll
   }

@@ -42,10 +42,12 @@ package final class ClientLoop: @unchecked Sendable {
   private var slots: [Slot] = []
   private var freeSlots: [UInt32] = []
   private var deadlines = DeadlineHeap()
+  /// The heap's soonest deadline.
+  private var soonest = Deadline.never
   /// Channels that have used up their share of this turn.
   private var yielding: [Channel] = []
   private var awakening: [Channel] = []
-  package var chunks = ChunkPool()
+  private var chunks = ChunkPool()
   /// The clock as it was read at the beginning of this turn.
   package private(set) var now: Deadline
   /// Counts the turns, so that a channel can tell whether its share is a new one.
@@ -133,7 +135,8 @@ package final class ClientLoop: @unchecked Sendable {
     // so that one of the two always sees the other.
     if !hasWork { isSleeping.store(true, ordering: .sequentiallyConsistent) }
     let mustNotWait = hasWork || hasMail.load(ordering: .sequentiallyConsistent)
-    let milliseconds = mustNotWait ? 0 : deadlines.soonest.timeoutMilliseconds(from: deadlines.soonest == .never ? now : kernel.now())
+    // The clock is read again only if a deadline depends on it.
+    let milliseconds = mustNotWait ? 0 : soonest == .never ? -1 : soonest.timeoutMilliseconds(from: kernel.now())
     do throws(Errno) {
       try poller.wait(milliseconds: milliseconds) { event in
         guard let channel = channel(at: event.slot, registration: event.registration) else { return }
@@ -169,7 +172,8 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   private func expireDeadlines() {
-    while let due = deadlines.popDue(at: now) {
+    while soonest <= now, let due = deadlines.popDue(at: now) {
+      soonest = deadlines.soonest
       guard slots[Int(due.slot)].registration == due.registration else { continue }
       slots[Int(due.slot)].channel?.deadlineEntryExpired(due.deadline)
       slots[Int(due.slot)].timer?()
@@ -202,7 +206,7 @@ package final class ClientLoop: @unchecked Sendable {
     let (slot, registration) = takeSlot()
     slots[Int(slot)].timer = fire
     if deadline != .never {
-      deadlines.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
+      insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
     }
     return Timer(slot: slot, registration: registration)
   }
@@ -228,7 +232,14 @@ package final class ClientLoop: @unchecked Sendable {
   /// Wakes the channel again in the next turn.
   func yield(_ channel: Channel) { yielding.append(channel) }
 
-  func insert(_ entry: DeadlineHeap.Entry) { deadlines.insert(entry) }
+  func insert(_ entry: DeadlineHeap.Entry) {
+    deadlines.insert(entry)
+    soonest = deadlines.soonest
+  }
+
+  func takeChunk(atLeast capacity: Int) -> Chunk { chunks.take(atLeast: capacity) }
+
+  func recycle(_ chunk: consuming Chunk) { chunks.recycle(chunk) }
 
   // MARK: - From any thread
 

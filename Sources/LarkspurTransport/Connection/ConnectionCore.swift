@@ -1,0 +1,341 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+/// The state of a connection, and each step of it that needs no waiting.
+///
+/// Theory of operation. A task asks for the next part of a response. The core parses what is there, receives
+/// when nothing is, and answers `wait` when the kernel has nothing either; the task waits and asks again.
+/// Bytes are therefore received only when somebody wants them: demand flows back to the server by itself.
+/// Whether the connection lives on is for the `ExchangeMachine` to say.
+///
+/// It is a value inside `Connection`, so that the exclusivity of all of it is checked once per step. While a
+/// step runs, nobody else's code is called: pieces of a body and the observer's events are handed out after it.
+struct ConnectionCore: ~Copyable {
+  enum Step {
+    /// What was asked for is there.
+    case ready
+    /// The response is complete.
+    case end
+    /// The kernel has nothing: wait for the channel.
+    case wait(Channel, writing: Bool)
+  }
+
+  let loop: ClientLoop
+  /// Nil once the connection is closed: with its last owner the descriptor goes.
+  private(set) var channel: Channel?
+  private var parser: ResponseParser
+  private(set) var machine = ExchangeMachine()
+  private var output = ByteQueue()
+  private var input = Chunk()
+  /// How much of `input` the parser is done with.
+  private var consumed = 0
+  /// How much to receive at once. It doubles while receives fill it.
+  private var receiveBytes = ChunkPool.smallest
+  private static let receiveBytesMax = 256 * 1024
+
+  /// Counts the exchanges, so that an `Exchange` that is over can tell.
+  private(set) var exchangeNumber: UInt64 = 0
+  private var failure: TransportError?
+  private var lastErrno: Errno?
+
+  // The present or latest response. The storage is used again for the next one.
+  private(set) var head = ResponseHead()
+  private(set) var headBytes: [UInt8] = []
+  private(set) var trailers = FieldTable()
+  private(set) var trailerBytes: [UInt8] = []
+
+  /// Whether somebody wants to know what happens, and what has happened since they were last told.
+  var isObserved = false
+  private var story: [(ConnectionEvent, Deadline)] = []
+
+  init(over channel: Channel, limits: Limits) {
+    self.channel = channel
+    loop = channel.loop
+    parser = ResponseParser(limits: limits)
+  }
+
+  // MARK: - Steps
+
+  /// Queues a request and sends what the kernel takes of it.
+  mutating func begin(
+    _ request: RequestHead, body: [UInt8], deadline: Deadline
+  ) throws(TransportError) -> UInt64 {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    try lookForEnd()
+    guard let channel, machine.begin(), parser.begin(request.context) else {
+      throw channel == nil ? .connectionClosed : .localMisuse(.exchangeRunning)
+    }
+    exchangeNumber &+= 1
+    failure = nil
+    lastErrno = nil
+    if trailers.count > 0 { trailers = FieldTable() }
+    output.append(request.bytes)
+    output.append(body)
+    channel.setDeadline(deadline)
+    note(.requestStarted(bytes: output.byteCount))
+    flush()
+    return exchangeNumber
+  }
+
+  /// Goes on to the final response's head.
+  mutating func pollHead() throws(TransportError) -> Step {
+    while true {
+      switch try poll() {
+      case .event(.interim):
+        keepHead()
+        note(.interimReceived(status: head.status))
+      case .event(.head):
+        keepHead()
+        note(.headReceived(status: head.status, bytes: head.byteCount))
+        if head.framing == .tunnel {
+          decide { $0.tunnelBegan(into: &$1) }
+        } else {
+          let isPersistent = head.isPersistent
+          decide { $0.headReceived(isPersistent: isPersistent, into: &$1) }
+        }
+        return .ready
+      case .event: continue
+      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      }
+    }
+  }
+
+  /// Goes on to the next piece of the body, and swaps the chunk that holds it into `lent`. The caller has to
+  /// bring it back by `restore`, whatever happens.
+  mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
+    while true {
+      if let failure { throw failure }
+      guard case .active = machine.state else { return .end }
+      switch try poll() {
+      case .event(.body(let piece)):
+        note(.bodyReceived(bytes: piece.count))
+        range = piece
+        swap(&input, &lent)
+        return .ready
+      case .event(.end(let base)):
+        endResponse(trailersAt: base)
+        return .end
+      case .event: continue
+      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      }
+    }
+  }
+
+  /// Takes the lent chunk back.
+  mutating func restore(_ lent: inout Chunk) {
+    swap(&input, &lent)
+    if channel == nil { releaseInput() }
+  }
+
+  /// A wait ended early.
+  mutating func interrupted(_ interruption: Channel.Interruption) -> TransportError {
+    switch interruption {
+    case .timedOut: fail { $0.timedOut(into: &$1) }
+    case .cancelled: fail { $0.cancelled(into: &$1) }
+    }
+  }
+
+  /// The owner lets go of the connection.
+  mutating func release() {
+    decide { $0.released(into: &$1) }
+  }
+
+  /// What has happened since the last call.
+  mutating func takeStory() -> [(ConnectionEvent, Deadline)] {
+    let events = story
+    story.removeAll()
+    return events
+  }
+
+  // MARK: - Progress
+
+  private enum Progress {
+    case event(ResponseParser.Event)
+    case wait(Channel, writing: Bool)
+  }
+
+  private mutating func poll() throws(TransportError) -> Progress {
+    if let failure { throw failure }
+    guard let channel else { throw .connectionClosed }
+    while true {
+      input.drop(consumed)
+      consumed = 0
+      do throws(ResponseError) {
+        let event = try Self.parse(input, by: &parser, consumed: &consumed)
+        if event != .needMore { return .event(event) }
+      } catch {
+        throw fail { $0.responseFailed(error, into: &$1) }
+      }
+      if !output.isEmpty, channel.isWritable { flush() }
+      guard channel.mayReceive else { break }
+      if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
+    }
+    if input.count == 0 { releaseInput() }
+    return .wait(channel, writing: !output.isEmpty)
+  }
+
+  private static func parse(
+    _ input: borrowing Chunk, by parser: inout ResponseParser, consumed: inout Int
+  ) throws(ResponseError) -> ResponseParser.Event {
+    try parser.next(in: input.bytes, consumed: &consumed)
+  }
+
+  /// Receives once. True: the stream has ended, and the response with it.
+  private mutating func receive(from channel: Channel) throws(TransportError) -> Bool {
+    makeRoom()
+    let received: ClientSocket.Received
+    do throws(Errno) {
+      received = try channel.receive(into: &input)
+    } catch {
+      lastErrno = error
+      throw fail { $0.connectionLost(into: &$1) }
+    }
+    switch received {
+    case .bytes(_, let drained):
+      if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
+      return false
+    case .wouldBlock:
+      return false
+    case .endOfStream:
+      do throws(ResponseError) {
+        if try parser.peerClosed(unread: input.count) { return true }
+      } catch {
+        throw fail { $0.responseFailed(error, into: &$1) }
+      }
+      throw fail { $0.connectionLost(into: &$1) }
+    }
+  }
+
+  /// Hands the kernel what is queued of the request.
+  private mutating func flush() {
+    guard let channel else { return }
+    do throws(Errno) {
+      guard try channel.send(&output) else { return }
+      note(.requestSent)
+      decide { $0.requestSent(into: &$1) }
+    } catch {
+      lastErrno = error
+      decide { $0.sendingFailed(into: &$1) }
+    }
+  }
+
+  private mutating func endResponse(trailersAt base: Int) {
+    trailers = parser.trailers
+    if trailers.count > 0 {
+      trailerBytes.removeAll(keepingCapacity: true)
+      input.lend(base..<consumed) { trailerBytes.append(copying: $0) }
+    }
+    input.drop(consumed)
+    consumed = 0
+    let hasStrayBytes = input.count > 0
+    decide { $0.responseEnded(into: &$1) }
+    if hasStrayBytes { decide { $0.unsolicitedBytes(into: &$1) } }
+    releaseInput()
+  }
+
+  /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
+  /// whatever bytes it sends there answer nothing.
+  private mutating func lookForEnd() throws(TransportError) {
+    guard let channel, machine.isIdle, channel.isReadable else { return }
+    makeRoom()
+    do throws(Errno) {
+      switch try channel.receive(into: &input) {
+      case .wouldBlock: break
+      case .bytes: decide { $0.unsolicitedBytes(into: &$1) }
+      case .endOfStream: decide { $0.peerClosed(into: &$1) }
+      }
+    } catch {
+      decide { $0.connectionLost(into: &$1) }
+    }
+    releaseInput()
+  }
+
+  // MARK: - Decisions
+
+  private mutating func decide(_ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void) {
+    var actions = ExchangeMachine.Actions()
+    fact(&machine, &actions)
+    if let action = actions.first { perform(action) }
+    if let action = actions.second { perform(action) }
+  }
+
+  /// Reports a fact that ends the exchange, and returns the error that it ended with.
+  private mutating func fail(
+    _ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void
+  ) -> TransportError {
+    decide(fact)
+    return failure ?? .connectionClosed
+  }
+
+  private mutating func perform(_ action: ExchangeMachine.Action) {
+    switch action {
+    case .complete: note(.completed)
+    case .handOver: note(.handedOver)
+    case .stopSending: output.removeAll()
+    case .fail(let reason):
+      let error = transportError(reason)
+      failure = error
+      note(.failed(error))
+    case .close(let reason):
+      output.removeAll()
+      releaseInput()
+      channel?.close()
+      channel = nil
+      note(.closed(reason))
+    case .reportInconsistency:
+      assertionFailure("a fact that does not fit the state of the exchange")
+    }
+  }
+
+  private func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
+    let phase: TransportError.Phase =
+      if case .active(_, .body) = machine.state { .receivingBody }
+      else if head.status >= 200, parser.head.status == 0 { .receivingBody }
+      else if output.isEmpty { .awaitingHead } else { .sending }
+    return switch failure {
+    case .response(let error): .badResponse(error)
+    case .connectionLost: .connectionLost(phase, lastErrno)
+    case .timedOut: .timedOut(phase)
+    case .cancelled: .cancelled
+    }
+  }
+
+  private mutating func note(_ event: ConnectionEvent) {
+    if isObserved { story.append((event, loop.kernel.now())) }
+  }
+
+  // MARK: - Storage
+
+  /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
+  private mutating func keepHead() {
+    swap(&head, &parser.head)
+    headBytes.removeAll(keepingCapacity: true)
+    input.lend((consumed - head.byteCount)..<consumed) { headBytes.append(copying: $0) }
+  }
+
+  /// Sees to it that there is room to receive into.
+  private mutating func makeRoom() {
+    if input.capacity == 0 {
+      input = loop.takeChunk(atLeast: receiveBytes)
+      return
+    }
+    guard input.spareCapacity == 0 || input.count == 0 && input.capacity < receiveBytes else { return }
+    // What is left is an incomplete head or trailer section, or nothing. A larger chunk takes it over.
+    input.compact()
+    guard input.spareCapacity == 0 || input.count == 0 else { return }
+    var larger = loop.takeChunk(atLeast: max(receiveBytes, input.count * 2))
+    _ = larger.append(input.bytes)
+    swap(&input, &larger)
+    loop.recycle(larger)
+  }
+
+  /// Gives the chunk back: a connection that waits holds no memory.
+  private mutating func releaseInput() {
+    guard input.capacity > 0 else { return }
+    consumed = 0
+    var empty = Chunk()
+    swap(&input, &empty)
+    loop.recycle(empty)
+  }
+}
