@@ -48,4 +48,9 @@ static inline uint32_t larkspur_value_stops16(const void *from) {
   return larkspur_bitmask16(stop);
 }
 
+// The same for thirty-two bytes.
+static inline uint32_t larkspur_value_stops32(const void *from) {
+  return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;
+}
+
 #endif

@@ -45,6 +45,7 @@ struct FieldLineParser {
     _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
   ) throws(ResponseError) -> Bool {
     while true {
+      if phase == .lineStart { parsePlainLines(bytes, base: base, bounds: bounds, limits: limits, into: &table) }
       let index = base + position
       // A section that has used up its allowance and is not complete can only become too large.
       guard position < bounds.sectionBytesMax else { throw bounds.tooLarge }
@@ -112,7 +113,7 @@ struct FieldLineParser {
         guard bytes[index] == ASCII.lf else { throw .bareCR }
         if !isFold {
           table.append(
-            FieldTable.Entry(name: lineStart..<nameEnd, value: valueStart..<valueEnd))
+            FieldPosition(name: lineStart..<nameEnd, value: valueStart..<valueEnd))
         } else if valueStart < valueEnd {
           table.extendLast(from: valueStart, to: valueEnd)
         }
@@ -125,6 +126,18 @@ struct FieldLineParser {
         return true
       }
     }
+  }
+
+  /// Takes complete, plain lines in one go each, as far as they lead. What they leave, an error included, is
+  /// for the state machine, which starts at the line's first byte.
+  private mutating func parsePlainLines(
+    _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
+  ) {
+    let start = base + position
+    let next = Scan.plainFieldLines(
+      in: bytes, from: start, base: base, end: base + bounds.sectionBytesMax, lineBytesMax: limits.fieldLineBytesMax,
+      fieldsMax: limits.fieldsMax, into: &table)
+    position = next - base
   }
 
   /// Which limit a search ran into.

@@ -1,6 +1,9 @@
 import LarkspurBytes
 
 extension ResponseHead {
+  /// The lengths of the names below.
+  private static let framingNameLengths: UInt32 = 1 << 10 | 1 << 14 | 1 << 17
+
   /// Reads the fields that decide where the body ends and whether the connection lives on.
   mutating func decideFraming(
     in bytes: Span<UInt8>, base: Int, request: RequestContext
@@ -9,9 +12,11 @@ extension ResponseHead {
     var length: ContentLength?
     var codings = TransferCodings()
     var says = ConnectionOptions()
-    for entry in fields.entries {
-      // The length of the name rules almost every field out without a comparison.
-      switch entry.name.count {
+    var index = fields.index(from: 0, nameLengths: Self.framingNameLengths)
+    while index < fields.count {
+      let entry = fields[index]
+      index = fields.index(from: index + 1, nameLengths: Self.framingNameLengths)
+      switch entry.nameCount {
       case 10 where Scan.matches(head, entry.name, lowercase: "connection"):
         forEachElement(of: entry.value, in: head) { says.read(head, $0) }
       case 14 where Scan.matches(head, entry.name, lowercase: "content-length"):

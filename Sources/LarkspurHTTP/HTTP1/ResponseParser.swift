@@ -41,10 +41,10 @@ package struct ResponseParser: ~Copyable {
     case statusLine
     case reason
     case statusLF
-    case fields(FieldLineParser)
+    case fields
     case afterInterim
     case length(remaining: Int)
-    case chunked(ChunkedDecoder)
+    case chunked
     case untilClose
     case ending
     case tunnel
@@ -56,6 +56,10 @@ package struct ResponseParser: ~Copyable {
   package private(set) var trailers = FieldTable()
 
   private var state = State.idle
+  /// Present while the state is `fields`.
+  private var lines = FieldLineParser(from: 0)
+  /// Present while the state is `chunked`.
+  private var chunked = ChunkedDecoder()
   private var request = RequestContext()
   private var position = 0
   private var interimCount = 0
@@ -110,10 +114,12 @@ package struct ResponseParser: ~Copyable {
 
     case .statusLine, .reason, .statusLF:
       guard try parseStatusLine(bytes, base: consumed) else { return .needMore }
-      return try parseFields(FieldLineParser(from: position), bytes, &consumed)
+      lines = FieldLineParser(from: position)
+      state = .fields
+      return try parseFields(bytes, &consumed)
 
-    case .fields(let lines):
-      return try parseFields(lines, bytes, &consumed)
+    case .fields:
+      return try parseFields(bytes, &consumed)
 
     case .length(let remaining):
       guard consumed < bytes.count else { return .needMore }
@@ -123,15 +129,10 @@ package struct ResponseParser: ~Copyable {
       state = left == 0 ? .ending : .length(remaining: left)
       return .body(start..<consumed)
 
-    case .chunked(var decoder):
-      let event = try decoder.next(in: bytes, consumed: &consumed, limits: limits, trailers: &trailers)
-      switch event {
-      case .needMore:
-        state = .chunked(decoder)
-        return .needMore
-      case .data(let range):
-        state = .chunked(decoder)
-        return .body(range)
+    case .chunked:
+      switch try chunked.next(in: bytes, consumed: &consumed, limits: limits, trailers: &trailers) {
+      case .needMore: return .needMore
+      case .data(let range): return .body(range)
       case .complete(let base):
         state = .idle
         return .end(trailerBase: base)
@@ -167,7 +168,7 @@ package struct ResponseParser: ~Copyable {
     case .statusLine where unread == 0 && interimCount == 0: place = .beforeHead
     case .statusLine, .reason, .statusLF, .fields, .afterInterim: place = .head
     case .length(let remaining): place = .body(missing: remaining)
-    case .chunked(let decoder): place = decoder.place
+    case .chunked: place = chunked.place
     case .failed(let error): throw error
     }
     state = .failed(.truncated(place))
@@ -188,6 +189,15 @@ extension ResponseParser {
   /// `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`. False: more is needed.
   private mutating func parseStatusLine(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Bool {
     if case .statusLine = state {
+      if position == 0, let line = Scan.plainStatusLine(in: bytes, from: base),
+        line.reasonEnd - base <= limits.fieldLineBytesMax, line.reasonEnd + 2 - base <= limits.headBytesMax
+      {
+        head.minorVersion = line.minorVersion
+        head.status = line.status
+        head.reason = 13..<(line.reasonEnd - base)
+        position = line.reasonEnd + 2 - base
+        return true
+      }
       // Up to the byte behind the status every byte has its place.
       while position < 13 {
         guard base + position < bytes.count else { return false }
@@ -242,17 +252,11 @@ extension ResponseParser {
     }
   }
 
-  private mutating func parseFields(
-    _ start: FieldLineParser, _ bytes: Span<UInt8>, _ consumed: inout Int
-  ) throws(ResponseError) -> Event {
-    var lines = start
+  private mutating func parseFields(_ bytes: Span<UInt8>, _ consumed: inout Int) throws(ResponseError) -> Event {
     let base = consumed
     let bounds = FieldLineParser.Bounds(
       sectionBytesMax: limits.headBytesMax, tooLarge: .headTooLarge(limit: limits.headBytesMax))
-    guard try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &head.fields) else {
-      state = .fields(lines)
-      return .needMore
-    }
+    guard try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &head.fields) else { return .needMore }
     head.byteCount = lines.position
     consumed = base + lines.position
     return try finishHead(bytes, base: base)
@@ -271,7 +275,9 @@ extension ResponseParser {
     switch head.framing {
     case .none: state = .ending
     case .length(let length): state = .length(remaining: length)
-    case .chunked: state = .chunked(ChunkedDecoder())
+    case .chunked:
+      chunked = ChunkedDecoder()
+      state = .chunked
     case .untilClose: state = .untilClose
     case .tunnel: state = .tunnel
     }

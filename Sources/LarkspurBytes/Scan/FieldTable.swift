@@ -1,0 +1,83 @@
+/// Where a field stands: its name, and its value without the white space around it. Positions count from the
+/// first byte of the head or trailer section that it belongs to.
+package struct FieldPosition: Hashable, Sendable {
+  // Positions fit: limits keep every section below 2 GiB.
+  private var nameStart: UInt32
+  private var nameEnd: UInt32
+  fileprivate var valueStart: UInt32
+  fileprivate var valueEnd: UInt32
+
+  package init(name: Range<Int>, value: Range<Int>) {
+    self.init(
+      nameStart: name.lowerBound, nameEnd: name.upperBound, valueStart: value.lowerBound, valueEnd: value.upperBound)
+  }
+
+  init(nameStart: Int, nameEnd: Int, valueStart: Int, valueEnd: Int) {
+    self.nameStart = UInt32(truncatingIfNeeded: nameStart)
+    self.nameEnd = UInt32(truncatingIfNeeded: nameEnd)
+    self.valueStart = UInt32(truncatingIfNeeded: valueStart)
+    self.valueEnd = UInt32(truncatingIfNeeded: valueEnd)
+  }
+
+  package var name: Range<Int> { Int(nameStart)..<max(Int(nameStart), Int(nameEnd)) }
+  package var value: Range<Int> { Int(valueStart)..<max(Int(valueStart), Int(valueEnd)) }
+  /// The length of the name, which tells most fields apart.
+  package var nameCount: Int { Int(nameEnd &- nameStart) }
+}
+
+/// Where the fields of a head or of a trailer section stand in its bytes, in order. A folded value still holds
+/// its line breaks. The table keeps its memory from one response to the next.
+package struct FieldTable: Sendable {
+  /// More than `count`: the rest is room.
+  private var storage: [FieldPosition] = []
+  private var used = 0
+
+  package init() {}
+
+  package var count: Int { used }
+
+  package subscript(_ index: Int) -> FieldPosition { storage[index] }
+
+  package mutating func append(_ position: FieldPosition) {
+    if count == storage.count { grow() }
+    storage[count] = position
+    used += 1
+  }
+
+  /// Lets the last field's value go on after a fold, from `start` to `end`.
+  package mutating func extendLast(from start: Int, to end: Int) {
+    guard count > 0 else { return }
+    if storage[count - 1].value.isEmpty { storage[count - 1].valueStart = UInt32(truncatingIfNeeded: start) }
+    storage[count - 1].valueEnd = UInt32(truncatingIfNeeded: end)
+  }
+
+  package mutating func removeAll() { used = 0 }
+
+  /// The first field called `name`, which is given in lower case. `bytes` is what the table describes.
+  package func first(named name: StaticString, in bytes: Span<UInt8>) -> FieldPosition? {
+    for index in 0..<count where Scan.matches(bytes, storage[index].name, lowercase: name) { return storage[index] }
+    return nil
+  }
+
+  /// The first field from `index` on whose name is as long as one of `lengths` (bit N: N bytes, below 32), or
+  /// `count`. The length of a name rules almost every field out without a comparison.
+  package func index(from index: Int, nameLengths lengths: UInt32) -> Int {
+    var index = index
+    while index < used, lengths >> UInt32(truncatingIfNeeded: min(storage[index].nameCount, 31)) & 1 == 0 { index += 1 }
+    return index
+  }
+
+  private mutating func grow() {
+    let nothing = FieldPosition(name: 0..<0, value: 0..<0)
+    storage.append(contentsOf: repeatElement(nothing, count: max(storage.count, 16)))
+  }
+
+  /// Lends room behind the last field to `fill`, which says how much of it it used. There is none when the
+  /// table holds `countMax` fields.
+  @unsafe
+  mutating func withRoom(upTo countMax: Int, _ fill: (UnsafeMutableBufferPointer<FieldPosition>) -> Int) {
+    if count == storage.count, count < countMax { grow() }
+    let room = count..<max(count, min(storage.count, countMax))
+    used += unsafe storage.withUnsafeMutableBufferPointer { unsafe fill(UnsafeMutableBufferPointer(rebasing: $0[room])) }
+  }
+}
