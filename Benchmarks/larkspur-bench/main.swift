@@ -25,11 +25,16 @@ struct Failure: Error, CustomStringConvertible {
   var description: String
 }
 
-func request(_ connection: Connection, _ workload: Workload, host: String) async throws {
+/// Written once and sent often, like the request of the raw floor and like what a curl handle keeps.
+func requestHead(_ workload: Workload, host: String) throws -> RequestHead {
   var writer = try RequestWriter(method: "GET", target: workload.path, host: host)
   try writer.field("Accept", "*/*")
   try writer.field("User-Agent", "larkspur")
-  let exchange = try await connection.send(writer.finish())
+  return writer.finish()
+}
+
+func request(_ head: RequestHead, over connection: Connection, _ workload: Workload) async throws {
+  let exchange = try await connection.send(head)
   var received = 0
   while try await exchange.receivePiece({ received += $0.count }) {}
   guard exchange.status == 200, received == workload.bodyBytes else {
@@ -39,8 +44,11 @@ func request(_ connection: Connection, _ workload: Workload, host: String) async
 
 /// Runs `count` requests over all connections, each connection back to back.
 func run(_ count: Int, over connections: [Connection], _ workload: Workload, host: String) async throws {
+  let head = try requestHead(workload, host: host)
   guard connections.count > 1 else {
-    for _ in 0..<count { try await request(connections[0], workload, host: host) }
+    try await connections[0].cancelledWithTask {
+      for _ in 0..<count { try await request(head, over: connections[0], workload) }
+    }
     return
   }
   // All tasks run on the one loop, so that a plain counter is theirs alone.
@@ -49,7 +57,9 @@ func run(_ count: Int, over connections: [Connection], _ workload: Workload, hos
     for connection in connections {
       let lane = Lane(connection)
       group.addTask {
-        while left.take() { try await request(lane.connection, workload, host: host) }
+        try await lane.connection.cancelledWithTask {
+          while left.take() { try await request(head, over: lane.connection, workload) }
+        }
       }
     }
     try await group.waitForAll()

@@ -42,22 +42,23 @@ package struct Poller: ~Copyable {
     guard result >= 0 else { throw Errno(rawValue: -result) }
   }
 
-  /// Waits for at most `milliseconds` (-1: for ever), then hands on each event but wake-ups.
-  package mutating func wait(milliseconds: Int32, _ body: (PollerEvent) -> Void) throws(Errno) {
+  /// Waits for at most `milliseconds` (-1: for ever), and returns how many events there are.
+  package mutating func wait(milliseconds: Int32) throws(Errno) -> Int {
     let result = poller.kernel.wait(poller.number, into: &events, milliseconds: milliseconds)
     guard result >= 0 else {
       let error = Errno(rawValue: -result)
       // A signal woke us: the owner's next turn waits again.
       guard error == .interrupted else { throw error }
-      return
+      return 0
     }
-    for index in 0..<events.count {
-      let event = events[index]
-      if event.slot == Self.wakeUpSlot {
-        wakeUp.kernel.drainWakeUp(wakeUp.number)
-      } else {
-        body(event)
-      }
-    }
+    return events.count
+  }
+
+  /// One of the events of the last wait. Nil: it was a wake-up.
+  package func event(at index: Int) -> PollerEvent? {
+    let event = events[index]
+    guard event.slot == Self.wakeUpSlot else { return event }
+    wakeUp.kernel.drainWakeUp(wakeUp.number)
+    return nil
   }
 }

@@ -27,9 +27,7 @@ extension Connection {
       do throws(Errno) {
         let channel = try await connect(to: address, on: loop, deadline: deadline)
         observer?(.connected(address), loop.kernel.now())
-        let connection = Connection(over: channel, limits: limits)
-        connection.observer = observer
-        return connection
+        return Connection(over: channel, limits: limits, observer: observer)
       } catch {
         observer?(.connectFailed(address, error), loop.kernel.now())
         if Task.isCancelled { throw .cancelled }
@@ -47,12 +45,19 @@ extension Connection {
     do throws(Errno) {
       channel.setDeadline(deadline)
       if try channel.connect() { return channel }
-      do throws(Channel.Interruption) {
-        try await channel.waitForConnection()
-      } catch {
-        // The caller tells the two apart by the clock and the task.
-        throw .timedOut
+      let canceller = channel.canceller(ticket: nil)
+      let interruption = await withTaskCancellationHandler {
+        do throws(Channel.Interruption) {
+          try await channel.waitForConnection()
+          return nil as Channel.Interruption?
+        } catch {
+          return error
+        }
+      } onCancel: {
+        canceller.cancel()
       }
+      // The caller tells a cancellation by asking the task.
+      if interruption != nil { throw .timedOut }
       try channel.finishConnecting()
       return channel
     } catch {

@@ -46,11 +46,12 @@ struct ConnectionCore: ~Copyable {
   private(set) var trailerBytes: [UInt8] = []
 
   /// Whether somebody wants to know what happens, and what has happened since they were last told.
-  var isObserved = false
+  private let isObserved: Bool
   private var story: [(ConnectionEvent, Deadline)] = []
 
-  init(over channel: Channel, limits: Limits) {
+  init(over channel: Channel, limits: Limits, isObserved: Bool) {
     self.channel = channel
+    self.isObserved = isObserved
     loop = channel.loop
     parser = ResponseParser(limits: limits)
   }
@@ -72,7 +73,7 @@ struct ConnectionCore: ~Copyable {
     if trailers.count > 0 { trailers = FieldTable() }
     output.append(request.bytes)
     output.append(body)
-    channel.setDeadline(deadline)
+    channel.begin(ticket: exchangeNumber, deadline: deadline)
     note(.requestStarted(bytes: output.byteCount))
     flush()
     return exchangeNumber

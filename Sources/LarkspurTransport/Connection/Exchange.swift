@@ -8,7 +8,10 @@ package struct Exchange {
 
   private var isPresent: Bool { connection.exchangeNumber == number }
 
-  package var status: Int { isPresent ? connection.head.status : 0 }
+  package var status: Int { isPresent ? connection.status : 0 }
+
+  /// Ends the exchange from any thread, and with it the connection. Nil when the connection is closed already.
+  package var canceller: Canceller? { isPresent ? connection.canceller(of: number) : nil }
 
   package var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
 

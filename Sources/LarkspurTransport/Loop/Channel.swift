@@ -25,7 +25,8 @@ package final class Channel {
 
   private var waiter: Waiter?
   private var wantsWriting = false
-  private var waitNumber: UInt64 = 0
+  /// What the channel is used for at present. A cancellation with another ticket is meant for something else.
+  private var ticket: UInt64 = 0
   private var interruption: Interruption?
 
   private var deadline = Deadline.never
@@ -110,21 +111,21 @@ package final class Channel {
   }
 
   private func suspend(writing: Bool) async throws(Interruption) {
-    if deadline <= loop.now { interruption = .timedOut }
+    if deadline <= loop.now, interruption == nil { interruption = .timedOut }
     if interruption == nil {
-      waitNumber &+= 1
       wantsWriting = writing
-      let cancellation = ClientLoop.Cancellation(slot: slot, registration: registration, wait: waitNumber)
-      await withTaskCancellationHandler {
-        await Waiter.suspend { waiter = $0 }
-      } onCancel: { [loop] in
-        loop.post(cancellation)
-      }
+      await Waiter.suspend { waiter = $0 }
     }
     if let reason = interruption {
       interruption = nil
       throw reason
     }
+  }
+
+  /// Begins a use of the channel. What was cancelled before is not this.
+  func begin(ticket: UInt64, deadline: Deadline) {
+    self.ticket = ticket
+    setDeadline(deadline)
   }
 
   /// Whether another receive is this channel's to make in this turn.
@@ -140,6 +141,12 @@ package final class Channel {
     loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
   }
 
+  /// Cancels from any thread what goes on here.
+  func canceller(ticket: UInt64?) -> Canceller {
+    Canceller(
+      loop: loop, cancellation: ClientLoop.Cancellation(slot: slot, registration: registration, ticket: ticket))
+  }
+
   // MARK: - From the loop
 
   func became(readable: Bool, writable: Bool, hungUp: Bool) {
@@ -152,8 +159,9 @@ package final class Channel {
   /// The share of the turn is renewed.
   func becameReady() { wakeWaiter() }
 
-  func cancelled(wait: UInt64) {
-    guard wait == waitNumber, waiter != nil else { return }
+  /// Without a ticket whatever is going on is meant, and if it is nothing, the next wait.
+  func cancelled(ticket: UInt64?) {
+    guard ticket == nil || ticket == self.ticket else { return }
     interruption = .cancelled
     wakeWaiter()
   }

@@ -35,23 +35,29 @@ package final class ClientLoop: @unchecked Sendable {
   private let waker: Poller.Waker
   package let kernel: any Kernel
 
-  // The loop's thread only.
-  private var poller: Poller
-  private var jobs: [UnownedJob] = []
-  private var running: [UnownedJob] = []
-  private var slots: [Slot] = []
-  private var freeSlots: [UInt32] = []
-  private var deadlines = DeadlineHeap()
-  /// The heap's soonest deadline.
-  private var soonest = Deadline.never
-  /// Channels that have used up their share of this turn.
-  private var yielding: [Channel] = []
-  private var awakening: [Channel] = []
-  private var chunks = ChunkPool()
+  /// What belongs to the loop's thread.
+  private let own: Confined<State>
+
+  private struct State: ~Copyable {
+    var poller: Poller
+    var jobs: [UnownedJob] = []
+    var slots: [Slot] = []
+    var freeSlots: [UInt32] = []
+    var deadlines = DeadlineHeap()
+    /// The heap's soonest deadline.
+    var soonest = Deadline.never
+    /// Channels that have used up their share of this turn.
+    var yielding: [Channel] = []
+    var chunks = ChunkPool()
+    var now: Deadline
+    var turn: UInt64 = 0
+  }
+
   /// The clock as it was read at the beginning of this turn.
-  package private(set) var now: Deadline
+  package var now: Deadline { own.state.now }
+
   /// Counts the turns, so that a channel can tell whether its share is a new one.
-  private(set) var turn: UInt64 = 0
+  var turn: UInt64 { own.state.turn }
 
   /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
   private static let jobRoundsMax = 16
@@ -61,11 +67,11 @@ package final class ClientLoop: @unchecked Sendable {
     var cancellations: [Cancellation] = []
   }
 
-  /// The wait `number` of a channel is to end.
+  /// What a channel is doing is to end: all of it, or only what has that ticket.
   struct Cancellation {
     var slot: UInt32
     var registration: UInt32
-    var wait: UInt64
+    var ticket: UInt64?
   }
 
   /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
@@ -85,9 +91,9 @@ package final class ClientLoop: @unchecked Sendable {
   /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
   package init(withoutThreadOn kernel: any Kernel) throws(Errno) {
     self.kernel = kernel
-    poller = try Poller(kernel: kernel)
+    let poller = try Poller(kernel: kernel)
     waker = poller.waker
-    now = kernel.now()
+    own = Confined(State(poller: poller, now: kernel.now()))
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
@@ -121,62 +127,85 @@ package final class ClientLoop: @unchecked Sendable {
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-    turn &+= 1
-    now = kernel.now()
+    own.state.turn &+= 1
+    own.state.now = kernel.now()
     takeMail()
     expireDeadlines()
-    swap(&yielding, &awakening)
-    for channel in awakening { channel.becameReady() }
-    awakening.removeAll(keepingCapacity: true)
+    wakeYielding()
     runJobs()
 
-    let hasWork = !jobs.isEmpty || !yielding.isEmpty || !mayWait
+    let hasWork = !own.state.jobs.isEmpty || !own.state.yielding.isEmpty || !mayWait
     // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
     // so that one of the two always sees the other.
     if !hasWork { isSleeping.store(true, ordering: .sequentiallyConsistent) }
     let mustNotWait = hasWork || hasMail.load(ordering: .sequentiallyConsistent)
-    // The clock is read again only if a deadline depends on it.
-    let milliseconds = mustNotWait ? 0 : soonest == .never ? -1 : soonest.timeoutMilliseconds(from: kernel.now())
+    wait(milliseconds: mustNotWait ? 0 : millisecondsToDeadline())
+    if !hasWork { isSleeping.store(false, ordering: .relaxed) }
+  }
+
+  private func wait(milliseconds: Int32) {
     do throws(Errno) {
-      try poller.wait(milliseconds: milliseconds) { event in
-        guard let channel = channel(at: event.slot, registration: event.registration) else { return }
+      let count = try own.state.poller.wait(milliseconds: milliseconds)
+      for index in 0..<count {
+        guard let event = own.state.poller.event(at: index),
+          let channel = channel(at: event.slot, registration: event.registration)
+        else { continue }
         channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
       }
     } catch {
       // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
       assertionFailure("epoll_wait: \(error)")
     }
-    if !hasWork { isSleeping.store(false, ordering: .relaxed) }
+  }
+
+  /// The clock is read again only if a deadline depends on it.
+  private func millisecondsToDeadline() -> Int32 {
+    let soonest = own.state.soonest
+    return soonest == .never ? -1 : soonest.timeoutMilliseconds(from: kernel.now())
+  }
+
+  private func wakeYielding() {
+    guard !own.state.yielding.isEmpty else { return }
+    var channels: [Channel] = []
+    swap(&channels, &own.state.yielding)
+    for channel in channels { channel.becameReady() }
   }
 
   private func takeMail() {
     guard hasMail.load(ordering: .relaxed), hasMail.exchange(false, ordering: .sequentiallyConsistent) else { return }
-    let cancellations = mailbox.withLock { mailbox in
-      if jobs.isEmpty { swap(&jobs, &mailbox.jobs) } else { jobs.append(contentsOf: mailbox.jobs) }
-      mailbox.jobs.removeAll(keepingCapacity: true)
-      let cancellations = mailbox.cancellations
-      mailbox.cancellations.removeAll()
-      return cancellations
-    }
-    for cancellation in cancellations {
-      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(wait: cancellation.wait)
+    var mail = Mailbox()
+    mailbox.withLock { swap(&$0, &mail) }
+    own.state.jobs.append(contentsOf: mail.jobs)
+    for cancellation in mail.cancellations {
+      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(ticket: cancellation.ticket)
     }
   }
 
   private func runJobs() {
-    for _ in 0..<Self.jobRoundsMax where !jobs.isEmpty {
-      swap(&jobs, &running)
-      for job in running { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
-      running.removeAll(keepingCapacity: true)
+    let executor = unsafe asUnownedTaskExecutor()
+    for _ in 0..<Self.jobRoundsMax {
+      let count = own.state.jobs.count
+      guard count > 0 else { return }
+      // Jobs make jobs: those are behind `count`, and are the next round's.
+      for index in 0..<count {
+        let job = own.state.jobs[index]
+        unsafe job.runSynchronously(on: executor)
+      }
+      if own.state.jobs.count == count {
+        own.state.jobs.removeAll(keepingCapacity: true)
+      } else {
+        own.state.jobs.removeFirst(count)
+      }
     }
   }
 
   private func expireDeadlines() {
-    while soonest <= now, let due = deadlines.popDue(at: now) {
-      soonest = deadlines.soonest
-      guard slots[Int(due.slot)].registration == due.registration else { continue }
-      slots[Int(due.slot)].channel?.deadlineEntryExpired(due.deadline)
-      slots[Int(due.slot)].timer?()
+    while own.state.soonest <= own.state.now, let due = own.state.deadlines.popDue(at: own.state.now) {
+      own.state.soonest = own.state.deadlines.soonest
+      let slot = own.state.slots[Int(due.slot)]
+      guard slot.registration == due.registration else { continue }
+      slot.channel?.deadlineEntryExpired(due.deadline)
+      slot.timer?()
     }
   }
 
@@ -186,25 +215,25 @@ package final class ClientLoop: @unchecked Sendable {
   func register(_ channel: Channel, _ descriptor: borrowing Descriptor) throws(Errno) -> (slot: UInt32, registration: UInt32) {
     let (slot, registration) = takeSlot()
     do throws(Errno) {
-      try poller.watch(descriptor, slot: slot, registration: registration)
+      try own.state.poller.watch(descriptor, slot: slot, registration: registration)
     } catch {
-      freeSlots.append(slot)
+      own.state.freeSlots.append(slot)
       throw error
     }
-    slots[Int(slot)].channel = channel
+    own.state.slots[Int(slot)].channel = channel
     return (slot, registration)
   }
 
   /// Takes the slot back. Closing the descriptor is what ends the watching.
   func deregister(slot: UInt32) {
-    slots[Int(slot)].channel = nil
-    freeSlots.append(slot)
+    own.state.slots[Int(slot)].channel = nil
+    own.state.freeSlots.append(slot)
   }
 
   /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
   func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
-    slots[Int(slot)].timer = fire
+    own.state.slots[Int(slot)].timer = fire
     if deadline != .never {
       insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
     }
@@ -212,34 +241,34 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   func stopTimer(_ timer: Timer) {
-    guard slots[Int(timer.slot)].registration == timer.registration else { return }
-    slots[Int(timer.slot)].timer = nil
-    freeSlots.append(timer.slot)
+    guard own.state.slots[Int(timer.slot)].registration == timer.registration else { return }
+    own.state.slots[Int(timer.slot)].timer = nil
+    own.state.freeSlots.append(timer.slot)
   }
 
   private func takeSlot() -> (slot: UInt32, registration: UInt32) {
-    let slot = freeSlots.popLast() ?? UInt32(slots.count)
-    if slot == slots.count { slots.append(Slot()) }
-    slots[Int(slot)].registration &+= 1
-    return (slot, slots[Int(slot)].registration)
+    let slot = own.state.freeSlots.popLast() ?? UInt32(own.state.slots.count)
+    if slot == own.state.slots.count { own.state.slots.append(Slot()) }
+    own.state.slots[Int(slot)].registration &+= 1
+    return (slot, own.state.slots[Int(slot)].registration)
   }
 
   private func channel(at slot: UInt32, registration: UInt32) -> Channel? {
-    guard slot < slots.count, slots[Int(slot)].registration == registration else { return nil }
-    return slots[Int(slot)].channel
+    guard slot < own.state.slots.count, own.state.slots[Int(slot)].registration == registration else { return nil }
+    return own.state.slots[Int(slot)].channel
   }
 
   /// Wakes the channel again in the next turn.
-  func yield(_ channel: Channel) { yielding.append(channel) }
+  func yield(_ channel: Channel) { own.state.yielding.append(channel) }
 
   func insert(_ entry: DeadlineHeap.Entry) {
-    deadlines.insert(entry)
-    soonest = deadlines.soonest
+    own.state.deadlines.insert(entry)
+    own.state.soonest = own.state.deadlines.soonest
   }
 
-  func takeChunk(atLeast capacity: Int) -> Chunk { chunks.take(atLeast: capacity) }
+  func takeChunk(atLeast capacity: Int) -> Chunk { own.state.chunks.take(atLeast: capacity) }
 
-  func recycle(_ chunk: consuming Chunk) { chunks.recycle(chunk) }
+  func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
 
   // MARK: - From any thread
 
@@ -258,7 +287,7 @@ extension ClientLoop: TaskExecutor {
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if isCurrent {
-      jobs.append(job)
+      own.state.jobs.append(job)
     } else {
       mailbox.withLock { $0.jobs.append(job) }
       mailArrived()
