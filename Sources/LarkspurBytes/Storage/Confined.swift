@@ -19,10 +19,9 @@ package struct Confined<State: ~Copyable>: ~Copyable {
     unsafe pointer.deallocate()
   }
 
-  @inlinable
   package var state: State {
     // Safe: the memory lives as long as self, and the owner keeps the rule above.
-    @_transparent _read { yield unsafe pointer.pointee }
-    @_transparent nonmutating _modify { yield unsafe &pointer.pointee }
+    @inlinable unsafeAddress { unsafe UnsafePointer(pointer) }
+    @inlinable nonmutating unsafeMutableAddress { unsafe pointer }
   }
 }

@@ -160,11 +160,13 @@ struct ConnectionCore: ~Copyable {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
     while true {
-      input.drop(consumed)
-      consumed = 0
+      if consumed > 0 {
+        input.drop(consumed)
+        consumed = 0
+      }
       do throws(ResponseError) {
         let event = try Self.parse(input, by: &parser, consumed: &consumed)
-        if event != .needMore { return .event(event) }
+        guard case .needMore = event else { return .event(event) }
       } catch {
         throw fail { $0.responseFailed(error, into: &$1) }
       }
