@@ -22,17 +22,29 @@ let settings = testSettings + [.strictMemorySafety()]
 
 let package = Package(
   name: "larkspur",
+  products: [
+    .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"])
+  ],
   targets: [
     .target(name: "CLarkspurLinux"),
     .target(name: "CLarkspurScan"),
+    .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
     .target(
       name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO"],
       swiftSettings: settings),
+    .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
+    .target(
+      name: "LarkspurTestServer", dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
+      swiftSettings: settings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
     .testTarget(name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurTestServerTests",
+      dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
+      swiftSettings: testSettings),
   ]
 )
 

@@ -9,7 +9,9 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 // headers that it has imported already.
 extern int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline);
 
 // What epoll_event's union means to Larkspur: a slot and the registration that it had.
 struct larkspur_event {
@@ -106,6 +109,29 @@ static inline int larkspur_local_port(int descriptor) {
 static inline int larkspur_blocking_socket(int family) { return socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
 static inline int larkspur_blocking_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
+
+// POLLRDHUP by its value, for the same reason.
+enum { LARKSPUR_POLLRDHUP = 0x2000 };
+
+// Waits until the peer has ended its sending side or the connection is broken or shut down: 1. 0: not in time.
+// Bytes that arrive meanwhile stay unread. A negative timeout waits for ever.
+static inline int larkspur_wait_for_peer_end(int descriptor, int timeout_milliseconds) {
+  struct pollfd wanted = {.fd = descriptor, .events = LARKSPUR_POLLRDHUP};
+  return poll(&wanted, 1, timeout_milliseconds);
+}
+
+// Whether bytes, the end of the stream or an error can be read without blocking.
+static inline int larkspur_is_readable(int descriptor) {
+  struct pollfd wanted = {.fd = descriptor, .events = POLLIN};
+  return poll(&wanted, 1, 0) == 1;
+}
+
+// Waits for the semaphore until a moment on the monotonic clock. 0: taken; -1: errno says why not.
+static inline int larkspur_semaphore_wait(sem_t *semaphore, uint64_t deadline_nanoseconds) {
+  struct timespec deadline = {.tv_sec = (time_t)(deadline_nanoseconds / 1000000000u),
+                              .tv_nsec = (long)(deadline_nanoseconds % 1000000000u)};
+  return sem_clockwait(semaphore, CLOCK_MONOTONIC, &deadline);
+}
 
 static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   struct timespec now;

@@ -1,6 +1,8 @@
 import CLarkspurLinux
+import LarkspurBytes
 
-/// A connected socket that blocks its thread, for servers that spend a thread on each connection.
+/// A connected socket that blocks its thread, for servers that spend a thread on each connection (and for
+/// tests that talk to them).
 ///
 /// One thread reads and writes. `shutDown` may be called on any thread while the socket is alive: it makes a
 /// blocked call return.
@@ -9,6 +11,21 @@ package final class BlockingSocket: Sendable {
 
   fileprivate init(number: Int32) {
     self.number = number
+  }
+
+  /// Connects, and blocks until that is done.
+  package static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
+    let family =
+      switch address {
+      case .ipv4: AF_INET
+      case .ipv6: AF_INET6
+      }
+    let number = larkspur_blocking_socket(family)
+    guard number >= 0 else { throw .current }
+    let socket = BlockingSocket(number: number)
+    // Safe: the address is lent for the call.
+    guard unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else { throw .current }
+    return socket
   }
 
   deinit {
@@ -31,13 +48,15 @@ package final class BlockingSocket: Sendable {
   }
 
   /// Sends all of it.
-  package func send(_ bytes: [UInt8]) throws(Errno) {
+  package func send(_ bytes: [UInt8]) throws(Errno) { try send(bytes.span) }
+
+  /// Sends all of it.
+  package func send(_ bytes: Span<UInt8>) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
-      let sent = unsafe bytes.withUnsafeBytes { bytes in
-        // Safe: offset < count, and the array is lent for the call.
-        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
-        return unsafe larkspur_send(number, rest.baseAddress, rest.count)
+      // Safe: the span is lent for the call, which reads no more than its length.
+      let sent = unsafe bytes.extracting(offset...).withUnsafeBufferPointer { rest in
+        unsafe larkspur_send(number, rest.baseAddress, rest.count)
       }
       if sent >= 0 {
         offset += sent
@@ -46,6 +65,21 @@ package final class BlockingSocket: Sendable {
       }
     }
   }
+
+  /// Waits until the peer has ended its sending side, or the connection is broken, or `shutDown` was called.
+  /// Bytes that arrive meanwhile stay unread. False: none of it has happened until the deadline.
+  package func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
+    while true {
+      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
+      let result = larkspur_wait_for_peer_end(number, deadline.timeoutMilliseconds(from: now))
+      if result > 0 { return true }
+      // A signal, or a wait longer than the kernel's longest: it is made again for what is left.
+      if result == 0, deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { return false }
+    }
+  }
+
+  /// Whether `receive` would return at once.
+  package var isReadable: Bool { larkspur_is_readable(number) != 0 }
 
   /// Ends the sending side: the peer reads the end of the stream, and may go on sending.
   package func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }

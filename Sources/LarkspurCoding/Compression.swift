@@ -1,0 +1,27 @@
+/// The wrappings of a deflate stream (RFC 1951).
+package enum CompressionFormat: Hashable, Sendable, CaseIterable {
+  /// RFC 1952: `Content-Encoding: gzip`.
+  case gzip
+  /// RFC 1950: what `Content-Encoding: deflate` means by the letter of RFC 9110, section 8.4.1.2.
+  case zlib
+  /// No wrapping at all: what some servers send as `Content-Encoding: deflate`.
+  case rawDeflate
+
+  /// What zlib calls it: the window of 32 KiB (15), with 16 more for gzip, negative for no wrapping.
+  var windowBits: Int32 {
+    switch self {
+    case .gzip: 31
+    case .zlib: 15
+    case .rawDeflate: -15
+    }
+  }
+}
+
+/// Compresses all of it at once.
+package func compressed(_ bytes: [UInt8], as format: CompressionFormat) throws(CodingError) -> [UInt8] {
+  var compressor = try Compressor(format)
+  var output: [UInt8] = []
+  try compressor.compress(bytes.span, into: &output)
+  try compressor.finish(into: &output)
+  return output
+}

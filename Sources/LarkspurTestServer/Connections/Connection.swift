@@ -1,0 +1,122 @@
+import LarkspurIO
+
+/// One connection, on its thread: its script, then the ordinary routes.
+final class Connection {
+  let number: Int
+  let core: ServerCore
+  private var requestsRead = 0
+
+  init(_ number: Int, _ core: ServerCore) {
+    self.number = number
+    self.core = core
+  }
+
+  /// What becomes of a connection after some of it is done.
+  enum Outcome {
+    /// It can take the next request.
+    case open
+    /// It is closed, or broken.
+    case over
+  }
+
+  /// Serves the connection to its end. Afterwards nobody refers to the socket, and it is closed.
+  func run(_ socket: BlockingSocket, _ script: TestServer.Script?) {
+    let (core, number) = (core, number)
+    let wire = Wire(socket) { core.forgetSocket(number) }
+    var outcome = Outcome.open
+    if let script { outcome = runScript(script, on: wire) }
+    if outcome == .open { _ = serveRoutes(wire) }
+    wire.close()
+  }
+
+  func runScript(
+    _ script: TestServer.Script, on wire: Wire, answering request: TestServer.Request? = nil, depth: Int = 0
+  ) -> Outcome {
+    var runner = ScriptRunner(self, wire, depth: depth)
+    runner.request = request
+    return runner.run(script)
+  }
+
+  func reader(_ wire: Wire) -> RequestReader {
+    RequestReader(wire: wire, headBytesMax: core.options.headBytesMax, bodyBytesKept: core.options.bodyBytesKept)
+  }
+
+  /// Reads a head and says where it belongs.
+  func readHead(_ wire: Wire) throws(RequestReader.Failure) -> TestServer.Request {
+    var request = try reader(wire).readHead()
+    requestsRead += 1
+    request.connection = number
+    request.ordinal = requestsRead
+    return request
+  }
+
+  // MARK: Ordinary routes
+
+  /// Answers requests, at most so many, by the routes. `depth`: how many scripts have called each other up to here.
+  func serveRoutes(_ wire: Wire, requestsMax: Int = .max, depth: Int = 0) -> Outcome {
+    var left = requestsMax
+    while left > 0 {
+      left -= 1
+      do {
+        if try serveRequest(wire, depth: depth) == .over { return .over }
+      } catch {
+        // The client has gone, or the server stops: no concern of a route's.
+        wire.close()
+        return .over
+      }
+    }
+    return .open
+  }
+
+  private func serveRequest(_ wire: Wire, depth: Int) throws -> Outcome {
+    var request: TestServer.Request
+    do {
+      request = try readHead(wire)
+      if RequestReader.announcesBody(request), request.version == "HTTP/1.1",
+        request.fields.contains(token: "100-continue", in: "Expect")
+      {
+        try wire.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+      }
+      try reader(wire).readBody(of: &request)
+    } catch RequestReader.Failure.malformed(let words) {
+      return try refuse(wire, 400, words)
+    } catch RequestReader.Failure.headTooLarge {
+      return try refuse(wire, 431, "the head is longer than \(core.options.headBytesMax) bytes")
+    }
+    core.record(request)
+    switch core.router.answer(&request) {
+    case .response(let response, let delay, let complaint):
+      if let complaint { fail("\(request.method) \(request.target): \(complaint)") }
+      // A client that has ended its side does not wait any more.
+      if delay > .zero, try wire.waitForPeerEnd(until: core.deadline(after: delay)) { throw Wire.Failure.ended }
+      return try respond(response, to: request, on: wire)
+    case .script(let script):
+      return runScript(script, on: wire, answering: request, depth: depth + 1)
+    }
+  }
+
+  func respond(_ response: TestServer.Response, to request: TestServer.Request, on wire: Wire) throws -> Outcome {
+    do {
+      let keepsAlive = try ResponseWriter(wire: wire, core: core).write(response, to: request)
+      if keepsAlive { return .open }
+      wire.closeAfterPeer()
+    } catch let failure as ResponseWriter.RouteFailure {
+      fail("\(request.method) \(request.target): \(failure.words)")
+      // The client is to see that the body is not whole.
+      wire.reset()
+    }
+    return .over
+  }
+
+  /// Answers what cannot be read further, and says so in `failures`: a client that is under test has a bug.
+  private func refuse(_ wire: Wire, _ status: Int, _ words: String) throws -> Outcome {
+    fail("malformed request: \(words)")
+    let request = TestServer.Request(
+      connection: number, ordinal: requestsRead, method: "GET", target: "/", version: "HTTP/1.1", fields: [:])
+    var response = TestServer.Response.json(["error": .string(words)], status: status)
+    response.closesConnection = true
+    return try respond(response, to: request, on: wire)
+  }
+
+  func fail(_ words: String) { core.fail("connection \(number), \(words)") }
+}

@@ -1,0 +1,235 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// What the server's threads share: the ledger of connections and requests, those who wait for it, and the stop.
+///
+/// The threads hold the core, never the `TestServer`: so that letting go of the server stops it.
+final class ServerCore: Sendable {
+  /// What a test can wait for: the count of one of these.
+  enum Tally: Hashable {
+    case requests, connections, closedConnections
+  }
+
+  private struct State {
+    var listener: BlockingListener?
+    var isStopping = false
+    /// Threads that have been started and have not ended, the acceptor's among them.
+    var living = 0
+    var identities: Set<UInt64> = []
+    var sockets: [Int: BlockingSocket] = [:]
+    var stopActions: [Int: @Sendable () -> Void] = [:]
+    var nextStopAction = 0
+    var tallies: [Tally: Int] = [:]
+    var waiters: [(id: Int, tally: Tally, count: Int, suspension: Suspension)] = []
+    var nextWaiter = 0
+    var requests: [TestServer.Request] = []
+    /// How many older ones are no more in `requests`.
+    var requestsForgotten = 0
+    var failures: [String] = []
+    var scripts: [TestServer.Script] = []
+    var defaultScript: TestServer.Script?
+    var router = Router.builtIn
+  }
+
+  let options: TestServer.Options
+  private let state: Mutex<State>
+  private let stopped = Latch()
+  private let allThreadsEnded = Latch()
+
+  init(_ listener: BlockingListener, options: TestServer.Options) {
+    self.options = options
+    state = Mutex(State(listener: listener))
+  }
+
+  func deadline(after duration: Duration) -> Deadline { LinuxKernel.shared.now().advanced(by: duration) }
+
+  // MARK: Threads
+
+  /// Runs `body` on a thread of its own that `stop` waits for. False: there can be no more threads now.
+  func startThread(_ name: String, _ body: @escaping @Sendable (ServerCore) -> Void) -> Bool {
+    state.withLock { $0.living += 1 }
+    do {
+      let thread = try SystemThread(name: name) {
+        let identity = SystemThread.currentIdentity
+        self.state.withLock { _ = $0.identities.insert(identity) }
+        body(self)
+        self.threadEnded(identity)
+      }
+      thread.detach()
+      return true
+    } catch {
+      threadEnded(nil)
+      return false
+    }
+  }
+
+  private func threadEnded(_ identity: UInt64?) {
+    let orphans: [Suspension] = state.withLock { state in
+      state.living -= 1
+      if let identity { state.identities.remove(identity) }
+      return state.isStopping && state.living == 0 ? Self.end(&state) : []
+    }
+    finish(orphans)
+  }
+
+  /// Nothing will be counted any more. The result is those who wait for more.
+  private static func end(_ state: inout State) -> [Suspension] {
+    let orphans = state.waiters.map(\.suspension)
+    state.waiters = []
+    return orphans
+  }
+
+  private func finish(_ orphans: [Suspension]) {
+    for orphan in orphans { orphan.end(.failure(TestServer.Stopped())) }
+    let isOver = state.withLock { $0.isStopping && $0.living == 0 }
+    if isOver { allThreadsEnded.open() }
+  }
+
+  // MARK: Stop
+
+  var isStopping: Bool { state.withLock { $0.isStopping } }
+
+  func stop() {
+    let (listener, sockets, actions, isOwnThread, orphans) = state.withLock { state in
+      state.isStopping = true
+      let taken = (
+        state.listener, Array(state.sockets.values), Array(state.stopActions.values),
+        state.identities.contains(SystemThread.currentIdentity), state.living == 0 ? Self.end(&state) : []
+      )
+      state.listener = nil
+      state.stopActions = [:]
+      return taken
+    }
+    stopped.open()
+    listener?.shutDown()
+    for socket in sockets { socket.shutDown() }
+    for action in actions { action() }
+    finish(orphans)
+    // A thread of ours cannot wait for its own end.
+    if !isOwnThread { allThreadsEnded.wait() }
+  }
+
+  /// Blocks until the deadline, or until the server stops: false then.
+  func pause(until deadline: Deadline) -> Bool { !stopped.wait(until: deadline) }
+
+  /// Blocks until the signal has fired. False: the server has stopped instead.
+  func wait(for signal: TestServer.Signal) -> Bool {
+    let latch = Latch()
+    let id: Int? = state.withLock { state in
+      guard !state.isStopping else { return nil }
+      state.nextStopAction += 1
+      state.stopActions[state.nextStopAction] = { latch.open() }
+      return state.nextStopAction
+    }
+    guard let id else { return signal.hasFired }
+    let forget = signal.whenFired { latch.open() }
+    latch.wait()
+    forget()
+    state.withLock { _ = $0.stopActions.removeValue(forKey: id) }
+    return signal.hasFired
+  }
+
+  // MARK: Connections
+
+  /// Enters a connection. Its number and what it is to do; nil: the server is stopping.
+  func connectionAccepted(_ socket: BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
+    let (entered, due) = state.withLock { state in
+      guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Suspension]) }
+      let due = Self.count(.connections, in: &state)
+      let number = state.tallies[.connections] ?? 0
+      state.sockets[number] = socket
+      return ((number, state.scripts.isEmpty ? state.defaultScript : state.scripts.removeFirst()), due)
+    }
+    for suspension in due { suspension.end(.success(())) }
+    return entered.map { ($0.0, $0.1) }
+  }
+
+  /// The socket is its thread's alone from now on.
+  func forgetSocket(_ number: Int) { state.withLock { _ = $0.sockets.removeValue(forKey: number) } }
+
+  func connectionClosed() { tally(.closedConnections) }
+
+  // MARK: The ledger
+
+  private func tally(_ tally: Tally) {
+    let due = state.withLock { Self.count(tally, in: &$0) }
+    for suspension in due { suspension.end(.success(())) }
+  }
+
+  /// Counts one more. The result is those who have waited for it.
+  private static func count(_ tally: Tally, in state: inout State) -> [Suspension] {
+    let count = (state.tallies[tally] ?? 0) + 1
+    state.tallies[tally] = count
+    let due = state.waiters.filter { $0.tally == tally && $0.count <= count }
+    if !due.isEmpty { state.waiters.removeAll { $0.tally == tally && $0.count <= count } }
+    return due.map(\.suspension)
+  }
+
+  func count(_ tally: Tally) -> Int { state.withLock { $0.tallies[tally] ?? 0 } }
+
+  /// Suspends until the count has been reached.
+  func wait(for tally: Tally, _ count: Int) async throws {
+    let suspension = Suspension()
+    let id: Int? = try state.withLock { state in
+      guard (state.tallies[tally] ?? 0) < count else { return nil }
+      guard !state.isStopping || state.living > 0 else { throw TestServer.Stopped() }
+      state.nextWaiter += 1
+      state.waiters.append((state.nextWaiter, tally, count, suspension))
+      return state.nextWaiter
+    }
+    guard let id else { return }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { suspension.begin($0) }
+    } onCancel: {
+      state.withLock { $0.waiters.removeAll { $0.id == id } }
+      suspension.end(.failure(CancellationError()))
+    }
+  }
+
+  /// Records a request. The result is its place, counted from the first one ever.
+  @discardableResult
+  func record(_ request: TestServer.Request) -> Int {
+    let (place, due) = state.withLock { state in
+      state.requests.append(request)
+      // Dropped by halves: so that each request is moved once at most.
+      if state.requests.count >= 2 * max(options.requestsKept, 1) {
+        let surplus = state.requests.count - options.requestsKept
+        state.requests.removeFirst(surplus)
+        state.requestsForgotten += surplus
+      }
+      return (state.requestsForgotten + state.requests.count - 1, Self.count(.requests, in: &state))
+    }
+    for suspension in due { suspension.end(.success(())) }
+    return place
+  }
+
+  /// Completes a request that was recorded when only its head was there.
+  func amendRequest(_ place: Int, with request: TestServer.Request) {
+    state.withLock { state in
+      let index = place - state.requestsForgotten
+      if state.requests.indices.contains(index) { state.requests[index] = request }
+    }
+  }
+
+  var requests: [TestServer.Request] { state.withLock { Array($0.requests.suffix(options.requestsKept)) } }
+
+  func fail(_ words: String) { state.withLock { $0.failures.append(words) } }
+
+  var failures: [String] { state.withLock { $0.failures } }
+
+  // MARK: What connections do
+
+  var router: Router { state.withLock { $0.router } }
+
+  func add(_ route: Router.Route) { state.withLock { $0.router.add(route) } }
+
+  func enqueue(_ scripts: [TestServer.Script]) { state.withLock { $0.scripts += scripts } }
+
+  var scriptsPending: Int { state.withLock { $0.scripts.count } }
+
+  var defaultScript: TestServer.Script? {
+    get { state.withLock { $0.defaultScript } }
+    set { state.withLock { $0.defaultScript = newValue } }
+  }
+}

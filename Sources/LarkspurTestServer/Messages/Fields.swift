@@ -1,0 +1,57 @@
+extension TestServer {
+  /// One header or trailer field.
+  public struct Field: Hashable, Sendable {
+    /// As it was spelled on the wire.
+    public var name: String
+    /// Without the white space around it.
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Header or trailer fields in their order on the wire, repeats and spelling kept.
+  ///
+  /// A name is looked up without regard to letter case.
+  public struct Fields: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
+    private var list: [Field]
+
+    public init(_ fields: [Field] = []) {
+      list = fields
+    }
+
+    public init(dictionaryLiteral elements: (String, String)...) {
+      list = elements.map { Field($0, $1) }
+    }
+
+    public var startIndex: Int { list.startIndex }
+    public var endIndex: Int { list.endIndex }
+    public subscript(position: Int) -> Field { list[position] }
+
+    /// The first value of the name, nil if there is none. Setting replaces all of them; nil removes them.
+    public subscript(name: String) -> String? {
+      get { list.first { isSameName($0.name, name) }?.value }
+      set {
+        list.removeAll { isSameName($0.name, name) }
+        if let newValue { add(name, newValue) }
+      }
+    }
+
+    /// All values of the name, in order.
+    public func values(_ name: String) -> [String] {
+      list.filter { isSameName($0.name, name) }.map(\.value)
+    }
+
+    /// Appends a field, beside those that have the name already.
+    public mutating func add(_ name: String, _ value: String) { list.append(Field(name, value)) }
+
+    /// Whether the comma-separated list in the fields of that name has the token, in any letter case.
+    public func contains(token: String, in name: String) -> Bool {
+      values(name).contains { value in
+        value.split(separator: ",").contains { isSameName(trimmed($0), token) }
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// Routes that tell the client what it has sent.
+//
+//   /get, /post, /put, /patch, /delete   each by its method
+//   /anything, /anything/*               by any method
+//   /headers                             the fields only
+
+let echoRoutes: [Router.Route] =
+  ["get", "post", "put", "patch", "delete"].map { name in
+    Router.Route(name.uppercased(), "/" + name) { .response(.json(echo($0))) }
+  } + [
+    Router.Route("*", "/anything/*") { .response(.json(echo($0))) },
+    Router.Route("*", "/anything") { .response(.json(echo($0))) },
+    .get("/headers") { .json(["headers": members($0.fields)]) },
+  ]
+
+/// The request as JSON. The body stands in `data`, as text if it is UTF-8, otherwise as a `data:` URL.
+func echo(_ request: TestServer.Request) -> TestServer.JSON {
+  let isForm = isSameName(
+    trimmed((request.fields["Content-Type"] ?? "").prefix { $0 != ";" }), "application/x-www-form-urlencoded")
+  let data =
+    String(validating: request.body, as: UTF8.self) ?? "data:application/octet-stream;base64," + base64(request.body)
+  return [
+    "method": .string(request.method),
+    "target": .string(request.target),
+    "url": .string(request.url),
+    "version": .string(request.version),
+    "args": members(TestServer.Fields(request.queryItems)),
+    "headers": members(request.fields),
+    "data": .string(data),
+    "form": members(TestServer.Fields(isForm ? decodedPairs(request.bodyText) : [])),
+    "trailers": members(request.trailers),
+    "bodyCount": .integer(request.bodyCount),
+    "bodyCRC32": .string(request.bodyChecksum.description),
+    "connection": .integer(request.connection),
+    "ordinal": .integer(request.ordinal),
+  ]
+}
+
+/// Names with their values; a name that comes more than once has a list of them.
+private func members(_ fields: TestServer.Fields) -> TestServer.JSON {
+  var seen: [String] = []
+  var members: [TestServer.JSON.Member] = []
+  for field in fields where !seen.contains(where: { isSameName($0, field.name) }) {
+    seen.append(field.name)
+    let values = fields.values(field.name).map { TestServer.JSON.string($0) }
+    members.append(.init(field.name, values.count == 1 ? values[0] : .array(values)))
+  }
+  return .object(members)
+}

@@ -1,0 +1,236 @@
+/// Runs a script on a connection's thread.
+struct ScriptRunner {
+  /// Why a script does not go on.
+  private enum End: Error {
+    /// An expectation was not met, or the script makes no sense.
+    case failed(String)
+    /// The client has gone or the server stops, and the script did not expect anything else.
+    case quiet
+    /// The ordinary routes are to take over.
+    case routes
+  }
+
+  /// Scripts start routes, whose scripts may start routes, at most so deep: a client could overflow the stack.
+  private static let depthMax = 8
+
+  private let connection: Connection
+  private let wire: Wire
+  private let depth: Int
+  /// The last request that was read.
+  var request: TestServer.Request?
+  /// Where it stands in the ledger.
+  private var place = 0
+  /// Numbers of the step and of those that it stands in, from outermost.
+  private var path: [Int] = []
+  private var stepName = ""
+
+  init(_ connection: Connection, _ wire: Wire, depth: Int) {
+    self.connection = connection
+    self.wire = wire
+    self.depth = depth
+  }
+
+  /// `open`: the ordinary routes are to go on. `over`: the connection is closed.
+  mutating func run(_ script: TestServer.Script) -> Connection.Outcome {
+    do throws(End) {
+      try run(script, mayEndAtStart: false)
+    } catch {
+      switch error {
+      case .routes: return .open
+      case .quiet: break
+      case .failed(let words):
+        connection.fail("script step \(path.map(String.init).joined(separator: ".")) (\(stepName)): \(words)")
+      }
+    }
+    if wire.hasHalfClosed { wire.closeAfterPeer() } else { wire.close() }
+    return .over
+  }
+
+  private mutating func run(_ script: TestServer.Script, mayEndAtStart: Bool) throws(End) {
+    for (index, step) in script.steps.enumerated() {
+      path.append(index + 1)
+      stepName = step.name
+      try perform(step.kind, mayEnd: mayEndAtStart && index == 0)
+      path.removeLast()
+    }
+  }
+
+  /// `mayEnd`: the connection may end in place of this step.
+  private mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(End) {
+    switch step {
+    case .expectRequest(let method, let target):
+      try readHead(mayEnd: mayEnd)
+      try readBody()
+      try compare("method", request?.method, method)
+      try compare("target", request?.target, target)
+    case .expectHead:
+      try readHead(mayEnd: mayEnd)
+    case .expectBody:
+      try readBody()
+    case .expectBytes(let bytes):
+      try expect(bytes, mayEnd: mayEnd)
+    case .expectCount(let count):
+      var left = count
+      while left > 0 { left -= try take(atMost: left, had: count - left, of: count, mayEnd: mayEnd).count }
+    case .expectClose:
+      try expectClose()
+    case .send(let bytes, let pieceBytes, let gap):
+      try send(bytes, pieceBytes, gap)
+    case .sendContent(let range):
+      try sending {
+        try Content.forEachRun(in: range) { try wire.send($0) }
+      }
+    case .respond(let response):
+      try respond(response)
+    case .setSendBuffer(let bytes):
+      wire.setSendBuffer(bytes: bytes)
+    case .wait(let signal):
+      guard connection.core.wait(for: signal) else { throw .quiet }
+    case .fire(let signal):
+      signal.fire()
+    case .pause(let duration):
+      try pause(duration)
+    case .close:
+      wire.close()
+    case .reset:
+      wire.reset()
+    case .halfClose:
+      wire.halfClose()
+    case .hang:
+      try sending { _ = try wire.waitForPeerEnd() }
+    case .serveRoutes(nil):
+      throw .routes
+    case .serveRoutes(let requestsMax?):
+      guard depth < Self.depthMax else { throw .failed("scripts and routes start each other without end") }
+      let outcome = connection.serveRoutes(wire, requestsMax: requestsMax, depth: depth)
+      guard outcome == .open else { throw .quiet }
+    case .repeat(let count?, let script):
+      for _ in 0..<max(count, 0) { try run(script, mayEndAtStart: false) }
+    case .repeat(nil, let script):
+      while true {
+        // A round that touches neither the connection nor a signal would never notice the stop.
+        if connection.core.isStopping { throw .quiet }
+        try run(script, mayEndAtStart: true)
+      }
+    }
+  }
+
+  // MARK: Expectations
+
+  private mutating func readHead(mayEnd: Bool) throws(End) {
+    do {
+      let request = try connection.readHead(wire)
+      self.request = request
+      place = connection.core.record(request)
+    } catch .endedInHead(bytes: 0) where mayEnd {
+      throw .quiet
+    } catch {
+      throw failed(error)
+    }
+  }
+
+  private mutating func readBody() throws(End) {
+    guard var request else { throw .failed("no head has been read that could announce a body") }
+    do {
+      try connection.reader(wire).readBody(of: &request)
+    } catch {
+      throw failed(error)
+    }
+    self.request = request
+    connection.core.amendRequest(place, with: request)
+  }
+
+  private func failed(_ failure: RequestReader.Failure) -> End {
+    switch failure {
+    case .endedInHead(bytes: 0): .failed("no request came before \(theEnd)")
+    case .endedInHead(let bytes): .failed("only \(bytes) bytes of a head came before \(theEnd)")
+    case .endedInBody: .failed("the body was not whole before \(theEnd)")
+    case .headTooLarge: .failed("the head is longer than \(connection.core.options.headBytesMax) bytes")
+    case .malformed(let words): .failed("malformed request: \(words)")
+    }
+  }
+
+  private var theEnd: String {
+    connection.core.isStopping
+      ? "the server was stopped" : wire.isOpen ? "the connection ended" : "the script closed it"
+  }
+
+  private func compare(_ what: String, _ value: String?, _ expected: String?) throws(End) {
+    guard let value, let expected, value != expected else { return }
+    throw .failed("the \(what) is \(value), not \(expected)")
+  }
+
+  private func take(atMost left: Int, had: Int, of count: Int, mayEnd: Bool) throws(End) -> ArraySlice<UInt8> {
+    do {
+      return try wire.take(atMost: left)
+    } catch {
+      if mayEnd, had == 0 { throw .quiet }
+      throw .failed("\(had) bytes of \(count) came before \(theEnd)")
+    }
+  }
+
+  private func expect(_ bytes: [UInt8], mayEnd: Bool) throws(End) {
+    var offset = 0
+    while offset < bytes.count {
+      let came = try take(atMost: bytes.count - offset, had: offset, of: bytes.count, mayEnd: mayEnd)
+      let wanted = bytes[offset..<offset + came.count]
+      if let different = zip(came, wanted).enumerated().first(where: { $0.element.0 != $0.element.1 })?.offset {
+        throw .failed(
+          "byte \(offset + different) is different: \(quoted(came.dropFirst(different))) came, not "
+            + quoted(wanted.dropFirst(different)))
+      }
+      offset += came.count
+    }
+  }
+
+  private func expectClose() throws(End) {
+    let came: ArraySlice<UInt8>
+    do {
+      came = try wire.take(atMost: 120)
+    } catch .closed {
+      throw .failed("the script has closed the connection itself")
+    } catch {
+      if connection.core.isStopping { throw .failed("the client had not closed when the server was stopped") }
+      return
+    }
+    throw .failed("the client was to close, and sent \(quoted(came))")
+  }
+
+  // MARK: Sending
+
+  /// Does what fails only because the client has gone: unless the script itself has closed.
+  private func sending(_ body: () throws -> Void) throws(End) {
+    do {
+      try body()
+    } catch Wire.Failure.closed {
+      throw .failed("the script has closed the connection already")
+    } catch let failure as ResponseWriter.RouteFailure {
+      throw .failed(failure.words)
+    } catch {
+      throw .quiet
+    }
+  }
+
+  private func send(_ bytes: [UInt8], _ pieceBytes: Int, _ gap: Duration) throws(End) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      if gap > .zero, rest.startIndex > 0 { try pause(gap) }
+      let piece = rest.prefix(pieceBytes)
+      try sending { try wire.send(piece.span) }
+      rest = rest.dropFirst(piece.count)
+    }
+  }
+
+  private func respond(_ response: TestServer.Response) throws(End) {
+    let request =
+      request
+      ?? TestServer.Request(
+        connection: connection.number, ordinal: 0, method: "GET", target: "/", version: "HTTP/1.1", fields: [:])
+    let writer = ResponseWriter(wire: wire, core: connection.core)
+    try sending { _ = try writer.write(response, to: request) }
+  }
+
+  private func pause(_ duration: Duration) throws(End) {
+    guard connection.core.pause(until: connection.core.deadline(after: duration)) else { throw .quiet }
+  }
+}

@@ -1,0 +1,153 @@
+extension TestServer {
+  /// One thing that a script does.
+  public struct Step: Sendable {
+    indirect enum Kind {
+      case expectRequest(method: String?, target: String?)
+      case expectHead
+      case expectBody
+      case expectBytes([UInt8])
+      case expectCount(Int)
+      case expectClose
+      case send([UInt8], pieceBytes: Int, gap: Duration)
+      case sendContent(Range<Int>)
+      case respond(Response)
+      case wait(Signal)
+      case fire(Signal)
+      case pause(Duration)
+      case close
+      case reset
+      case halfClose
+      case hang
+      case serveRoutes(requestsMax: Int?)
+      case `repeat`(count: Int?, Script)
+      case setSendBuffer(bytes: Int)
+    }
+
+    let kind: Kind
+    /// For messages.
+    let name: String
+
+    private init(_ kind: Kind, _ name: String) {
+      self.kind = kind
+      self.name = name
+    }
+  }
+}
+
+// MARK: Reading
+
+extension TestServer.Step {
+  /// Reads one whole request, body included, and records it in ``TestServer/requests``.
+  ///
+  /// Fails when the connection ends or the server stops before that, and when the request is not well formed.
+  public static let expectRequest = Self(.expectRequest(method: nil, target: nil), "expectRequest")
+
+  /// As ``expectRequest``, and fails when the method or the target is another.
+  public static func expectRequest(_ method: String, _ target: String) -> Self {
+    Self(.expectRequest(method: method, target: target), "expectRequest \(method) \(target)")
+  }
+
+  /// Reads a request's head only, and records it: to answer before the body, or with `100 Continue`.
+  public static let expectHead = Self(.expectHead, "expectHead")
+
+  /// Reads the body that the last head announced, and completes the record with it.
+  public static let expectBody = Self(.expectBody, "expectBody")
+
+  /// Reads as many bytes as these, and fails at the first one that differs.
+  public static func expectBytes(_ bytes: [UInt8]) -> Self { Self(.expectBytes(bytes), "expectBytes") }
+
+  /// Reads as many bytes as the text has in UTF-8, and fails at the first one that differs.
+  public static func expectBytes(_ text: String) -> Self { expectBytes(Array(text.utf8)) }
+
+  /// Reads so many bytes, whatever they are, and forgets them.
+  public static func expectBytes(count: Int) -> Self { Self(.expectCount(count), "expectBytes(count: \(count))") }
+
+  /// Waits for the client to close or reset the connection; fails when it sends anything more.
+  public static let expectClose = Self(.expectClose, "expectClose")
+}
+
+// MARK: Writing
+
+extension TestServer.Step {
+  /// Sends the bytes at once.
+  public static func send(_ bytes: [UInt8]) -> Self { Self(.send(bytes, pieceBytes: .max, gap: .zero), "send") }
+
+  /// Sends the text in UTF-8 at once.
+  public static func send(_ text: String) -> Self { send(Array(text.utf8)) }
+
+  /// Sends the bytes in pieces of so many, each a TCP segment of its own, with a pause between them if wanted.
+  ///
+  /// The client's kernel may still join pieces that arrive faster than the client reads.
+  public static func send(_ bytes: [UInt8], inPiecesOf count: Int, every gap: Duration = .zero) -> Self {
+    Self(.send(bytes, pieceBytes: max(count, 1), gap: gap), "send")
+  }
+
+  /// Sends the text in UTF-8 in pieces of so many bytes.
+  public static func send(_ text: String, inPiecesOf count: Int, every gap: Duration = .zero) -> Self {
+    send(Array(text.utf8), inPiecesOf: count, every: gap)
+  }
+
+  /// Sends text whose characters U+0000 to U+00FF are one byte each. (Others are sent in UTF-8.)
+  public static func send(latin1 text: String, inPiecesOf count: Int = .max) -> Self {
+    let bytes = text.unicodeScalars.flatMap { scalar in
+      scalar.value < 0x100 ? [UInt8(scalar.value)] : Array(String(scalar).utf8)
+    }
+    return send(bytes, inPiecesOf: count)
+  }
+
+  /// Sends a part of ``TestServer/content(_:)``, of any size, in constant memory.
+  public static func sendContent(_ range: Range<Int>) -> Self { Self(.sendContent(range), "sendContent") }
+
+  /// Sends a well-formed response to the last request, as a route would. Closing afterwards is up to the script.
+  public static func respond(_ response: TestServer.Response) -> Self { Self(.respond(response), "respond") }
+
+  /// Asks the kernel for a send buffer of about so many bytes: a small one makes back-pressure show early.
+  public static func setSendBuffer(bytes: Int) -> Self { Self(.setSendBuffer(bytes: bytes), "setSendBuffer") }
+}
+
+// MARK: Time
+
+extension TestServer.Step {
+  /// Waits until the test fires the signal, or the server stops.
+  public static func wait(_ signal: TestServer.Signal) -> Self { Self(.wait(signal), "wait") }
+
+  /// Tells the test that the script has come to here.
+  public static func fire(_ signal: TestServer.Signal) -> Self { Self(.fire(signal), "fire") }
+
+  /// Does nothing for so long, or until the server stops. For clients' timers; to wait for events use ``wait(_:)``.
+  public static func pause(_ duration: Duration) -> Self { Self(.pause(duration), "pause") }
+}
+
+// MARK: Ends
+
+extension TestServer.Step {
+  /// Closes the connection in order (FIN): the client reads the end of the stream; what it sends later is answered by RST.
+  public static let close = Self(.close, "close")
+
+  /// Aborts the connection (RST). Bytes that the client's kernel has not taken yet are lost.
+  public static let reset = Self(.reset, "reset")
+
+  /// Ends the sending side only (FIN). The client reads the end of the stream, and can go on sending.
+  public static let halfClose = Self(.halfClose, "halfClose")
+
+  /// Neither reads nor writes until the client ends its side or the server stops.
+  public static let hang = Self(.hang, "hang")
+
+  /// The ordinary routes take the connection over. Later steps are not reached.
+  public static let serveRoutes = Self(.serveRoutes(requestsMax: nil), "serveRoutes")
+
+  /// Answers so many requests by the ordinary routes, then goes on with the script.
+  public static func serveRoutes(requests count: Int) -> Self {
+    Self(.serveRoutes(requestsMax: count), "serveRoutes(requests: \(count))")
+  }
+
+  /// Does the steps so many times.
+  public static func `repeat`(_ count: Int, _ steps: [Self]) -> Self {
+    Self(.repeat(count: count, TestServer.Script(steps)), "repeat")
+  }
+
+  /// Does the steps until the connection ends. It may end, without a failure, where a round begins.
+  public static func `repeat`(_ steps: [Self]) -> Self {
+    Self(.repeat(count: nil, TestServer.Script(steps)), "repeat")
+  }
+}

@@ -1,0 +1,62 @@
+import LarkspurIO
+import Synchronization
+
+extension TestServer {
+  /// Something that happens once, which a test and the server's threads tell each other.
+  ///
+  /// A script's `.wait(signal)` holds a connection until the test calls ``fire()``; a script's `.fire(signal)` lets the
+  /// test go on from `try await signal.wait()`. A signal that has fired stays so. Usable from any thread.
+  public final class Signal: Sendable {
+    private struct State {
+      var hasFired = false
+      var nextID = 0
+      var waiters: [Int: @Sendable () -> Void] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public var hasFired: Bool { state.withLock { $0.hasFired } }
+
+    /// Lets all who wait go on. The first call does it; the others do nothing.
+    public func fire() {
+      let waiters = state.withLock { state in
+        state.hasFired = true
+        let waiters = state.waiters
+        state.waiters = [:]
+        return waiters
+      }
+      for waiter in waiters.values { waiter() }
+    }
+
+    /// Suspends until it has fired. Throws `CancellationError` if the task is cancelled before that.
+    public func wait() async throws {
+      let waiting = Suspension()
+      try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+          waiting.begin(continuation)
+          whenFired { waiting.end(.success(())) }
+        }
+      } onCancel: {
+        waiting.end(.failure(CancellationError()))
+      }
+    }
+
+    /// Calls once it has fired, at once if it has already, on whatever thread that happens. The result forgets the call.
+    @discardableResult
+    func whenFired(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+      let id: Int? = state.withLock { state in
+        if state.hasFired { return nil }
+        state.nextID += 1
+        state.waiters[state.nextID] = body
+        return state.nextID
+      }
+      guard let id else {
+        body()
+        return {}
+      }
+      return { self.state.withLock { _ = $0.waiters.removeValue(forKey: id) } }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import Synchronization
+
+/// A task that waits for one of several ends (the event, its cancellation, the server's stop); the first one counts,
+/// even when it comes before the task has gone to sleep.
+final class Suspension: Sendable {
+  private enum State {
+    case idle
+    case waiting(CheckedContinuation<Void, any Error>)
+    case ended(Result<Void, any Error>)
+  }
+
+  private let state = Mutex(State.idle)
+
+  func begin(_ continuation: CheckedContinuation<Void, any Error>) {
+    let early: Result<Void, any Error>? = state.withLock { state in
+      if case .ended(let result) = state { return result }
+      state = .waiting(continuation)
+      return nil
+    }
+    if let early { continuation.resume(with: early) }
+  }
+
+  func end(_ result: Result<Void, any Error>) {
+    let continuation: CheckedContinuation<Void, any Error>? = state.withLock { state in
+      switch state {
+      case .idle:
+        state = .ended(result)
+        return nil
+      case .waiting(let continuation):
+        state = .ended(result)
+        return continuation
+      case .ended:
+        return nil
+      }
+    }
+    continuation?.resume(with: result)
+  }
+}
