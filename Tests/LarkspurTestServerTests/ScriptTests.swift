@@ -1,3 +1,4 @@
+import LarkspurIO
 import LarkspurTestServer
 import Testing
 
@@ -52,6 +53,18 @@ import Testing
     try client.request("GET", "/")
     #expect(throws: (any Error).self) { try client.readToEnd() }
     #expect(server.failures.isEmpty)
+  }
+
+  @Test func endsTakeEffectBeforeTheNextStep() throws {
+    // The last step would hold the connection for ever.
+    server.enqueue([.reset, .wait(.init())], [.close, .wait(.init())])
+    let first = try RawClient(server)
+    #expect(throws: Errno.connectionReset) { try first.readToEnd() }
+    let second = try RawClient(server)
+    #expect(try second.readToEnd() == [])
+    // The socket is closed for both directions, so that what comes now is answered by a reset.
+    try second.send("late")
+    #expect(throws: (any Error).self) { while true { try second.send("later") } }
   }
 
   @Test func closeIsInOrderThoughBytesAreUnread() throws {

@@ -20,9 +20,10 @@ final class Connection {
   }
 
   /// Serves the connection to its end. Afterwards nobody refers to the socket, and it is closed.
-  func run(_ socket: BlockingSocket, _ script: TestServer.Script?) {
+  func run(_ script: TestServer.Script?) {
     let (core, number) = (core, number)
-    let wire = Wire(socket) { core.forgetSocket(number) }
+    guard let socket = core.socket(number) else { return }
+    let wire = Wire(consume socket) { core.forgetSocket(number) }
     var outcome = Outcome.open
     if let script { outcome = runScript(script, on: wire) }
     if outcome == .open { _ = serveRoutes(wire) }

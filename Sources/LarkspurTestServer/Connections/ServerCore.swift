@@ -91,10 +91,12 @@ final class ServerCore: Sendable {
   var isStopping: Bool { state.withLock { $0.isStopping } }
 
   func stop() {
-    let (listener, sockets, actions, isOwnThread, orphans) = state.withLock { state in
+    let (listener, actions, isOwnThread, orphans) = state.withLock { state in
       state.isStopping = true
+      // Here, within the lock: outside it a reference of ours could put off the close that a script has asked for.
+      for socket in state.sockets.values { socket.shutDown() }
       let taken = (
-        state.listener, Array(state.sockets.values), Array(state.stopActions.values),
+        state.listener, Array(state.stopActions.values),
         state.identities.contains(SystemThread.currentIdentity), state.living == 0 ? Self.end(&state) : []
       )
       state.listener = nil
@@ -103,7 +105,6 @@ final class ServerCore: Sendable {
     }
     stopped.open()
     listener?.shutDown()
-    for socket in sockets { socket.shutDown() }
     for action in actions { action() }
     finish(orphans)
     // A thread of ours cannot wait for its own end.
@@ -133,7 +134,7 @@ final class ServerCore: Sendable {
   // MARK: Connections
 
   /// Enters a connection. Its number and what it is to do; nil: the server is stopping.
-  func connectionAccepted(_ socket: BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
+  func connectionAccepted(_ socket: consuming BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
     let (entered, due) = state.withLock { state in
       guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Suspension]) }
       let due = Self.count(.connections, in: &state)
@@ -144,6 +145,9 @@ final class ServerCore: Sendable {
     for suspension in due { suspension.end(.success(())) }
     return entered.map { ($0.0, $0.1) }
   }
+
+  /// The socket of a connection, for its thread.
+  func socket(_ number: Int) -> BlockingSocket? { state.withLock { $0.sockets[number] } }
 
   /// The socket is its thread's alone from now on.
   func forgetSocket(_ number: Int) { state.withLock { _ = $0.sockets.removeValue(forKey: number) } }

@@ -24,11 +24,11 @@ final class Wire {
   private var position = 0
   private(set) var hasHalfClosed = false
 
-  init(_ socket: BlockingSocket, forget: @escaping () -> Void) {
-    self.socket = socket
-    self.forget = forget
+  init(_ socket: consuming BlockingSocket, forget: @escaping () -> Void) {
     // A piece that a script sends is to leave as a segment of its own, now.
     socket.setNoDelay()
+    self.socket = socket
+    self.forget = forget
   }
 
   var isOpen: Bool { socket != nil }

@@ -20,7 +20,7 @@ extension TestServer {
     public var bodyChecksum = Checksum()
     /// The fields behind a chunked body.
     public var trailers: Fields = [:]
-    /// What a route's `{name}` segments stand for, percent-decoded.
+    /// What a route's `{name}` segments stand for, percent-decoded. Only the route knows them: empty in records.
     public var parameters: [String: String] = [:]
 
     /// The target's path, still percent-encoded.

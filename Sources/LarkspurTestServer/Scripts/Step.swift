@@ -39,7 +39,8 @@ extension TestServer {
 extension TestServer.Step {
   /// Reads one whole request, body included, and records it in ``TestServer/requests``.
   ///
-  /// Fails when the connection ends or the server stops before that, and when the request is not well formed.
+  /// Fails when the connection ends or the server stops before that, and when the request is not well formed. It does
+  /// not send `100 Continue`: for clients that wait for it, see ``expectHead``.
   public static let expectRequest = Self(.expectRequest(method: nil, target: nil), "expectRequest")
 
   /// As ``expectRequest``, and fails when the method or the target is another.
