@@ -3,7 +3,7 @@ import LarkspurIO
 
 /// An HTTP/1.1 server on the loopback interface, for tests of clients.
 ///
-/// It answers by its own routes (`/get`, `/bytes/N`, `/redirect/N`, see the list in `Routes/`), by routes that the test
+/// It answers by its own routes (`/get`, `/bytes/N`, `/redirect/N`, listed in <doc:LarkspurTestServer>), by routes that the test
 /// adds, and by scripts, which do on a connection whatever a good or a bad server could do:
 ///
 /// ```swift

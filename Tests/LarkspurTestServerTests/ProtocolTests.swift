@@ -49,6 +49,11 @@ import Testing
     #expect(response.body == TestServer.content(count: 3))
   }
 
+  @Test func http10GetsNoInterimResponse() throws {
+    try client.request("GET", "/early-hints", version: "HTTP/1.0")
+    #expect(try client.response().status == 200)
+  }
+
   @Test func http10NeedsNoHost() throws {
     try client.send("GET /headers HTTP/1.0\r\n\r\n")
     #expect(try client.response().text == "{\"headers\":{}}\n")

@@ -10,7 +10,8 @@ struct ResponseWriter {
 
   /// True: the connection can take the next request. Throws the wire's failures and `RouteFailure`.
   func write(_ response: TestServer.Response, to request: TestServer.Request) throws -> Bool {
-    for interim in response.interim {
+    // RFC 9110, section 15.2: not to a client of HTTP/1.0.
+    for interim in response.interim where request.version != "HTTP/1.0" {
       try wire.send(Array((statusLine(interim.status, nil) + lines(interim.fields) + "\r\n").utf8))
     }
     // RFC 9110, section 6.4.1, and RFC 9112, section 6.3.

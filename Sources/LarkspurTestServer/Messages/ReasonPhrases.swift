@@ -53,6 +53,6 @@ func reasonPhrase(_ status: Int) -> String {
   case 504: "Gateway Timeout"
   case 505: "HTTP Version Not Supported"
   case 511: "Network Authentication Required"
-  default: "Status"
+  default: "Unassigned"
   }
 }
