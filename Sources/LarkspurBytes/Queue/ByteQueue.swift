@@ -24,7 +24,12 @@ package struct ByteQueue: ~Copyable {
   package mutating func drop(_ count: Int) {
     var left = min(max(count, 0), byteCount)
     byteCount -= left
-    guard byteCount > 0 else { return removeAll() }
+    guard byteCount > 0 else {
+      if segments.count == 1 { segments.removeLast() } else { removeAll() }
+      first = 0
+      firstOffset = 0
+      return
+    }
     while left > 0 {
       let remaining = segments[first].count - firstOffset
       guard left >= remaining else {

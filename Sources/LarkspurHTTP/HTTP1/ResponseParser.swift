@@ -88,6 +88,11 @@ package struct ResponseParser: ~Copyable {
     if case .idle = state { true } else { false }
   }
 
+  /// Whether all of the response has been read, so that `next` will answer `end` without another byte.
+  package var isComplete: Bool {
+    if case .ending = state { true } else { false }
+  }
+
   /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
   package var isTunnel: Bool {
     if case .tunnel = state { true } else { false }

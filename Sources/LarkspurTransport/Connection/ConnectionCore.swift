@@ -95,6 +95,7 @@ struct ConnectionCore: ~Copyable {
           let isPersistent = head.isPersistent
           decide { $0.headReceived(isPersistent: isPersistent, into: &$1) }
         }
+        settle()
         return .ready
       case .event: continue
       case .wait(let channel, let writing): return .wait(channel, writing: writing)
@@ -126,7 +127,16 @@ struct ConnectionCore: ~Copyable {
   /// Takes the lent chunk back.
   mutating func restore(_ lent: inout Chunk) {
     swap(&input, &lent)
-    if channel == nil { releaseInput() }
+    if channel == nil { releaseInput() } else { settle() }
+  }
+
+  /// Ends the exchange if nothing of the response is missing, without waiting to be asked: the connection is
+  /// free for the next one at once.
+  private mutating func settle() {
+    guard parser.isComplete, case .end(let base) = try? Self.parse(input, by: &parser, consumed: &consumed) else {
+      return
+    }
+    endResponse(trailersAt: base)
   }
 
   /// A wait ended early.

@@ -192,7 +192,7 @@ package final class ClientLoop: @unchecked Sendable {
         unsafe job.runSynchronously(on: executor)
       }
       if own.state.jobs.count == count {
-        own.state.jobs.removeAll(keepingCapacity: true)
+        for _ in 0..<count { own.state.jobs.removeLast() }
       } else {
         own.state.jobs.removeFirst(count)
       }

@@ -6,6 +6,7 @@ struct Waiter {
   private let continuation: UnsafeContinuation<Void, Never>
 
   /// Suspends the task. `keep` stores the waiter where somebody will wake it.
+  @inline(__always)
   static func suspend(_ keep: (Waiter) -> Void) async {
     unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
   }
