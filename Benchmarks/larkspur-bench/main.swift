@@ -36,7 +36,7 @@ func requestHead(_ workload: Workload, host: String) throws -> RequestHead {
 func request(_ head: RequestHead, over connection: Connection, _ workload: Workload) async throws {
   let exchange = try await connection.send(head)
   var received = 0
-  while try await exchange.receivePiece({ received += $0.count }) {}
+  try await exchange.receiveBody { received += $0.count }
   guard exchange.status == 200, received == workload.bodyBytes else {
     throw Failure(description: "status \(exchange.status), \(received) bytes of body")
   }

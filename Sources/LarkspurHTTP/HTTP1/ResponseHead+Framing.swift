@@ -18,12 +18,13 @@ extension ResponseHead {
       index = fields.index(from: index + 1, nameLengths: Self.framingNameLengths)
       switch entry.nameCount {
       case 10 where Scan.matches(head, entry.name, lowercase: "connection"):
-        forEachElement(of: entry.value, in: head) { says.read(head, $0) }
+        says.read(head, entry.value)
       case 14 where Scan.matches(head, entry.name, lowercase: "content-length"):
-        try ContentLength.read(head, entry.value, into: &length)
+        let repeated = length
+        length = try ContentLength(head, entry.value)
+        guard repeated == nil || repeated == length else { throw .contentLengthConflicting }
       case 17 where Scan.matches(head, entry.name, lowercase: "transfer-encoding"):
-        codings.isPresent = true
-        forEachElement(of: entry.value, in: head) { codings.read(head, $0) }
+        codings.read(head, entry.value)
       default:
         continue
       }
@@ -60,77 +61,83 @@ private struct ContentLength: Equatable {
   var value: Int
   var digits: Int
 
-  static func read(_ head: Span<UInt8>, _ value: Range<Int>, into length: inout ContentLength?) throws(ResponseError) {
-    var failure: ResponseError?
-    var known = length
-    var isEmpty = true
-    forEachElement(of: value, in: head) { element in
-      isEmpty = false
-      guard let this = parse(head, element) else {
-        failure = failure ?? .contentLengthInvalid
-        return
-      }
-      if let known, known != this { failure = failure ?? .contentLengthConflicting }
-      known = this
+  /// Reads a field's value: a number, or a list of one and the same number.
+  init(_ head: Span<UInt8>, _ value: Range<Int>) throws(ResponseError) {
+    var elements = ListElements(value)
+    var first: ContentLength?
+    while let element = elements.next(in: head) {
+      let this = try ContentLength(digits: head, element)
+      guard first == nil || first == this else { throw .contentLengthConflicting }
+      first = this
     }
-    if let failure { throw failure }
-    if isEmpty { throw .contentLengthInvalid }
-    length = known
+    guard let first else { throw .contentLengthInvalid }
+    self = first
   }
 
-  private static func parse(_ head: Span<UInt8>, _ element: Range<Int>) -> ContentLength? {
-    guard !element.isEmpty else { return nil }
+  private init(digits head: Span<UInt8>, _ element: Range<Int>) throws(ResponseError) {
+    guard !element.isEmpty else { throw .contentLengthInvalid }
     var value = 0
     for index in element {
       let byte = head[index]
-      guard ASCII.isDigit(byte) else { return nil }
+      guard ASCII.isDigit(byte) else { throw .contentLengthInvalid }
       let (tens, overflow) = value.multipliedReportingOverflow(by: 10)
-      let (sum, overflow2) = tens.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
-      guard !overflow, !overflow2 else { return nil }
+      let (sum, overflow2) = tens.addingReportingOverflow(Int(byte &- UInt8(ascii: "0")))
+      guard !overflow, !overflow2 else { throw .contentLengthInvalid }
       value = sum
     }
-    return ContentLength(value: value, digits: element.count)
+    self.value = value
+    digits = element.count
   }
 }
 
 private struct TransferCodings {
-  var isPresent = false
+  private(set) var isPresent = false
   private var chunked = 0
   private var others = 0
 
   /// The only coding that we implement, applied once (RFC 9112 6.1 forbids more).
   var isChunkedOnce: Bool { chunked == 1 && others == 0 }
 
-  mutating func read(_ head: Span<UInt8>, _ element: Range<Int>) {
-    if Scan.matches(head, element, lowercase: "chunked") { chunked += 1 } else { others += 1 }
+  mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
+    isPresent = true
+    var elements = ListElements(value)
+    while let element = elements.next(in: head) {
+      if Scan.matches(head, element, lowercase: "chunked") { chunked += 1 } else { others += 1 }
+    }
   }
 }
 
 private struct ConnectionOptions {
-  var close = false
-  var keepAlive = false
+  private(set) var close = false
+  private(set) var keepAlive = false
 
-  mutating func read(_ head: Span<UInt8>, _ element: Range<Int>) {
-    if Scan.matches(head, element, lowercase: "close") { close = true }
-    if Scan.matches(head, element, lowercase: "keep-alive") { keepAlive = true }
+  mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
+    var elements = ListElements(value)
+    while let element = elements.next(in: head) {
+      if Scan.matches(head, element, lowercase: "close") { close = true }
+      if Scan.matches(head, element, lowercase: "keep-alive") { keepAlive = true }
+    }
   }
 }
 
 /// The elements of a comma-separated value, trimmed; empty ones included. (None of the lists read here may
 /// hold a quoted comma.)
-private func forEachElement(of value: Range<Int>, in head: Span<UInt8>, _ body: (Range<Int>) -> Void) {
-  var start = value.lowerBound
-  var index = start
-  while true {
-    if index == value.upperBound || head[index] == UInt8(ascii: ",") {
-      var from = start
-      var to = index
-      while from < to, ASCII.isWhitespace(head[from]) { from += 1 }
-      while to > from, ASCII.isWhitespace(head[to - 1]) { to -= 1 }
-      body(from..<to)
-      guard index < value.upperBound else { return }
-      start = index + 1
-    }
-    index += 1
+private struct ListElements {
+  private var start: Int?
+  private let end: Int
+
+  init(_ value: Range<Int>) {
+    start = value.lowerBound
+    end = value.upperBound
+  }
+
+  mutating func next(in head: Span<UInt8>) -> Range<Int>? {
+    guard var from = start else { return nil }
+    var to = from
+    while to < end, head[to] != UInt8(ascii: ",") { to += 1 }
+    start = to < end ? to + 1 : nil
+    while from < to, ASCII.isWhitespace(head[from]) { from += 1 }
+    while to > from, ASCII.isWhitespace(head[to - 1]) { to -= 1 }
+    return from..<to
   }
 }

@@ -68,6 +68,7 @@ package final class Connection {
   }
 
   /// Lends the next piece of the body to `consume`. False: there is none, the response is complete.
+  @inline(__always)
   func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     defer { tellStory() }
     while true {
@@ -84,6 +85,7 @@ package final class Connection {
     }
   }
 
+  @inline(__always)
   private func wait(for channel: Channel, writing: Bool) async throws(TransportError) {
     tellStory()
     do throws(Channel.Interruption) {

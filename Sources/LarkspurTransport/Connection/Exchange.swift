@@ -32,9 +32,15 @@ package struct Exchange {
     return try await connection.receivePiece(consume)
   }
 
+  /// Lends each piece of the body to `consume` as it comes, to the body's end.
+  package func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    while try await connection.receivePiece(consume) {}
+  }
+
   /// Reads the body to its end, and throws it away.
   package func discardBody() async throws(TransportError) {
-    while try await receivePiece({ _ in }) {}
+    try await receiveBody { _ in }
   }
 
   /// The whole body. One that is larger than `bytesMax` is an error, and the connection is closed.

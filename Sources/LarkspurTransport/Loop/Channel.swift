@@ -96,6 +96,7 @@ package final class Channel {
   // MARK: - Waiting
 
   /// Waits until the socket may be readable (or, on demand, writable), or until the turn's share is renewed.
+  @inline(__always)
   func wait(writing: Bool) async throws(Interruption) {
     if isReadable, hasSpentTurn {
       loop.yield(self)
