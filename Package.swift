@@ -40,7 +40,8 @@ let package = Package(
       name: "LarkspurTestServer", dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
       swiftSettings: settings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
-    .testTarget(name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
       dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],

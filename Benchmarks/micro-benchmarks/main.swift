@@ -14,7 +14,9 @@ func head(fields: Int, bytes: Int) -> [UInt8] {
     let name = index < names.count ? names[index] : "X-Field-Number-\(index)"
     let share = budget * (index + 1) / left - budget * index / left
     let value = max(share - name.utf8.count - 4, 1)
-    text += "\(name): " + String(String(repeating: "text/html; charset=utf-8, ", count: value / 26 + 1).prefix(value)) + "\r\n"
+    text +=
+      "\(name): " + String(String(repeating: "text/html; charset=utf-8, ", count: value / 26 + 1).prefix(value))
+      + "\r\n"
   }
   return Array((text + "\r\n").utf8)
 }
@@ -43,7 +45,8 @@ func measure(_ name: String, _ input: [UInt8], rounds: Int) {
     for _ in 0..<rounds { one() }
     best = min(best, ContinuousClock.now - start)
   }
-  let nanoseconds = Double(best.components.attoseconds) / 1e9 / Double(rounds) + Double(best.components.seconds) * 1e9 / Double(rounds)
+  let nanoseconds =
+    Double(best.components.attoseconds) / 1e9 / Double(rounds) + Double(best.components.seconds) * 1e9 / Double(rounds)
   print("\(name): \(input.count) bytes, \(nanoseconds) ns, \(Double(input.count) / nanoseconds) GB/s")
 }
 

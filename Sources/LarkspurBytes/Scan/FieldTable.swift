@@ -78,6 +78,8 @@ package struct FieldTable: Sendable {
   mutating func withRoom(upTo countMax: Int, _ fill: (UnsafeMutableBufferPointer<FieldPosition>) -> Int) {
     if count == storage.count, count < countMax { grow() }
     let room = count..<max(count, min(storage.count, countMax))
-    used += unsafe storage.withUnsafeMutableBufferPointer { unsafe fill(UnsafeMutableBufferPointer(rebasing: $0[room])) }
+    used += unsafe storage.withUnsafeMutableBufferPointer {
+      unsafe fill(UnsafeMutableBufferPointer(rebasing: $0[room]))
+    }
   }
 }

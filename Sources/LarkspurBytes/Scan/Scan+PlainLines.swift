@@ -22,7 +22,8 @@ extension Scan {
       let minor = UInt8(truncatingIfNeeded: word >> 56) &- UInt8(ascii: "0")
       guard word << 8 == 0x2e31_2f50_5454_4800, minor < 10 else { return nil }
       let digits = unsafe (raw[start + 9] &- 0x30, raw[start + 10] &- 0x30, raw[start + 11] &- 0x30)
-      guard unsafe raw[start + 8] == 0x20, unsafe raw[start + 12] == 0x20, digits.0 &- 1 < 9, digits.1 < 10, digits.2 < 10
+      guard unsafe raw[start + 8] == 0x20, unsafe raw[start + 12] == 0x20, digits.0 &- 1 < 9, digits.1 < 10,
+        digits.2 < 10
       else { return nil }
       guard let bytes = raw.baseAddress,
         let end = unsafe endOfPlainLine(bytes + start + 13, from: bytes, bytes + raw.count)

@@ -261,7 +261,9 @@ extension ResponseParser {
     let base = consumed
     let bounds = FieldLineParser.Bounds(
       sectionBytesMax: limits.headBytesMax, tooLarge: .headTooLarge(limit: limits.headBytesMax))
-    guard try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &head.fields) else { return .needMore }
+    guard try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &head.fields) else {
+      return .needMore
+    }
     head.byteCount = lines.position
     consumed = base + lines.position
     return try finishHead(bytes, base: base)

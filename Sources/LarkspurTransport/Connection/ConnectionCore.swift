@@ -36,6 +36,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Counts the exchanges, so that an `Exchange` that is over can tell.
   private(set) var exchangeNumber: UInt64 = 0
+  /// How far the present exchange has come.
+  private var phase = TransportError.Phase.sending
   private var failure: TransportError?
   private var lastErrno: Errno?
 
@@ -68,6 +70,7 @@ struct ConnectionCore: ~Copyable {
       throw channel == nil ? .connectionClosed : .localMisuse(.exchangeRunning)
     }
     exchangeNumber &+= 1
+    phase = .sending
     failure = nil
     lastErrno = nil
     if trailers.count > 0 { trailers = FieldTable() }
@@ -88,6 +91,7 @@ struct ConnectionCore: ~Copyable {
         note(.interimReceived(status: head.status))
       case .event(.head):
         keepHead()
+        phase = .receivingBody
         note(.headReceived(status: head.status, bytes: head.byteCount))
         if head.framing == .tunnel {
           decide { $0.tunnelBegan(into: &$1) }
@@ -225,6 +229,7 @@ struct ConnectionCore: ~Copyable {
     guard let channel else { return }
     do throws(Errno) {
       guard try channel.send(&output) else { return }
+      if phase == .sending { phase = .awaitingHead }
       note(.requestSent)
       decide { $0.requestSent(into: &$1) }
     } catch {
@@ -302,11 +307,7 @@ struct ConnectionCore: ~Copyable {
   }
 
   private func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
-    let phase: TransportError.Phase =
-      if case .active(_, .body) = machine.state { .receivingBody }
-      else if head.status >= 200, parser.head.status == 0 { .receivingBody }
-      else if output.isEmpty { .awaitingHead } else { .sending }
-    return switch failure {
+    switch failure {
     case .response(let error): .badResponse(error)
     case .connectionLost: .connectionLost(phase, lastErrno)
     case .timedOut: .timedOut(phase)

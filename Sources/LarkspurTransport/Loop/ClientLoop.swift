@@ -82,6 +82,8 @@ package final class ClientLoop: @unchecked Sendable {
     var timer: (() -> Void)?
   }
 
+  typealias Place = (slot: UInt32, registration: UInt32)
+
   /// A timer that has been started.
   struct Timer {
     fileprivate var slot: UInt32
@@ -212,16 +214,16 @@ package final class ClientLoop: @unchecked Sendable {
   // MARK: - Channels
 
   /// Gives a channel a slot, and has its socket watched.
-  func register(_ channel: Channel, _ descriptor: borrowing Descriptor) throws(Errno) -> (slot: UInt32, registration: UInt32) {
-    let (slot, registration) = takeSlot()
+  func register(_ channel: Channel, _ descriptor: borrowing Descriptor) throws(Errno) -> Place {
+    let place = takeSlot()
     do throws(Errno) {
-      try own.state.poller.watch(descriptor, slot: slot, registration: registration)
+      try own.state.poller.watch(descriptor, slot: place.slot, registration: place.registration)
     } catch {
-      own.state.freeSlots.append(slot)
+      own.state.freeSlots.append(place.slot)
       throw error
     }
-    own.state.slots[Int(slot)].channel = channel
-    return (slot, registration)
+    own.state.slots[Int(place.slot)].channel = channel
+    return place
   }
 
   /// Takes the slot back. Closing the descriptor is what ends the watching.
@@ -246,7 +248,7 @@ package final class ClientLoop: @unchecked Sendable {
     own.state.freeSlots.append(timer.slot)
   }
 
-  private func takeSlot() -> (slot: UInt32, registration: UInt32) {
+  private func takeSlot() -> Place {
     let slot = own.state.freeSlots.popLast() ?? UInt32(own.state.slots.count)
     if slot == own.state.slots.count { own.state.slots.append(Slot()) }
     own.state.slots[Int(slot)].registration &+= 1
