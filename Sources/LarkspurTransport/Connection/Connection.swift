@@ -25,7 +25,7 @@ package final class Connection {
   }
 
   deinit {
-    core.release()
+    core.abandon()
   }
 
   /// Whether another exchange may begin.
@@ -100,6 +100,9 @@ package final class Connection {
     for (event, time) in core.takeStory() { observer(event, time) }
   }
 
+  /// After a 101, or a 2xx to CONNECT: what the connection has become. Nil at any other time, and the second time.
+  package func takeTunnel() -> Tunnel? { core.takeTunnel() }
+
   // MARK: - The response
 
   var exchangeNumber: UInt64 { core.exchangeNumber }
@@ -109,4 +112,11 @@ package final class Connection {
   var headBytes: [UInt8] { core.headBytes }
   var trailers: FieldTable { core.trailers }
   var trailerBytes: [UInt8] { core.trailerBytes }
+}
+
+/// A connection that has been handed over to another protocol.
+package struct Tunnel {
+  package let channel: Channel
+  /// What the server has sent behind the head already: the other protocol's first bytes.
+  package let received: [UInt8]
 }

@@ -148,12 +148,29 @@ struct ConnectionCore: ~Copyable {
     switch interruption {
     case .timedOut: fail { $0.timedOut(into: &$1) }
     case .cancelled: fail { $0.cancelled(into: &$1) }
+    case .busy: .localMisuse(.exchangeRunning)
     }
   }
 
   /// The owner lets go of the connection.
   mutating func release() {
     decide { $0.released(into: &$1) }
+  }
+
+  /// The owner is gone, on whatever thread.
+  mutating func abandon() {
+    guard let channel else { return }
+    if loop.isCurrent { release() } else { loop.post(abandoned: channel) }
+  }
+
+  /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.
+  mutating func takeTunnel() -> Tunnel? {
+    guard machine.state == .tunnel, let channel else { return nil }
+    var bytes: [UInt8] = []
+    input.lend(consumed..<input.count) { bytes.append(copying: $0) }
+    releaseInput()
+    self.channel = nil
+    return Tunnel(channel: channel, received: bytes)
   }
 
   /// What has happened since the last call.

@@ -10,6 +10,8 @@ package final class Channel {
   enum Interruption: Error {
     case timedOut
     case cancelled
+    /// Another task waits already: only one can be woken. Nothing has changed for that one.
+    case busy
   }
 
   package let loop: ClientLoop
@@ -28,6 +30,8 @@ package final class Channel {
   /// What the channel is used for at present. A cancellation with another ticket is meant for something else.
   private var ticket: UInt64 = 0
   private var interruption: Interruption?
+  /// Cancelled whatever it is used for.
+  private var isCancelled = false
 
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
@@ -112,6 +116,7 @@ package final class Channel {
   }
 
   private func suspend(writing: Bool) async throws(Interruption) {
+    guard waiter == nil else { throw .busy }
     if deadline <= loop.now, interruption == nil { interruption = .timedOut }
     if interruption == nil {
       wantsWriting = writing
@@ -126,6 +131,7 @@ package final class Channel {
   /// Begins a use of the channel. What was cancelled before is not this.
   func begin(ticket: UInt64, deadline: Deadline) {
     self.ticket = ticket
+    interruption = isCancelled ? .cancelled : nil
     setDeadline(deadline)
   }
 
@@ -163,6 +169,7 @@ package final class Channel {
   /// Without a ticket whatever is going on is meant, and if it is nothing, the next wait.
   func cancelled(ticket: UInt64?) {
     guard ticket == nil || ticket == self.ticket else { return }
+    if ticket == nil { isCancelled = true }
     interruption = .cancelled
     wakeWaiter()
   }

@@ -65,6 +65,13 @@ package final class ClientLoop: @unchecked Sendable {
   private struct Mailbox {
     var jobs: [UnownedJob] = []
     var cancellations: [Cancellation] = []
+    /// Channels whose owner let go of them on another thread.
+    var abandoned: [Abandoned] = []
+  }
+
+  /// A channel on its way to the loop, which is then the only one to use it.
+  private struct Abandoned: @unchecked Sendable {
+    var channel: Channel
   }
 
   /// What a channel is doing is to end: all of it, or only what has that ticket.
@@ -181,6 +188,7 @@ package final class ClientLoop: @unchecked Sendable {
     for cancellation in mail.cancellations {
       channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(ticket: cancellation.ticket)
     }
+    for abandoned in mail.abandoned { abandoned.channel.close() }
   }
 
   private func runJobs() {
@@ -276,6 +284,12 @@ package final class ClientLoop: @unchecked Sendable {
 
   func post(_ cancellation: Cancellation) {
     mailbox.withLock { $0.cancellations.append(cancellation) }
+    mailArrived()
+  }
+
+  func post(abandoned channel: Channel) {
+    let abandoned = Abandoned(channel: channel)
+    mailbox.withLock { $0.abandoned.append(abandoned) }
     mailArrived()
   }
 
