@@ -23,6 +23,7 @@ let settings = testSettings + [.strictMemorySafety()]
 let package = Package(
   name: "larkspur",
   products: [
+    .executable(name: "larkspur", targets: ["larkspur"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"])
   ],
   targets: [
@@ -38,6 +39,10 @@ let package = Package(
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
     .target(
       name: "LarkspurTestServer", dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "larkspur",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport"],
       swiftSettings: settings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
     .testTarget(

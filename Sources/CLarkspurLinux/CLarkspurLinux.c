@@ -1,1 +1,31 @@
 #include "CLarkspurLinux.h"
+
+// A handler can reach nothing but static storage, and may do nothing but store a flag and call `write`.
+static volatile sig_atomic_t caught_signal = 0;
+static volatile sig_atomic_t wake_up_descriptor = -1;
+
+static void note_signal(int number) {
+  int saved = errno;
+  uint64_t one = 1;
+  caught_signal = number;
+  ssize_t ignored = write(wake_up_descriptor, &one, sizeof one);
+  (void)ignored;
+  errno = saved;
+}
+
+void larkspur_catch_ending_signals(int descriptor) {
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  wake_up_descriptor = descriptor;
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    struct sigaction old;
+    // What our parent has had us ignore (nohup, a shell's background job) stays ignored.
+    if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    // No SA_RESTART: a blocked write returns, and its caller can look at the flag. SA_RESETHAND: a second one
+    // ends the process at once.
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(numbers[i], &action, NULL);
+  }
+}
+
+int larkspur_caught_signal(void) { return caught_signal; }

@@ -1,5 +1,5 @@
 // The kernel calls that Glibc's module map leaves out or declares in a shape Swift cannot call
-// (variadic functions, macros, unions). Everything is `static inline`: there is no library to link.
+// (variadic functions, macros, unions). All but the signal handler is `static inline`.
 #ifndef LARKSPUR_LINUX_H
 #define LARKSPUR_LINUX_H
 
@@ -14,11 +14,14 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
@@ -159,6 +162,54 @@ static inline int larkspur_pending_error(int descriptor) {
 static inline int larkspur_linger_zero(int descriptor) {
   struct linger off = {.l_onoff = 1, .l_linger = 0};
   return setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+// From now on SIGINT, SIGTERM and SIGHUP are noted, and make the wake-up descriptor (an eventfd) readable, each once.
+void larkspur_catch_ending_signals(int wake_up_descriptor);
+
+// The signal that was caught last, 0 if none was.
+int larkspur_caught_signal(void);
+
+// A write to a pipe that nobody reads fails with EPIPE in place of ending the process.
+static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
+
+static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+
+static inline int larkspur_open_for_writing(const char *path) {
+  return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+}
+
+// Fails with EEXIST rather than open a file that is there, or follow a link that somebody has laid.
+static inline int larkspur_create_file(const char *path) {
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static inline int larkspur_wait_until_writable(int descriptor) {
+  struct pollfd wanted = {.fd = descriptor, .events = POLLOUT};
+  return poll(&wanted, 1, -1);
+}
+
+// The `st_mode` of a path (links followed) or of a descriptor, -1 with errno if there is none.
+static inline long larkspur_mode_of_path(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 ? (long)status.st_mode : -1;
+}
+
+static inline long larkspur_mode_of_descriptor(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? (long)status.st_mode : -1;
+}
+
+enum {
+  LARKSPUR_MODE_TYPE = S_IFMT,
+  LARKSPUR_MODE_REGULAR = S_IFREG,
+  LARKSPUR_MODE_DIRECTORY = S_IFDIR,
+};
+
+// The width of the terminal, 0 if that is unknown or the descriptor is none.
+static inline int larkspur_terminal_columns(int descriptor) {
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 #endif

@@ -46,6 +46,13 @@ package struct Errno: Error, Hashable, Sendable {
   package static let noBufferSpace = Errno(rawValue: ENOBUFS)
   package static let badDescriptor = Errno(rawValue: EBADF)
   package static let invalidArgument = Errno(rawValue: EINVAL)
+  /// A file is to be created whose name is taken.
+  package static let fileExists = Errno(rawValue: EEXIST)
+  package static let noSuchFile = Errno(rawValue: ENOENT)
+  package static let isDirectory = Errno(rawValue: EISDIR)
+  package static let notDirectory = Errno(rawValue: ENOTDIR)
+  package static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  package static let noSpace = Errno(rawValue: ENOSPC)
 
   private static let names: [Errno: String] = [
     .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
@@ -54,6 +61,8 @@ package struct Errno: Error, Hashable, Sendable {
     .tooManyDescriptorsInSystem: "ENFILE", .addressNotAvailable: "EADDRNOTAVAIL", .addressInUse: "EADDRINUSE",
     .familyNotSupported: "EAFNOSUPPORT", .notPermitted: "EPERM", .accessDenied: "EACCES", .noMemory: "ENOMEM",
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
+    .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
+    .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC",
   ]
 }
 

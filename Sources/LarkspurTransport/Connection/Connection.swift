@@ -31,6 +31,9 @@ package final class Connection {
   /// Whether another exchange may begin.
   package var isIdle: Bool { core.machine.isIdle }
 
+  /// The server's address. Nil once the connection is closed.
+  package var address: SocketAddress? { core.channel?.address }
+
   /// Closes the connection. An exchange that is running fails as cancelled.
   package func close() {
     core.release()

@@ -128,6 +128,9 @@ package final class ClientLoop: @unchecked Sendable {
     try await withTaskExecutorPreference(self, operation: operation)
   }
 
+  /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
+  package var signalWaker: Poller.Waker { waker }
+
   /// Whether the calling thread is the loop's.
   package var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 

@@ -1,0 +1,17 @@
+import CLarkspurLinux
+
+/// The signals that ask the process to end: interrupt (Ctrl-C), terminate, hang-up.
+package enum CaughtSignal {
+  /// From now on they no longer end the process but are noted, and wake the waiter. Each is caught once: a
+  /// second one ends the process after all, should it be stuck.
+  package static func catchAll(waking waker: Poller.Waker) { larkspur_catch_ending_signals(waker.descriptor) }
+
+  /// The number of the one that was caught.
+  package static var pending: Int32? {
+    let number = larkspur_caught_signal()
+    return number == 0 ? nil : number
+  }
+
+  /// A write to a pipe that nobody reads fails from now on, in place of ending the process.
+  package static func ignoreBrokenPipes() { larkspur_ignore_broken_pipes() }
+}

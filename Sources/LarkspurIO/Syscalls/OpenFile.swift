@@ -1,0 +1,111 @@
+import CLarkspurLinux
+
+/// A file, a pipe or a terminal whose calls block their thread.
+///
+/// It is closed when its last owner lets go of it; the three standard ones are not. Use it on one thread at a
+/// time.
+package final class OpenFile: Sendable {
+  package static let standardInput = OpenFile(number: STDIN_FILENO, isOwned: false)
+  package static let standardOutput = OpenFile(number: STDOUT_FILENO, isOwned: false)
+  package static let standardError = OpenFile(number: STDERR_FILENO, isOwned: false)
+
+  private let number: Int32
+  private let isOwned: Bool
+
+  private init(number: Int32, isOwned: Bool) {
+    self.number = number
+    self.isOwned = isOwned
+  }
+
+  private convenience init(opened number: Int32) throws(Errno) {
+    guard number >= 0 else { throw .current }
+    self.init(number: number, isOwned: true)
+  }
+
+  package convenience init(reading path: String) throws(Errno) {
+    try self.init(opened: unsafe larkspur_open_for_reading(path))
+  }
+
+  /// Opens what is there for writing; of a regular file it takes everything away first.
+  package convenience init(overwriting path: String) throws(Errno) {
+    try self.init(opened: unsafe larkspur_open_for_writing(path))
+  }
+
+  /// Creates a file, and fails if there is one.
+  package convenience init(creating path: String) throws(Errno) {
+    try self.init(opened: unsafe larkspur_create_file(path))
+  }
+
+  deinit {
+    if isOwned { _ = close(number) }
+  }
+
+  /// At most `count` bytes, at least one; none at the end.
+  package func read(atMost count: Int) throws(Errno) -> [UInt8] {
+    while true {
+      var error = Errno(rawValue: 0)
+      let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        // Safe: read writes at most `count` bytes, and says how many.
+        let received = unsafe CLarkspurLinux.read(number, buffer.baseAddress, count)
+        if received < 0 { error = .current }
+        initialized = max(received, 0)
+      }
+      if error.rawValue == 0 { return bytes }
+      if error != .interrupted || CaughtSignal.pending != nil { throw error }
+    }
+  }
+
+  /// Everything up to the end.
+  package func readToEnd() throws(Errno) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while true {
+      let piece = try read(atMost: 1 << 16)
+      if piece.isEmpty { return bytes }
+      bytes += piece
+    }
+  }
+
+  /// Writes all of it. `interrupted`: a signal asks the process to end (see ``CaughtSignal``).
+  package func write(_ bytes: Span<UInt8>) throws(Errno) {
+    var offset = 0
+    while offset < bytes.count {
+      // Safe: the span is lent for the call, which reads no more than its length.
+      let written = unsafe bytes.extracting(offset...).withUnsafeBufferPointer { rest in
+        unsafe CLarkspurLinux.write(number, rest.baseAddress, rest.count)
+      }
+      if written >= 0 {
+        offset += written
+        continue
+      }
+      switch Errno.current {
+      case .interrupted: if CaughtSignal.pending != nil { throw .interrupted }
+      // Whoever shares the descriptor with us has made it non-blocking.
+      case .wouldBlock: _ = larkspur_wait_until_writable(number)
+      case let error: throw error
+      }
+    }
+  }
+
+  package func write(_ text: String) throws(Errno) {
+    var text = text
+    text.makeContiguousUTF8()
+    try write(text.utf8Span.span)
+  }
+
+  /// Gives the file these permissions (the twelve lowest bits of `st_mode`).
+  package func setPermissions(_ mode: UInt32) throws(Errno) {
+    guard fchmod(number, mode) == 0 else { throw .current }
+  }
+
+  package var isTerminal: Bool { isatty(number) == 1 }
+
+  package var isRegularFile: Bool {
+    larkspur_mode_of_descriptor(number) & Int(LARKSPUR_MODE_TYPE) == Int(LARKSPUR_MODE_REGULAR)
+  }
+
+  /// How wide the terminal is; nil if it is none, or does not know.
+  package var terminalColumns: Int? {
+    let columns = Int(larkspur_terminal_columns(number))
+    return columns > 0 ? columns : nil
+  }
+}

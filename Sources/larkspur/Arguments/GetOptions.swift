@@ -1,0 +1,124 @@
+/// The options of `larkspur get`, as they stand on the command line.
+package struct GetOptions: Hashable, Sendable {
+  /// A field of `-H`. An empty value takes away a field that would be sent by itself.
+  package struct Field: Hashable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// What one `-d` gives.
+  package enum Data: Hashable, Sendable {
+    case text(String)
+    case file(String)
+    case standardInput
+  }
+
+  package var url: String
+  package var showsHead = false
+  package var tellsStory = false
+  /// Nil: standard output.
+  package var output: String?
+  package var fields: [Field] = []
+  package var method: String?
+  package var data: [Data] = []
+  /// Nil: no limit.
+  package var connectTimeout: Duration?
+  package var maxTime: Duration?
+  package var failsOnHTTPError = false
+
+  package init(url: String) {
+    self.url = url
+  }
+
+  private static let options: [ArgumentReader.Option] = [
+    .init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true),
+    .init("H", "header", takesValue: true), .init("X", "request", takesValue: true),
+    .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
+    .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
+  ]
+
+  /// Nil: help is asked for.
+  static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
+    var reader = ArgumentReader(arguments, options: options, topic: .get)
+    var result = GetOptions(url: "")
+    while let argument = try reader.next() {
+      switch argument {
+      case .operand(let word):
+        guard result.url.isEmpty else { throw UsageError("more than one URL: \(result.url) and \(word)", topic: .get) }
+        guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .get) }
+        result.url = word
+      case .option("help", _): return nil
+      case .option(let name, let value): try result.take(name, value)
+      }
+    }
+    guard !result.url.isEmpty else { throw UsageError("the URL is missing", topic: .get) }
+    return result
+  }
+
+  private mutating func take(_ name: String, _ value: String) throws(UsageError) {
+    switch name {
+    case "include": showsHead = true
+    case "verbose": tellsStory = true
+    case "fail": failsOnHTTPError = true
+    case "output":
+      guard !value.isEmpty else { throw UsageError("the file of -o has no name", topic: .get) }
+      output = value == "-" ? nil : value
+    case "header": fields.append(try Self.field(value))
+    case "request":
+      // A 2xx to CONNECT makes a tunnel, and there is nothing here to put through it.
+      guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
+      method = value
+    case "data":
+      data.append(
+        value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
+    case "connect-timeout": connectTimeout = try Self.timeout(value, of: name)
+    case "max-time": maxTime = try Self.timeout(value, of: name)
+    default: throw UsageError("unknown option --\(name)", topic: .get)
+    }
+  }
+
+  private static func field(_ text: String) throws(UsageError) -> Field {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+      throw UsageError("-H wants 'Name: value', not \(text.debugDescription)", topic: .get)
+    }
+    let value = text[text.utf8.index(after: colon)...]
+    return Field(String(text[..<colon]), String(trimmed(value)))
+  }
+
+  /// Nothing but the blanks around a value is dropped: a line break would be another field, and is refused later.
+  private static func trimmed(_ text: Substring) -> Substring {
+    var text = text
+    while text.first == " " || text.first == "\t" { text.removeFirst() }
+    while text.last == " " || text.last == "\t" { text.removeLast() }
+    return text
+  }
+
+  /// Nil for 0: no limit.
+  private static func timeout(_ text: String, of name: String) throws(UsageError) -> Duration? {
+    guard let duration = Duration(seconds: text) else {
+      throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)", topic: .get)
+    }
+    return duration == .zero ? nil : duration
+  }
+}
+
+extension Duration {
+  /// Reads decimal seconds: `2`, `0.25`, `.5`. Nine digits before the point and nine behind it count.
+  package init?(seconds text: String) {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+    let (whole, fraction) = (parts[0], parts.count > 1 ? parts[1] : "".utf8[...])
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard whole.count <= 9, !(whole.isEmpty && fraction.isEmpty), whole.allSatisfy(digits.contains),
+      fraction.allSatisfy(digits.contains)
+    else { return nil }
+    let value = { (digits: Substring.UTF8View) in digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) } }
+    let missingDigits = max(9 - fraction.count, 0)
+    let nanoseconds = (0..<missingDigits).reduce(value(fraction.prefix(9))) { number, _ in number * 10 }
+    self = .seconds(value(whole)) + .nanoseconds(nanoseconds)
+  }
+}

@@ -1,0 +1,37 @@
+/// What a command line asks for.
+package enum Invocation: Hashable, Sendable {
+  case get(GetOptions)
+  case demo
+  case help(HelpTopic)
+  case version
+
+  /// `arguments` without the command's own name.
+  package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
+    guard let command = arguments.first else { throw UsageError("a command is missing: get, demo or help") }
+    let rest = arguments.dropFirst()
+    switch command {
+    case "get":
+      self = try GetOptions.parse(rest).map(Self.get) ?? .help(.get)
+    case "demo":
+      var reader = ArgumentReader(rest, options: [.init("h", "help")], topic: .demo)
+      switch try reader.next() {
+      case nil: self = .demo
+      case .option: self = .help(.demo)
+      case .operand(let word): throw UsageError("demo takes no operand: \(word)", topic: .demo)
+      }
+    case "help", "-h", "--help":
+      guard let word = rest.first else {
+        self = .help(.overview)
+        return
+      }
+      guard let topic = HelpTopic(rawValue: word), rest.count == 1 else {
+        throw UsageError("there is no help on \(rest.joined(separator: " "))")
+      }
+      self = .help(topic)
+    case "version", "-V", "--version":
+      self = .version
+    default:
+      throw UsageError(command.hasPrefix("-") ? "unknown option \(command)" : "unknown command \(command)")
+    }
+  }
+}

@@ -1,0 +1,11 @@
+/// A command line that cannot be understood.
+package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
+  package var description: String
+  /// Where to read on.
+  package var topic: HelpTopic
+
+  package init(_ description: String, topic: HelpTopic = .overview) {
+    self.description = description
+    self.topic = topic
+  }
+}

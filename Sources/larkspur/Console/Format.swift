@@ -1,0 +1,76 @@
+/// Numbers and texts for people. (Foundation's formatters would cost more at start than a whole request.)
+package enum Format {
+  /// With so many digits behind the point, rounded.
+  package static func decimal(_ value: Double, digits: Int = 1) -> String {
+    guard value.isFinite, value.magnitude < 1e15 else { return "?" }
+    let scale = (0..<digits).reduce(1.0) { power, _ in power * 10 }
+    let scaled = Int((value.magnitude * scale).rounded())
+    let (whole, fraction) = scaled.quotientAndRemainder(dividingBy: Int(scale))
+    let sign = value < 0 && scaled != 0 ? "-" : ""
+    return sign + "\(whole)" + (digits > 0 ? "." + padded("\(fraction)", to: digits, with: "0", atEnd: false) : "")
+  }
+
+  package static func milliseconds(_ duration: Duration) -> Double { duration / .milliseconds(1) }
+
+  package static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }
+
+  /// `1,234,567`
+  package static func grouped(_ number: Int) -> String {
+    var digits = String(number.magnitude)[...]
+    var groups: [Substring] = []
+    while digits.count > 3 {
+      groups.insert(digits.suffix(3), at: 0)
+      digits = digits.dropLast(3)
+    }
+    return (number < 0 ? "-" : "") + ([digits] + groups).joined(separator: ",")
+  }
+
+  /// `512 B`, `1.5 KiB`, `64.0 MiB`
+  package static func bytes(_ count: Double) -> String {
+    guard count >= 1023.5 else { return decimal(count, digits: 0) + " B" }
+    var value = count
+    var unit = "B"
+    // 1,023.95 would be rounded to 1024.0.
+    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] where value >= 1023.95 || unit == "B" {
+      value /= 1024
+      unit = next
+    }
+    return decimal(value) + " " + unit
+  }
+
+  package static func bytes(_ count: Int) -> String { bytes(Double(count)) }
+
+  /// `0.4 ms`, `12 ms`, `1.25 s`
+  package static func time(_ duration: Duration) -> String {
+    let milliseconds = milliseconds(duration)
+    if milliseconds < 10 { return decimal(milliseconds) + " ms" }
+    if milliseconds < 1000 { return decimal(milliseconds, digits: 0) + " ms" }
+    return decimal(milliseconds / 1000, digits: 2) + " s"
+  }
+
+  /// `0:07`, `12:34`, `1:02:03`
+  package static func clock(_ duration: Duration) -> String {
+    let seconds = max(Int(duration.components.seconds), 0)
+    let (minutes, hours) = (seconds / 60 % 60, seconds / 3600)
+    let tail = padded("\(seconds % 60)", to: 2, with: "0", atEnd: false)
+    guard hours > 0 else { return "\(minutes):\(tail)" }
+    return "\(hours):\(padded("\(minutes)", to: 2, with: "0", atEnd: false)):\(tail)"
+  }
+
+  package static func padded(
+    _ text: String, to width: Int, with filler: Character = " ", atEnd: Bool = true
+  ) -> String {
+    let padding = String(repeating: filler, count: max(width - text.count, 0))
+    return atEnd ? text + padding : padding + text
+  }
+
+  /// Text from a peer, made harmless for a terminal: control characters are written as `\x1b`.
+  package static func visible(_ bytes: some Sequence<UInt8>) -> String {
+    String(
+      String(decoding: Array(bytes), as: UTF8.self).unicodeScalars.map { scalar in
+        let isControl = scalar.value < 0x20 && scalar != "\t" || (0x7f..<0xa0).contains(scalar.value)
+        guard isControl else { return String(scalar) }
+        return "\\x" + padded(String(scalar.value, radix: 16), to: 2, with: "0", atEnd: false)
+      }.joined())
+  }
+}

@@ -1,0 +1,93 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// A line on a terminal that shows how far a transfer has come.
+///
+/// ```
+///  37% [===========>                  ]  23.7 MiB of 64.0 MiB  412.3 MiB/s  0:07 left
+///  23.7 MiB  412.3 MiB/s
+/// ```
+package struct ProgressBar {
+  /// What there is to show.
+  package struct Reading: Hashable {
+    package var received: Int
+    package var total: Int?
+    package var bytesPerSecond: Double
+
+    package init(received: Int, total: Int?, bytesPerSecond: Double) {
+      self.received = received
+      self.total = total
+      self.bytesPerSecond = bytesPerSecond
+    }
+  }
+
+  private static let redrawInterval = Duration.milliseconds(100)
+  /// How much of the displayed rate is the latest interval's: enough to follow a change within a second or so,
+  /// little enough not to flicker.
+  private static let rateWeight = 0.25
+
+  private let terminal: OpenFile
+  private let start: Deadline
+  private var reading: Reading
+  private var drawnAt: Deadline
+  private var receivedWhenDrawn = 0
+
+  /// `total`: how many bytes are to come, if that is known.
+  package init(total: Int?, on terminal: OpenFile, now: Deadline) {
+    self.terminal = terminal
+    reading = Reading(received: 0, total: total, bytesPerSecond: 0)
+    start = now
+    drawnAt = now
+  }
+
+  package mutating func advance(by bytes: Int, now: Deadline) {
+    reading.received += bytes
+    let interval = now.duration(since: drawnAt)
+    guard interval >= Self.redrawInterval else { return }
+    let rate = Double(reading.received - receivedWhenDrawn) / Format.seconds(interval)
+    reading.bytesPerSecond += (rate - reading.bytesPerSecond) * (reading.bytesPerSecond == 0 ? 1 : Self.rateWeight)
+    drawnAt = now
+    receivedWhenDrawn = reading.received
+    draw()
+  }
+
+  /// Shows the mean rate, and leaves the line.
+  package mutating func finish(now: Deadline) {
+    let seconds = Format.seconds(now.duration(since: start))
+    reading.bytesPerSecond = seconds > 0 ? Double(reading.received) / seconds : 0
+    draw()
+    try? terminal.write("\n")
+  }
+
+  private func draw() {
+    // One column stays free: a full line would wrap on some terminals.
+    let line = Self.line(reading, columns: (terminal.terminalColumns ?? 80) - 1)
+    // ESC [ K takes away what a longer line has left.
+    try? terminal.write("\r\(line)\u{1b}[K")
+  }
+
+  /// As much as fits; the bar takes what the numbers leave.
+  package static func line(_ reading: Reading, columns: Int) -> String {
+    let rate = Format.bytes(reading.bytesPerSecond) + "/s"
+    guard let total = reading.total, total > 0 else {
+      return String("\(Format.bytes(reading.received))  \(rate)".prefix(max(columns, 0)))
+    }
+    let share = min(Double(reading.received) / Double(total), 1)
+    // Rounded down: 100 % means all of it.
+    let percent = Format.padded("\(Int(share * 100))", to: 3, atEnd: false) + "%"
+    var numbers = "\(Format.bytes(reading.received)) of \(Format.bytes(total))  \(rate)"
+    if reading.received < total, reading.bytesPerSecond > 0 {
+      let left = min(Double(total - reading.received) / reading.bytesPerSecond, 1e9)
+      numbers += "  \(Format.clock(.seconds(left.rounded(.up)))) left"
+    }
+    // The numbers keep their places while they grow.
+    numbers = Format.padded(numbers, to: 46)
+    let barColumns = min(columns - percent.count - numbers.count - 5, 50)
+    guard barColumns >= 10 else {
+      return String("\(percent)  \(numbers)".prefix(max(columns, 0)))
+    }
+    let filled = Int(share * Double(barColumns))
+    let bar = String(repeating: "=", count: max(filled - 1, 0)) + (filled == 0 ? "" : share < 1 ? ">" : "=")
+    return "\(percent) [\(Format.padded(bar, to: barColumns))]  \(numbers)"
+  }
+}

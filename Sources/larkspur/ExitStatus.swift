@@ -1,0 +1,90 @@
+import LarkspurHTTP
+import LarkspurTransport
+
+/// How the command ends. Where curl has a number for it, it is that number.
+package enum ExitStatus: Hashable, Sendable {
+  case success
+  case unsupportedProtocol
+  case usage
+  case malformedURL
+  case resolutionFailed
+  case connectFailed
+  case weirdReply
+  case partialBody
+  case httpError
+  case writeFailed
+  case readFailed
+  case outOfResources
+  case timedOut
+  case defect
+  case emptyReply
+  case sendFailed
+  case receiveFailed
+  /// Cancelled by the signal of that number.
+  case signal(Int32)
+
+  package var rawValue: Int32 {
+    switch self {
+    case .success: 0
+    case .unsupportedProtocol: 1
+    case .usage: 2
+    case .malformedURL: 3
+    case .resolutionFailed: 6
+    case .connectFailed: 7
+    case .weirdReply: 8
+    case .partialBody: 18
+    case .httpError: 22
+    case .writeFailed: 23
+    case .readFailed: 26
+    case .outOfResources: 27
+    case .timedOut: 28
+    case .defect: 43
+    case .emptyReply: 52
+    case .sendFailed: 55
+    case .receiveFailed: 56
+    case .signal(let number): 128 + number
+    }
+  }
+
+  /// All but the signals, in the order of their numbers, with what `larkspur help exit-status` says of them.
+  package static let explained: [(status: ExitStatus, meaning: String)] = [
+    (.success, "The response was received to its end, whatever its status."),
+    (.unsupportedProtocol, "The URL's scheme is not http. (`larkspur demo`: a part failed.)"),
+    (.usage, "The command line is wrong, or asks for a request that may not be sent."),
+    (.malformedURL, "The URL is malformed."),
+    (.resolutionFailed, "The host's name could not be looked up."),
+    (.connectFailed, "None of the host's addresses took the connection."),
+    (.weirdReply, "The response breaks the rules of HTTP/1.1."),
+    (.partialBody, "The connection ended inside the body."),
+    (.httpError, "With --fail: the response's status is 400 or more."),
+    (.writeFailed, "The output could not be written. Silent when it is a pipe that nobody reads."),
+    (.readFailed, "The file of -d @FILE could not be read."),
+    (.outOfResources, "No memory or no descriptors are left."),
+    (.timedOut, "The time of --connect-timeout or --max-time was up."),
+    (.defect, "A defect of larkspur's."),
+    (.emptyReply, "The server closed the connection without a response."),
+    (.sendFailed, "The connection broke while the request was sent."),
+    (.receiveFailed, "The connection broke before the response's head was complete."),
+  ]
+
+  package init(_ error: TransportError) {
+    self =
+      switch error {
+      case .resolutionFailed: .resolutionFailed
+      case .connectFailed: .connectFailed
+      case .timedOut: .timedOut
+      // Only a signal cancels, and then the signal's own status counts.
+      case .cancelled: .signal(2)
+      case .connectionLost(.receivingBody, _): .partialBody
+      case .connectionLost(.sending, _): .sendFailed
+      case .connectionLost: .receiveFailed
+      case .connectionClosed: .emptyReply
+      case .badResponse(.truncated(.beforeHead)): .emptyReply
+      case .badResponse(.truncated(.head)): .receiveFailed
+      case .badResponse(.truncated): .partialBody
+      case .badResponse: .weirdReply
+      case .unavailable: .outOfResources
+      case .localMisuse: .defect
+      }
+  }
+}

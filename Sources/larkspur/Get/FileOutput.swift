@@ -1,0 +1,97 @@
+import LarkspurIO
+
+/// Where the body goes: standard output, or a file that takes its name only when it is complete.
+///
+/// A regular file is written under a temporary name beside the one that is asked for, and renamed at the end. So
+/// nobody ever sees half of it, and a transfer that fails leaves what was there before. What is no regular file
+/// (`/dev/null`, a named pipe) is written directly.
+final class FileOutput {
+  private struct Replacement {
+    var temporaryPath: String
+    var path: String
+  }
+
+  /// For messages.
+  let name: String
+  private var file: OpenFile?
+  private let isStandard: Bool
+  private var replacement: Replacement?
+  /// Whether its progress is worth showing: the bytes go where nobody sees them come.
+  let isFile: Bool
+
+  /// Nil: standard output.
+  init(path: String?) throws(CommandFailure) {
+    isStandard = path == nil
+    guard let path else {
+      name = "standard output"
+      file = .standardOutput
+      isFile = OpenFile.standardOutput.isRegularFile
+      return
+    }
+    name = path
+    isFile = true
+    do throws(Errno) {
+      switch try FilePaths.kind(of: path) {
+      case nil: try create(for: path, permissions: nil)
+      // A link stays one: what it points at is replaced.
+      case .regularFile(let mode): try create(for: try FilePaths.resolved(path), permissions: mode)
+      case .directory: throw .isDirectory
+      case .other: file = try OpenFile(overwriting: path)
+      }
+    } catch {
+      throw CommandFailure(.writeFailed, "could not create \(path): \(error)")
+    }
+  }
+
+  private func create(for path: String, permissions: UInt32?) throws(Errno) {
+    // A name that is taken is somebody else's: try another.
+    for attempt in 1... {
+      let suffix = String(UInt64.random(in: 0...(.max)), radix: 36)
+      let temporaryPath = "\(path).\(suffix).part"
+      do throws(Errno) {
+        let file = try OpenFile(creating: temporaryPath)
+        self.file = file
+        replacement = Replacement(temporaryPath: temporaryPath, path: path)
+        if let permissions { try? file.setPermissions(permissions) }
+        return
+      } catch {
+        guard error == .fileExists, attempt < 100 else { throw error }
+      }
+    }
+  }
+
+  func write(_ bytes: Span<UInt8>) throws(CommandFailure) {
+    guard let file else { return }
+    do throws(Errno) {
+      try file.write(bytes)
+    } catch {
+      // Whoever reads a pipe may stop when they have enough, as `head` does.
+      throw CommandFailure(
+        .writeFailed,
+        isStandard && error == .brokenPipe || error == .interrupted
+          ? nil : "could not write to \(name): \(error)")
+    }
+  }
+
+  /// The transfer is complete: the file takes its name.
+  func commit() throws(CommandFailure) {
+    file = nil
+    guard let replacement else { return }
+    do throws(Errno) {
+      try FilePaths.rename(replacement.temporaryPath, to: replacement.path)
+      self.replacement = nil
+    } catch {
+      abandon()
+      throw CommandFailure(
+        .writeFailed, "could not rename \(replacement.temporaryPath) to \(replacement.path): \(error)")
+    }
+  }
+
+  /// The transfer has failed: what was there before stays, and nothing else.
+  func abandon() {
+    file = nil
+    guard let replacement else { return }
+    self.replacement = nil
+    try? FilePaths.remove(replacement.temporaryPath)
+  }
+}

@@ -1,0 +1,125 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// `larkspur get`: one request, its body straight from the connection to the output.
+///
+/// A piece of the body is written before the next one is asked for. So memory does not grow with the body, and
+/// a slow output slows the server down.
+struct Get {
+  private let options: GetOptions
+  private let loop: ClientLoop
+  private let start: Deadline
+
+  init(_ options: GetOptions, on loop: ClientLoop) {
+    self.options = options
+    self.loop = loop
+    start = loop.kernel.now()
+  }
+
+  func run() async -> ExitStatus {
+    do throws(CommandFailure) {
+      let url = try parseURL()
+      let request = try GetRequest(options, to: url)
+      let output = try FileOutput(path: options.output)
+      do throws(CommandFailure) {
+        try await transfer(request, from: url, to: output)
+        try output.commit()
+      } catch {
+        output.abandon()
+        throw error
+      }
+      return .success
+    } catch {
+      if let words = error.words { Console.complain(words) }
+      return error.status
+    }
+  }
+
+  private func parseURL() throws(CommandFailure) -> RequestURL {
+    do throws(RequestURL.Invalid) {
+      return try RequestURL(options.url)
+    } catch {
+      switch error {
+      case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
+      case .malformed: throw CommandFailure(.malformedURL, "\(options.url.debugDescription): \(error)")
+      }
+    }
+  }
+
+  private func transfer(
+    _ request: GetRequest, from url: RequestURL, to output: FileOutput
+  ) async throws(CommandFailure) {
+    let story = options.tellsStory ? VerboseStory(since: start, of: request) : nil
+    let connection = try await connect(to: url, story)
+    defer { connection.close() }
+    let peer = Peer(url, address: connection.address)
+    // Cancelled together: a signal ends whatever is going on.
+    try await connection.cancelledWithTask { () async throws(CommandFailure) in
+      let exchange = try await translating(peer) { () async throws(TransportError) in
+        try await connection.send(request.head, body: request.body, deadline: deadline(after: options.maxTime))
+      }
+      story?.tellResponse(exchange.headBytes)
+      if options.failsOnHTTPError, exchange.status >= 400 {
+        throw CommandFailure(.httpError, "\(peer): the server answered with \(statusLine(of: exchange))")
+      }
+      if options.showsHead { try output.write(exchange.headBytes.span) }
+      try await receiveBody(of: exchange, from: peer, to: output)
+    }
+  }
+
+  private func connect(to url: RequestURL, _ story: VerboseStory?) async throws(CommandFailure) -> Connection {
+    let deadline = min(deadline(after: options.connectTimeout), deadline(after: options.maxTime))
+    let observer: Connection.Observer? = story.map { story in { story.tell($0, at: $1) } }
+    return try await translating(Peer(url, address: nil)) { () async throws(TransportError) in
+      try await Connection.open(host: url.host, port: url.port, on: loop, deadline: deadline, observer: observer)
+    }
+  }
+
+  private func receiveBody(
+    of exchange: Exchange, from peer: Peer, to output: FileOutput
+  ) async throws(CommandFailure) {
+    var progress: ProgressBar?
+    // The story and the bar would overwrite each other.
+    if output.isFile, !options.tellsStory, OpenFile.standardError.isTerminal {
+      progress = ProgressBar(total: exchange.bodyBytesExpected, on: .standardError, now: loop.kernel.now())
+    }
+    defer { progress?.finish(now: loop.kernel.now()) }
+    var failure: CommandFailure?
+    var isOver = false
+    while !isOver {
+      isOver = try await translating(peer) { () async throws(TransportError) in
+        try await !exchange.receivePiece { piece in
+          do throws(CommandFailure) {
+            try output.write(piece)
+            progress?.advance(by: piece.count, now: loop.now)
+          } catch {
+            failure = error
+          }
+        }
+      }
+      if let failure { throw failure }
+    }
+  }
+
+  private func statusLine(of exchange: Exchange) -> String {
+    let reason = Format.visible(exchange.headBytes[exchange.head.reason])
+    return "\(exchange.status)" + (reason.isEmpty ? "" : " \(reason)")
+  }
+
+  private func deadline(after timeout: Duration?) -> Deadline {
+    timeout.map { start.advanced(by: $0) } ?? .never
+  }
+
+  /// Runs what may fail in the transport, and says what that means to the user.
+  private func translating<T>(
+    _ peer: Peer, _ body: () async throws(TransportError) -> T
+  ) async throws(CommandFailure) -> T {
+    do throws(TransportError) {
+      return try await body()
+    } catch {
+      throw peer.failure(error, connectTimeout: options.connectTimeout, maxTime: options.maxTime)
+    }
+  }
+}

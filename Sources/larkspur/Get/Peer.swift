@@ -1,0 +1,58 @@
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// Whom a request goes to, for messages.
+struct Peer: CustomStringConvertible {
+  private let host: String
+  private let port: UInt16
+  private let isLiteral: Bool
+  private let address: SocketAddress?
+
+  /// Without an address there is no connection yet.
+  init(_ url: RequestURL, address: SocketAddress?) {
+    host = url.host
+    port = url.port
+    self.address = address
+    isLiteral = SocketAddress(literal: url.host, port: url.port) != nil
+  }
+
+  private var name: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+  /// `example.org:80 (192.0.2.1:80)`, or the address alone if the URL named it.
+  var description: String {
+    guard let address, !isLiteral else { return name }
+    return "\(name) (\(address))"
+  }
+
+  /// What failed, for which address, and why.
+  func failure(_ error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> CommandFailure {
+    CommandFailure(ExitStatus(error), words(for: error, connectTimeout: connectTimeout, maxTime: maxTime))
+  }
+
+  private func words(for error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> String? {
+    switch error {
+    case .resolutionFailed: return "\(error)"
+    case .connectFailed(let attempts):
+      return "could not connect to \(name) ("
+        + attempts.map { isLiteral ? "\($0.error)" : "\($0.address): \($0.error)" }.joined(separator: "; ") + ")"
+    case .timedOut(let phase):
+      var option = ""
+      switch (phase, connectTimeout, maxTime) {
+      case (.resolving, let limit?, let max), (.connecting, let limit?, let max):
+        option = limit < max ?? .seconds(Int64.max) ? "--connect-timeout" : "--max-time"
+      default: option = "--max-time"
+      }
+      return "\(self): \(error) (\(option))"
+    case .cancelled: return nil
+    case .connectionLost, .connectionClosed, .badResponse, .unavailable, .localMisuse: return "\(self): \(error)"
+    }
+  }
+}
+
+extension Exchange {
+  /// How long the body will be, if the response says so and one is to come.
+  var bodyBytesExpected: Int? {
+    if case .length(let count) = head.framing { count } else { nil }
+  }
+}

@@ -1,0 +1,168 @@
+import LarkspurIO
+
+/// A URL of the command line, taken apart into what a request needs.
+///
+/// It is lenient where users are (no scheme, spaces and umlauts in the path) and strict where a guess could
+/// reach the wrong server. Dot segments and what is percent-encoded already stay as they are: the command is
+/// also there to see what a server makes of them.
+package struct RequestURL: Hashable, Sendable {
+  package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
+    /// `https`, or a scheme that is not known at all.
+    case schemeUnsupported(String)
+    case malformed(String)
+
+    package var description: String {
+      switch self {
+      case .schemeUnsupported("https"): "https:// is not supported yet: TLS comes with a later version"
+      case .schemeUnsupported(let scheme): "\(scheme):// is not supported: only http:// is"
+      case .malformed(let words): words
+      }
+    }
+  }
+
+  /// A name or an IP address, without brackets.
+  package private(set) var host = ""
+  package private(set) var port: UInt16 = 80
+  /// What the `Host` field says: brackets around an IPv6 address, the port unless it is 80.
+  package private(set) var authority = ""
+  /// Path and query, percent-encoded.
+  package private(set) var target = "/"
+  /// `user:password`, percent-decoded.
+  package private(set) var credentials: [UInt8]?
+
+  package init(_ text: String) throws(Invalid) {
+    let bytes = Array(text.utf8)
+    var rest = try Self.withoutScheme(bytes[...])
+    if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
+    let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+    try readAuthority(rest[..<end])
+    let encoded = Self.percentEncoded(rest[end...])
+    target = encoded.hasPrefix("/") ? encoded : "/" + encoded
+  }
+
+  // MARK: - Scheme
+
+  private static func withoutScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
+    let beforeColon = bytes.prefix { isSchemeCharacter($0) }
+    let scheme = string(beforeColon).lowercased()
+    let rest = bytes[beforeColon.endIndex...]
+    if rest.starts(with: "://".utf8) {
+      guard scheme == "http" else {
+        throw scheme.isEmpty ? .malformed("the URL has no scheme before ://") : .schemeUnsupported(scheme)
+      }
+      return rest.dropFirst(3)
+    }
+    // `http:/host` would otherwise be a host called "http".
+    if rest.first == UInt8(ascii: ":"), scheme == "http" || scheme == "https" {
+      throw .malformed("two slashes are missing after \(scheme):")
+    }
+    return bytes
+  }
+
+  private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+
+  // MARK: - Authority
+
+  private mutating func readAuthority(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
+    var bytes = bytes
+    // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
+    if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
+      credentials = Self.percentDecoded(bytes[..<at])
+      if !bytes[..<at].contains(UInt8(ascii: ":")) { credentials?.append(UInt8(ascii: ":")) }
+      bytes = bytes[(at + 1)...]
+    }
+    if bytes.first == UInt8(ascii: "[") {
+      guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else {
+        throw .malformed("the ] of the address is missing")
+      }
+      host = Self.string(bytes[(bytes.startIndex + 1)..<bracket])
+      guard case .ipv6? = SocketAddress(literal: host, port: 0) else {
+        throw .malformed("[\(host)] is not an IPv6 address")
+      }
+      authority = "[\(host)]"
+      try readPort(bytes[(bracket + 1)...])
+      return
+    }
+    let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
+    host = Self.string(bytes[..<colon])
+    if bytes[colon...].dropFirst().contains(UInt8(ascii: ":")) {
+      throw .malformed("an IPv6 address has to stand in brackets: [\(Self.string(bytes))]")
+    }
+    guard !host.isEmpty else { throw .malformed("the URL has no host") }
+    guard host.utf8.count <= 253 else { throw .malformed("the host name is longer than 253 bytes") }
+    if let byte = host.utf8.first(where: { !Self.isHostCharacter($0) }) {
+      throw byte < 0x80
+        ? .malformed("the host name holds an illegal character: \(host.debugDescription)")
+        : .malformed("the host name \(host) is not ASCII: write its xn-- form")
+    }
+    authority = host
+    try readPort(bytes[colon...])
+  }
+
+  /// An underscore stands in no proper host name, but in many a container's.
+  private static func isHostCharacter(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
+  }
+
+  /// Nothing, or a colon and a number, or a colon only (RFC 3986 3.2.3).
+  private mutating func readPort(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
+    let text = Self.string(bytes.dropFirst())
+    guard bytes.isEmpty || bytes.first == UInt8(ascii: ":") else {
+      throw .malformed("only a port may follow the address: \(Self.string(bytes).debugDescription)")
+    }
+    if text.isEmpty { return }
+    // UInt16 reads a sign, too.
+    guard let number = UInt16(text), number > 0, text.utf8.first != UInt8(ascii: "+") else {
+      throw .malformed("the port is not a number from 1 to 65535: \(text.debugDescription)")
+    }
+    port = number
+    if port != 80 { authority += ":\(port)" }
+  }
+
+  // MARK: - Percent coding
+
+  /// Encodes what may not stand in a target: all but visible ASCII, and what RFC 3986 leaves out of it. A `%` stays,
+  /// because what is encoded already is not to be encoded twice; `[`, `]`, `^` and `|` stay, because servers and
+  /// browsers have used them in queries for ever.
+  private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> String {
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    for byte in bytes {
+      switch byte {
+      case 0...0x20, 0x7f..., UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+        UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"):
+        let digits = Array("0123456789ABCDEF".utf8)
+        result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: result.append(byte)
+      }
+    }
+    return string(result[...])
+  }
+
+  private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = bytes
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2, let value = UInt8(string(rest.prefix(2)), radix: 16) {
+        result.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        result.append(byte)
+      }
+    }
+    return result
+  }
+
+  private static func string(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,25 @@
+import Glibc
+import LarkspurIO
+
+/// The command `larkspur`: reads the command line and does what it says.
+@main
+enum LarkspurCommand {
+  static let version = "0.1.0"
+
+  static func main() {
+    // A reader that goes away is an error of a write, and no reason to die without cleaning up.
+    CaughtSignal.ignoreBrokenPipes()
+    do throws(UsageError) {
+      switch try Invocation(parsing: CommandLine.arguments.dropFirst()) {
+      case .get(let options): MainLoop.run { await Get(options, on: $0).run() }
+      case .demo: MainLoop.run { await Demo(on: $0).run() }
+      case .help(let topic): Console.print(topic.text)
+      case .version: Console.print("larkspur \(version)\n")
+      }
+      exit(ExitStatus.success.rawValue)
+    } catch {
+      Console.complain("\(error)\nSee: larkspur help\(error.topic == .overview ? "" : " \(error.topic.rawValue)")")
+      exit(ExitStatus.usage.rawValue)
+    }
+  }
+}

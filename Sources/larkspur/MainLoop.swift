@@ -1,0 +1,28 @@
+import Glibc
+import LarkspurIO
+import LarkspurTransport
+
+/// Runs a task on a loop that has no thread of its own: it turns on the main thread, so that a simple request
+/// costs no other thread and no hop.
+enum MainLoop {
+  /// Ends the process with the status that `body` returns. SIGINT, SIGTERM and SIGHUP cancel it, and are the
+  /// status then.
+  static func run(_ body: @escaping @concurrent @Sendable (ClientLoop) async -> ExitStatus) -> Never {
+    let loop: ClientLoop
+    do throws(Errno) {
+      loop = try ClientLoop(withoutThreadOn: LinuxKernel.shared)
+    } catch {
+      Console.complain("cannot start: \(error)")
+      exit(ExitStatus.outOfResources.rawValue)
+    }
+    CaughtSignal.catchAll(waking: loop.signalWaker)
+    let task = Task(executorPreference: loop) { @concurrent in
+      let status = await body(loop)
+      exit(CaughtSignal.pending.map { ExitStatus.signal($0).rawValue } ?? status.rawValue)
+    }
+    while true {
+      loop.takeTurn()
+      if CaughtSignal.pending != nil { task.cancel() }
+    }
+  }
+}
