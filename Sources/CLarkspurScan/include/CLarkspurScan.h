@@ -30,22 +30,19 @@ static inline uint32_t larkspur_bitmask16(larkspur_lanes16 lanes) {
 #endif
 }
 
-// Bytes that end the easy part of a field name: anything but letters, digits, '-' and '_'.
-// The caller decides what a set bit means: ':' ends the name, a rarer token character goes on.
+// Bytes that end the easy part of a field name: anything but letters and '-'. The caller looks at the byte and
+// decides: ':' ends the name, a rarer token character goes on.
 static inline uint32_t larkspur_name_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
-  larkspur_bytes16 letter = (c | 0x20) - 'a', digit = c - '0';
-  larkspur_lanes16 plain = (larkspur_lanes16)(letter < 26) | (larkspur_lanes16)(digit < 10) |
-                           (larkspur_lanes16)(c == '-') | (larkspur_lanes16)(c == '_');
+  larkspur_lanes16 plain = (larkspur_lanes16)(((c | 0x20) - 'a') < 26) | (larkspur_lanes16)(c == '-');
   return larkspur_bitmask16(~plain);
 }
 
-// Bytes that end a field value or a reason phrase: every control character but HTAB, and DEL.
+// Bytes that end the easy part of a field value or a reason phrase: control characters and DEL. The caller looks
+// at the byte and decides: HTAB, which is rare, goes on.
 static inline uint32_t larkspur_value_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
-  larkspur_lanes16 stop =
-      ((larkspur_lanes16)(c < 0x20) & (larkspur_lanes16)(c != '\t')) | (larkspur_lanes16)(c == 0x7f);
-  return larkspur_bitmask16(stop);
+  return larkspur_bitmask16((larkspur_lanes16)(c < 0x20) | (larkspur_lanes16)(c == 0x7f));
 }
 
 // The same for thirty-two bytes.

@@ -86,7 +86,7 @@ extension Scan {
     return start
   }
 
-  /// The colon behind a name of common token characters.
+  /// The colon behind a name.
   @unsafe @inline(__always)
   private static func colonOfPlainName(
     _ line: UnsafeRawPointer, _ limit: UnsafeRawPointer
@@ -95,7 +95,10 @@ extension Scan {
     while unsafe at + 16 <= limit {
       let stops = unsafe larkspur_name_stops16(at)
       unsafe at += stops == 0 ? 16 : stops.trailingZeroBitCount
-      if stops != 0 { return unsafe at > line && at[0] == 0x3a ? at : nil }
+      guard stops != 0 else { continue }
+      if unsafe at[0] == 0x3a { return unsafe at > line ? at : nil }
+      guard unsafe isToken(at[0]) else { return nil }
+      unsafe at += 1
     }
     return nil
   }
@@ -109,7 +112,9 @@ extension Scan {
     while unsafe at + 32 <= limit {
       let stops = unsafe larkspur_value_stops32(at)
       unsafe at += stops == 0 ? 32 : stops.trailingZeroBitCount
-      if stops != 0 { return unsafe isLineEnd(at, limit) ? at : nil }
+      guard stops != 0 else { continue }
+      guard unsafe at[0] == 0x09 else { return unsafe isLineEnd(at, limit) ? at : nil }
+      unsafe at += 1
     }
     // Near the end the last thirty-two bytes are loaded, and those before `at` shifted out.
     guard unsafe at < limit, unsafe limit - first >= 32 else { return nil }

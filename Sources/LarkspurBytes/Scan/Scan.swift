@@ -22,7 +22,7 @@ package enum Scan {
           continue
         }
         index += stops.trailingZeroBitCount
-        // The vector knows only letters, digits, '-' and '_'; the rarer token characters are looked up.
+        // The vector knows only letters and '-'; the rarer token characters are looked up.
         if !isToken(unsafe raw[index]) { return }
         index += 1
       }
@@ -40,11 +40,13 @@ package enum Scan {
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
         let stops = unsafe larkspur_value_stops16(base + index)
-        guard stops == 0 else {
-          index += stops.trailingZeroBitCount
-          return
+        guard stops != 0 else {
+          index += 16
+          continue
         }
-        index += 16
+        index += stops.trailingZeroBitCount
+        if !isFieldValueByte(unsafe raw[index]) { return }
+        index += 1
       }
       while index < end, isFieldValueByte(unsafe raw[index]) { index += 1 }
     }
