@@ -5,6 +5,8 @@ import LarkspurTransport
 package enum ExitStatus: Hashable, Sendable {
   case success
   case unsupportedProtocol
+  /// A part of the demo went wrong.
+  case demoFailed
   case usage
   case malformedURL
   case resolutionFailed
@@ -26,7 +28,7 @@ package enum ExitStatus: Hashable, Sendable {
   package var rawValue: Int32 {
     switch self {
     case .success: 0
-    case .unsupportedProtocol: 1
+    case .unsupportedProtocol, .demoFailed: 1
     case .usage: 2
     case .malformedURL: 3
     case .resolutionFailed: 6

@@ -1,6 +1,83 @@
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTestServer
 import LarkspurTransport
 
+/// `larkspur demo`: one part after another, each against a test server in this process, and a table at the end.
 struct Demo {
-  init(on loop: ClientLoop) {}
-  func run() async -> ExitStatus { .success }
+  /// In the order in which they are shown. A new capability adds its own part here.
+  private static let parts: [DemoPart] = [
+    .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer,
+  ]
+
+  private let loop: ClientLoop
+  private let style = Style.forStandardOutput
+
+  init(on loop: ClientLoop) {
+    self.loop = loop
+  }
+
+  func run() async -> ExitStatus {
+    let server: TestServer
+    do throws(TestServer.ListenError) {
+      server = try TestServer()
+    } catch {
+      Console.complain("the test server could not start: \(error)")
+      return .demoFailed
+    }
+    let stage = DemoStage(server: server, loop: loop)
+    Console.print("Larkspur \(LarkspurCommand.version), with a test server at \(server.url("/"))\n")
+    var outcomes: [(part: DemoPart, outcome: Outcome)] = []
+    for (index, part) in Self.parts.enumerated() {
+      Console.print("\n" + style.bold("\(index + 1). \(part.title)") + "\n")
+      let outcome = await perform(part, on: stage)
+      // Somebody has pressed Ctrl-C: there is nothing to sum up.
+      if Task.isCancelled { return .demoFailed }
+      if case .failed(let words) = outcome.result { stage.say("FAILED: \(words)") }
+      outcomes.append((part, outcome))
+    }
+    server.stop()
+    Console.print("\n" + table(outcomes) + "\n")
+    let failed = outcomes.count { !$0.outcome.isSuccess }
+    Console.print(
+      failed == 0
+        ? "All \(outcomes.count) parts went well.\n" : "\(failed) of \(outcomes.count) parts failed.\n")
+    return failed == 0 ? .success : .demoFailed
+  }
+
+  private struct Outcome {
+    enum Result {
+      case succeeded(String)
+      case failed(String)
+    }
+
+    var result: Result
+    var time: Duration
+
+    var isSuccess: Bool { if case .succeeded = result { true } else { false } }
+  }
+
+  private func perform(_ part: DemoPart, on stage: DemoStage) async -> Outcome {
+    let start = loop.kernel.now()
+    var result: Outcome.Result
+    do {
+      result = .succeeded(try await part.show(stage))
+    } catch {
+      result = .failed("\(error)")
+    }
+    return Outcome(result: result, time: loop.kernel.now().duration(since: start))
+  }
+
+  private func table(_ outcomes: [(part: DemoPart, outcome: Outcome)]) -> String {
+    var table = Table(columns: [.left, .left, .left, .right])
+    table.append(["What", "", "Result", "Time"], style: style.bold)
+    for (part, outcome) in outcomes {
+      let time = Format.time(outcome.time)
+      switch outcome.result {
+      case .succeeded(let words): table.append([part.title, "ok", words, time])
+      case .failed(let words): table.append([part.title, "FAILED", words, time], style: style.red)
+      }
+    }
+    return table.text
+  }
 }

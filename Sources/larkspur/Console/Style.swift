@@ -1,0 +1,19 @@
+import LarkspurIO
+
+/// Emphasis for terminals; elsewhere text stays plain.
+struct Style {
+  private let isOn: Bool
+
+  /// See no-color.org for `NO_COLOR`.
+  static let forStandardOutput = Style(
+    isOn: OpenFile.standardOutput.isTerminal && EnvironmentVariable.value(of: "TERM") != "dumb"
+      && (EnvironmentVariable.value(of: "NO_COLOR") ?? "").isEmpty)
+
+  func bold(_ text: String) -> String { emphasized(text, 1) }
+
+  func red(_ text: String) -> String { emphasized(text, 31) }
+
+  private func emphasized(_ text: String, _ code: Int) -> String {
+    isOn ? "\u{1b}[\(code)m\(text)\u{1b}[m" : text
+  }
+}
