@@ -100,6 +100,11 @@ package enum NaiveReader {
 
   /// False: a fault.
   private static func decideFraming(of head: inout Transcript.Head, _ request: RequestContext) -> Bool {
+    if head.status == 101, !request.offersUpgrade { return false }
+    if head.status == 101 || request.method == .connect && 200..<300 ~= head.status {
+      head.framing = .tunnel
+      return true
+    }
     let lengths = elements(of: "content-length", in: head)
     if let first = lengths.first {
       let isPlain = !first.isEmpty && first.allSatisfy { digit($0) != nil }
@@ -108,14 +113,10 @@ package enum NaiveReader {
       head.contentLength = length
     }
     let codings = elements(of: "transfer-encoding", in: head)
-    let isTunnel = request.method == .connect && 200..<300 ~= head.status
     let isChunked = !codings.isEmpty && head.minorVersion == 1
     if isChunked, codings != [Array("chunked".utf8)] { return false }
-    if head.status == 101, !request.offersUpgrade { return false }
 
-    if head.status == 101 || isTunnel {
-      head.framing = .tunnel
-    } else if head.status == 204 || head.status == 304 || request.method == .head {
+    if head.status == 204 || head.status == 304 || request.method == .head {
       head.framing = .none
     } else if isChunked {
       head.framing = .chunked
@@ -129,7 +130,7 @@ package enum NaiveReader {
     let isFaulty = !codings.isEmpty && (head.contentLength != nil || head.minorVersion == 0)
     let keepsAlive = head.minorVersion == 1 || options.contains(Array("keep-alive".utf8))
     let isWanted = keepsAlive && !options.contains(Array("close".utf8))
-    head.isPersistent = isWanted && !isFaulty && head.framing != .tunnel && head.framing != .untilClose
+    head.isPersistent = isWanted && !isFaulty && head.framing != .untilClose
     return true
   }
 
