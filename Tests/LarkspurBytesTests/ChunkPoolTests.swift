@@ -79,6 +79,13 @@ import Testing
     #expect((first, second) == (3, 1), "two of three are kept")
   }
 
+  @Test func theEmptyChunkIsNotKept() {
+    var pool = ChunkPool()
+    pool.recycle(Chunk())
+    let capacity = Self.capacity(&pool, atLeast: 0)
+    #expect(capacity == ChunkPool.smallest)
+  }
+
   @Test func sizesDoNotMix() {
     var pool = ChunkPool()
     let small = pool.take(atLeast: 1)

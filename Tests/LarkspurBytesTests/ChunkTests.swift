@@ -1,3 +1,4 @@
+import CAllocations
 import LarkspurBytes
 import Testing
 
@@ -69,12 +70,31 @@ import Testing
     #expect(Self.content(chunk) == [1, 2, 3])
   }
 
-  @Test func aChunkWithoutRoom() {
-    var chunk = Chunk(capacity: 0)
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
+  func theEmptyChunkCostsNothing() {
+    let before = larkspur_allocations()
+    var chunk = Chunk()
+    let count = chunk.count
+    chunk.drop(1)
+    #expect((larkspur_allocations() - before, count) == (0, 0))
+  }
+
+  @Test(arguments: [true, false]) func aChunkWithoutRoom(hasMemory: Bool) {
+    var chunk = hasMemory ? Chunk(capacity: 0) : Chunk()
     let taken = Self.fill(&chunk, [1])
     chunk.drop(1)
     chunk.compact()
+    chunk.withSpare { _ in }
     #expect(taken == 0)
     #expect(Self.content(chunk) == [])
+  }
+
+  @Test func lendShowsAPart() {
+    var chunk = Chunk(capacity: 8)
+    _ = Self.fill(&chunk, [1, 2, 3, 4, 5])
+    chunk.drop(1)
+    var copy: [UInt8] = [9]
+    chunk.lend(1..<3) { part in copy.append(copying: part) }
+    #expect(copy == [9, 3, 4])
   }
 }
