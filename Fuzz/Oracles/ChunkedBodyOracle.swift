@@ -102,10 +102,7 @@ package enum ChunkedBodyOracle {
           guard reading.trailers == nil else { throw Breach(what: "complete twice") }
           let section = Array(bytes[base..<consumed])
           reading.byteCount = done + consumed
-          reading.trailers = table.entries.map { entry in
-            Transcript.Field(
-              name: FieldValue.text(entry.name, in: section.span), value: FieldValue.text(entry.value, in: section.span))
-          }
+          reading.trailers = Transcript.fields(table, of: section)
         }
       }
       done += consumed

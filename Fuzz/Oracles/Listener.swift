@@ -130,11 +130,18 @@ package struct Listener: ~Copyable {
     return head
   }
 
-  private func fields(_ table: borrowing FieldTable, of section: ArraySlice<UInt8>) -> [Transcript.Field] {
-    let section = Array(section)
-    return table.entries.map { entry in
-      Transcript.Field(
-        name: FieldValue.text(entry.name, in: section.span), value: FieldValue.text(entry.value, in: section.span))
+  private func fields(_ table: FieldTable, of section: ArraySlice<UInt8>) -> [Transcript.Field] {
+    Transcript.fields(table, of: Array(section))
+  }
+}
+
+extension Transcript {
+  /// The fields that `table` describes in `section`.
+  static func fields(_ table: FieldTable, of section: [UInt8]) -> [Field] {
+    (0..<table.count).map { index in
+      Field(
+        name: FieldValue.text(table[index].name, in: section.span),
+        value: FieldValue.text(table[index].value, in: section.span))
     }
   }
 }

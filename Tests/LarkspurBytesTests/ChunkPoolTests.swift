@@ -62,8 +62,7 @@ import Testing
 
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
   func whatIsTooMuchIsFreed() {
-    var pool = ChunkPool(bytesMax: 2 * ChunkPool.smallest)
-    func take(_ pool: inout ChunkPool) -> UInt64 {
+    func allocations(ofTaking pool: inout ChunkPool) -> UInt64 {
       let before = larkspur_allocations()
       let one = pool.take(atLeast: 1)
       let two = pool.take(atLeast: 1)
@@ -74,8 +73,13 @@ import Testing
       pool.recycle(three)
       return allocations
     }
-    let first = take(&pool)
-    let second = take(&pool)
+    // The first use of a type may cost the runtime an allocation or two.
+    var other = ChunkPool()
+    _ = allocations(ofTaking: &other)
+
+    var pool = ChunkPool(bytesMax: 2 * ChunkPool.smallest)
+    let first = allocations(ofTaking: &pool)
+    let second = allocations(ofTaking: &pool)
     #expect((first, second) == (3, 1), "two of three are kept")
   }
 

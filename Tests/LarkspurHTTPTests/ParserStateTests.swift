@@ -132,7 +132,9 @@ import Testing
     #expect(events == [.head, .body(53..<55), .end(trailerBase: 60)])
     #expect(headStart == 3)
     #expect(consumed == bytes.count)
-    let trailer = try #require(parser.trailers.entries.first)
+    let trailerCount = parser.trailers.count
+    try #require(trailerCount == 1)
+    let trailer = parser.trailers[0]
     #expect(trailer.name == 0..<1)
     #expect(trailer.value == 3..<4)
   }

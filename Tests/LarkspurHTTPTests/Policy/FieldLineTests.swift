@@ -1,4 +1,5 @@
 import FuzzOracles
+import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
