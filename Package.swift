@@ -44,9 +44,18 @@ let package = Package(
       name: "larkspur",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport"],
       swiftSettings: settings),
-    .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
+    // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
+    .target(
+      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP"], path: "Fuzz/Oracles", swiftSettings: testSettings),
+    .target(name: "CAllocations", path: "Tests/CAllocations"),
+    .target(name: "TestKit", path: "Tests/TestKit", swiftSettings: testSettings),
     .testTarget(
-      name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),
+      name: "LarkspurBytesTests", dependencies: ["LarkspurBytes", "CAllocations", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
       dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
@@ -63,4 +72,19 @@ if wantsBenchmarks {
       name: "larkspur-bench", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
       path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
   ]
+}
+
+if wantsFuzzers {
+  let fuzzing: [SwiftSetting] = [.unsafeFlags(["-sanitize=fuzzer,address", "-parse-as-library"])]
+  // Coverage has to be seen in all that is fuzzed, not only in the fuzz targets themselves.
+  for target in package.targets where target.type == .regular && target.swiftSettings != nil {
+    target.swiftSettings? += fuzzing
+  }
+  package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
+  for name in ["ResponseParser", "ChunkedBody"] {
+    package.targets.append(
+      .executableTarget(
+        name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",
+        swiftSettings: testSettings + fuzzing, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])]))
+  }
 }

@@ -16,5 +16,16 @@ import Testing
     #expect(now.advanced(by: .nanoseconds(3)) == Deadline(nanoseconds: 10))
     #expect(now.advanced(by: .seconds(-3)) == now)
     #expect(now.advanced(by: .seconds(Int64.max)) == .never)
+    #expect(Deadline.never.advanced(by: .nanoseconds(1)) == .never)
+    #expect(Deadline.never.timeoutMilliseconds(from: .never) == -1)
+    #expect(Deadline(nanoseconds: .max - 1).timeoutMilliseconds(from: now) == .max)
+  }
+
+  @Test func timeBetween() {
+    let (earlier, later) = (Deadline(nanoseconds: 5), Deadline(nanoseconds: 12))
+    #expect(later.duration(since: earlier) == .nanoseconds(7))
+    #expect(earlier.duration(since: later) == .zero)
+    #expect(Deadline.never.duration(since: Deadline(nanoseconds: 0)) == .nanoseconds(Int64.max))
+    #expect(earlier < later)
   }
 }

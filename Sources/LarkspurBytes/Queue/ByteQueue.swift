@@ -34,7 +34,7 @@ package struct ByteQueue: ~Copyable {
       let remaining = segments[first].count - firstOffset
       guard left >= remaining else {
         firstOffset += left
-        return
+        break
       }
       left -= remaining
       segments[first] = []

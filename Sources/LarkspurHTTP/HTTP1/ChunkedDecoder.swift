@@ -64,8 +64,9 @@ package struct ChunkedDecoder {
 
       case .trailers(var lines):
         let base = consumed
+        // The empty line comes on top of the limit.
         let bounds = FieldLineParser.Bounds(
-          sectionBytesMax: limits.trailerBytesMax, tooLarge: .trailersTooLarge(limit: limits.trailerBytesMax))
+          sectionBytesMax: limits.trailerBytesMax + 2, tooLarge: .trailersTooLarge(limit: limits.trailerBytesMax))
         let isComplete = try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &trailers)
         guard isComplete else {
           state = .trailers(lines)

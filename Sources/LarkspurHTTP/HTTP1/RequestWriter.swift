@@ -43,15 +43,9 @@ package struct RequestWriter: Sendable {
   package mutating func field(_ name: String, _ value: String) throws(RequestError) {
     guard isToken(name) else { throw .fieldNameInvalid(name) }
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
+    guard !isReserved(name) else { throw .fieldReserved(name: name) }
     let span = name.utf8Span.span
-    switch span.count {
-    case 14 where Scan.matches(span, 0..<14, lowercase: "content-length"),
-      17 where Scan.matches(span, 0..<17, lowercase: "transfer-encoding"):
-      throw .fieldReserved(name: name)
-    case 7 where Scan.matches(span, 0..<7, lowercase: "upgrade"):
-      context.offersUpgrade = true
-    default: break
-    }
+    if Scan.matches(span, 0..<span.count, lowercase: "upgrade") { context.offersUpgrade = true }
     append(name, value)
   }
 
@@ -99,6 +93,8 @@ package enum ChunkedEncoder {
     for (name, value) in trailers {
       guard isToken(name) else { throw .fieldNameInvalid(name) }
       guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
+      // RFC 9110 6.5.1: these would come too late, and a receiver that merged them would lose its place.
+      guard !isReserved(name) else { throw .fieldReserved(name: name) }
       bytes.append(contentsOf: "\(name): \(value)\r\n".utf8)
     }
     bytes.append(contentsOf: endOfChunk)
@@ -109,6 +105,13 @@ package enum ChunkedEncoder {
 private func isToken(_ text: String) -> Bool {
   let span = text.utf8Span.span
   return !span.isEmpty && Scan.endOfToken(in: span, from: 0, to: span.count) == span.count
+}
+
+/// Whether a field of this name says where the body ends.
+private func isReserved(_ name: String) -> Bool {
+  let span = name.utf8Span.span
+  return Scan.matches(span, 0..<span.count, lowercase: "content-length")
+    || Scan.matches(span, 0..<span.count, lowercase: "transfer-encoding")
 }
 
 private func isFieldValue(_ text: String) -> Bool {

@@ -8,6 +8,14 @@ extension ResponseHead {
   mutating func decideFraming(
     in bytes: Span<UInt8>, base: Int, request: RequestContext
   ) throws(ResponseError) {
+    // RFC 9110 15.2.2: the server switches only to what the client offered.
+    if status == 101, !request.offersUpgrade { throw .upgradeUnsolicited }
+    if status == 101 || request.method == .connect && 200..<300 ~= status {
+      // RFC 9110 9.3.6, RFC 9112 6.3: what the fields say of a body is ignored, there is none.
+      framing = .tunnel
+      return
+    }
+
     let head = bytes.extracting(base..<(base + byteCount))
     var length: ContentLength?
     var codings = TransferCodings()
@@ -37,11 +45,6 @@ extension ResponseHead {
     if isChunked, !codings.isChunkedOnce { throw .transferCodingUnsupported }
 
     switch (status, request.method) {
-    case (101, _):
-      // RFC 9110 15.2.2: the server switches only to what the client offered.
-      guard request.offersUpgrade else { throw .upgradeUnsolicited }
-      framing = .tunnel
-    case (200..<300, .connect): framing = .tunnel
     case (204, _), (304, _), (_, .head): framing = .none
     case _ where isChunked: framing = .chunked
     case _: framing = length.map { $0.value == 0 ? .none : .length($0.value) } ?? .untilClose
@@ -52,7 +55,7 @@ extension ResponseHead {
     isPersistent =
       !says.close && (minorVersion > 0 || says.keepAlive)
       && !(codings.isPresent && (length != nil || minorVersion == 0))
-      && framing != .untilClose && framing != .tunnel
+      && framing != .untilClose
   }
 }
 

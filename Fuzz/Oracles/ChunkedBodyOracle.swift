@@ -1,0 +1,117 @@
+import LarkspurBytes
+import LarkspurHTTP
+
+/// What must hold for any bytes that are given to the chunked decoder.
+///
+/// An input begins with four bytes: a mode (bit 4: tight limits), and the sizes of the pieces in which the rest
+/// arrives, in turn. The rest is the body.
+package enum ChunkedBodyOracle {
+  private struct Reading: Equatable {
+    var body: [UInt8] = []
+    var trailers: [Transcript.Field]?
+    /// How many bytes the body took, if it is complete.
+    var byteCount = 0
+    var error: ResponseError?
+  }
+
+  /// What is wrong with the decoder, or nil.
+  package static func finding(in input: [UInt8]) -> String? {
+    guard input.count >= 4 else { return nil }
+    let limits = input[0] & 16 != 0 ? ResponseParserOracle.tightLimits : Limits()
+    let sizes = input[1..<4]
+    let bytes = Array(input[4...])
+
+    let whole: Reading
+    do {
+      whole = try read(Cuts.whole(bytes), limits)
+      let cut = try read(Cuts.cycling(bytes, sizes: sizes), limits)
+      guard cut == whole else { return "whole: \(whole), cut by \(Array(sizes)): \(cut)" }
+    } catch {
+      return error.what
+    }
+
+    let naive = NaiveChunks(bytes[...])
+    guard naive.body.starts(with: whole.body) else { return "a body of \(whole.body), not of \(naive.body)" }
+    if let trailers = whole.trailers {
+      guard naive.trailers == trailers, naive.end == whole.byteCount, naive.body == whole.body else {
+        return "complete: \(whole), naively \(naive)"
+      }
+      return roundTrip(whole, sizes)
+    }
+    // The naive reading knows no limits.
+    if whole.error?.isLimit != true, naive.trailers != nil { return "refused: \(whole), naively \(naive)" }
+    return nil
+  }
+
+  /// What has been decoded is encoded in chunks of `sizes` and decoded again.
+  private static func roundTrip(_ reading: Reading, _ sizes: ArraySlice<UInt8>) -> String? {
+    var encoded: [UInt8] = []
+    for chunk in Cuts.cycling(reading.body, sizes: sizes) where !chunk.isEmpty {
+      encoded += ChunkedEncoder.start(ofChunk: chunk.count)
+      encoded += chunk
+      encoded += ChunkedEncoder.endOfChunk
+    }
+    do {
+      let trailers = (reading.trailers ?? []).map { (name: $0.name, value: $0.value) }
+      encoded += try ChunkedEncoder.end(trailers: trailers)
+      let again = try read(Cuts.whole(encoded), Limits())
+      let isSame = again.body == reading.body && again.trailers == reading.trailers && again.byteCount == encoded.count
+      return isSame ? nil : "encoded as \(encoded), decoded as \(again)"
+    } catch {
+      // A trailer that says how long the body is may be received, but is not sent.
+      if case RequestError.fieldReserved = error { return nil }
+      return "not encoded again: \(error)"
+    }
+  }
+
+  private struct Breach: Error {
+    var what: String
+  }
+
+  private static func read(_ pieces: [ArraySlice<UInt8>], _ limits: Limits) throws(Breach) -> Reading {
+    var decoder = ChunkedDecoder()
+    var table = FieldTable()
+    var reading = Reading()
+    var unread: [UInt8] = []
+    var done = 0
+    for piece in pieces {
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(unread.count + piece.count)
+      bytes += unread
+      bytes += piece
+      var consumed = 0
+      reading: while true {
+        let before = consumed
+        let event: ChunkedDecoder.Event
+        do {
+          event = try decoder.next(in: bytes.span, consumed: &consumed, limits: limits, trailers: &table)
+        } catch {
+          reading.error = error
+          return reading
+        }
+        guard before...bytes.count ~= consumed else { throw Breach(what: "consumed went from \(before) to \(consumed)") }
+        switch event {
+        case .needMore:
+          break reading
+        case .data(let range):
+          guard !range.isEmpty, range.lowerBound >= before, range.upperBound == consumed else {
+            throw Breach(what: "data \(range) out of \(before)..<\(consumed)")
+          }
+          reading.body += bytes[range]
+        case .complete(let base):
+          guard reading.trailers == nil else { throw Breach(what: "complete twice") }
+          let section = Array(bytes[base..<consumed])
+          reading.byteCount = done + consumed
+          reading.trailers = Transcript.fields(table, of: section)
+        }
+      }
+      done += consumed
+      unread = Array(bytes[consumed...])
+      let retainable = limits.trailerBytesMax + 2
+      guard unread.count <= retainable || reading.trailers != nil else {
+        throw Breach(what: "kept \(unread.count) bytes")
+      }
+    }
+    return reading
+  }
+}

@@ -1,0 +1,135 @@
+import LarkspurBytes
+import TestKit
+import Testing
+
+/// The vectors against a plain loop over one byte at a time.
+@Suite struct ScanTests {
+  private static func plainEnd(_ bytes: [UInt8], _ start: Int, _ end: Int, _ accepts: (UInt8) -> Bool) -> Int {
+    var index = start
+    while index < min(end, bytes.count), accepts(bytes[index]) { index += 1 }
+    return index
+  }
+
+  // `#expect` takes no spans: these take arrays.
+
+  private static func tokenEnd(_ bytes: [UInt8], _ start: Int, _ end: Int) -> Int {
+    Scan.endOfToken(in: bytes.span, from: start, to: end)
+  }
+
+  private static func valueEnd(_ bytes: [UInt8], _ start: Int, _ end: Int) -> Int {
+    Scan.endOfFieldValue(in: bytes.span, from: start, to: end)
+  }
+
+  private static func matches(_ bytes: [UInt8], _ range: Range<Int>, _ word: StaticString) -> Bool {
+    Scan.matches(bytes.span, range, lowercase: word)
+  }
+
+  @Test func tokenCharactersAreThoseOfTheGrammar() {
+    let others = Set("!#$%&'*+-.^_`|~".utf8)
+    for byte in UInt8.min ... .max {
+      let isAlphanumeric = (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+      #expect(Scan.isToken(byte) == (isAlphanumeric || others.contains(byte)), "byte \(byte)")
+    }
+  }
+
+  @Test func fieldValuesHoldAllButControls() {
+    for byte in UInt8.min ... .max {
+      let isControl = byte < 0x20 || byte == 0x7f
+      #expect(Scan.isFieldValueByte(byte) == (!isControl || byte == 0x09), "byte \(byte)")
+    }
+  }
+
+  /// Every byte value, at every distance from the start of the search, at every alignment of that start.
+  @Test func everyByteAtEveryPlace() {
+    var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 80)
+    var wrong: [String] = []
+    for start in 0..<40 {
+      for place in start..<(start + 40) {
+        for byte in UInt8.min ... .max {
+          bytes[place] = byte
+          let token = Self.tokenEnd(bytes, start, bytes.count)
+          let value = Self.valueEnd(bytes, start, bytes.count)
+          // All other bytes belong to a token.
+          if token != (Scan.isToken(byte) ? bytes.count : place) || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
+          {
+            wrong.append("byte \(byte) at \(place) from \(start): \(token), \(value)")
+          }
+        }
+        bytes[place] = UInt8(ascii: "a")
+      }
+    }
+    #expect(wrong == [])
+  }
+
+  @Test func nothingBeyondTheEndIsLookedAt() {
+    // A stop in every byte from `end` on must not be seen, and one just before it must.
+    for end in 0..<40 {
+      let inside = [UInt8](repeating: UInt8(ascii: "x"), count: end)
+      let bytes = inside + [UInt8](repeating: 0, count: 40 - end)
+      for start in 0...end {
+        #expect(Self.tokenEnd(bytes, start, end) == end)
+        #expect(Self.valueEnd(bytes, start, end) == end)
+        // An end behind the span means the span's.
+        #expect(Self.tokenEnd(inside, start, 100) == end)
+        #expect(Self.valueEnd(inside, start, 100) == end)
+      }
+    }
+    let none: [UInt8] = []
+    #expect(Self.tokenEnd(none, 0, 0) == 0)
+    #expect(Self.valueEnd(none, 0, 16) == 0)
+  }
+
+  @Test func randomBytes() {
+    var random = SeededGenerator(for: "ScanTests.randomBytes")
+    for round in 0..<20_000 {
+      // Mostly bytes that let the search go on, so that stops are found at all distances.
+      let count = Int.random(in: 0...100, using: &random)
+      let stops = Int.random(in: 1...40, using: &random)
+      let bytes = (0..<count).map { _ in
+        Int.random(in: 0..<stops, using: &random) == 0 ? UInt8.random(in: 0...255, using: &random) : UInt8(ascii: "k")
+      }
+      let start = Int.random(in: 0...count, using: &random)
+      let end = Int.random(in: start...count, using: &random)
+      let token = Self.tokenEnd(bytes, start, end)
+      let value = Self.valueEnd(bytes, start, end)
+      #expect(
+        token == Self.plainEnd(bytes, start, end, Scan.isToken)
+          && value == Self.plainEnd(bytes, start, end, Scan.isFieldValueByte),
+        "seed \(random.seed), round \(round): \(bytes) from \(start) to \(end)")
+    }
+  }
+
+  @Test func wordsMatchInAnyLetterCase() {
+    let text = Array("x: Keep-Alive, keep_alive".utf8)
+    #expect(Self.matches(text, 3..<13, "keep-alive"))
+    #expect(!Self.matches(text, 3..<12, "keep-alive"))
+    #expect(!Self.matches(text, 15..<25, "keep-alive"))
+    #expect(Self.matches(text, 4..<4, ""))
+    #expect(Self.matches([], 0..<0, ""))
+    #expect(!Self.matches(text, 15..<35, "keep-alive-0123456789"), "beyond the bytes")
+  }
+
+  /// Letters are compared by setting a bit, eight at a time. In words of every length and in every place, nothing
+  /// that may stand in a field's name or value must become a letter or a hyphen by it, but the capital.
+  @Test(arguments: ["a", "-z", "close-m", "chunked-", "keep-alive", "content-length", "transfer-encoding", "abcdefgh-ijklmnop-qrstuvwxyz"])
+  func onlyLettersHaveACase(word: String) {
+    let words: [String: StaticString] = [
+      "a": "a", "-z": "-z", "close-m": "close-m", "chunked-": "chunked-", "keep-alive": "keep-alive",
+      "content-length": "content-length", "transfer-encoding": "transfer-encoding",
+      "abcdefgh-ijklmnop-qrstuvwxyz": "abcdefgh-ijklmnop-qrstuvwxyz",
+    ]
+    guard let lowercase = words[word] else { return #expect(Bool(false)) }
+    for start in 0..<9 {
+      let bytes = [UInt8](repeating: UInt8(ascii: "x"), count: start) + Array(word.utf8)
+      for index in start..<bytes.count {
+        for byte in UInt8(0x20) ... .max where byte != 0x7f {
+          var other = bytes
+          other[index] = byte
+          let isCapital = bytes[index] != UInt8(ascii: "-") && byte == bytes[index] - 0x20
+          let isSame = byte == bytes[index] || isCapital
+          #expect(Self.matches(other, start..<bytes.count, lowercase) == isSame, "byte \(byte) at \(index)")
+        }
+      }
+    }
+  }
+}
