@@ -44,6 +44,18 @@ let package = Package(
       name: "larkspur",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport"],
       swiftSettings: settings),
+    // A network in memory, for tests and fuzz targets.
+    .target(
+      name: "LarkspurTestSupport",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
+      path: "Tests/LarkspurTestSupport", swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurTransportTests",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport",
+        "LarkspurTestServer",
+      ],
+      swiftSettings: testSettings),
     .testTarget(name: "LarkspurBytesTests", dependencies: ["LarkspurBytes"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP"], swiftSettings: testSettings),

@@ -266,6 +266,9 @@ package final class ClientLoop: @unchecked Sendable {
     return (slot, own.state.slots[Int(slot)].registration)
   }
 
+  /// How many channels and timers there are. For tests: what is left behind is a leak.
+  package var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
+
   private func channel(at slot: UInt32, registration: UInt32) -> Channel? {
     guard slot < own.state.slots.count, own.state.slots[Int(slot)].registration == registration else { return nil }
     return own.state.slots[Int(slot)].channel
