@@ -74,11 +74,11 @@ package final class ClientLoop: @unchecked Sendable {
     var channel: Channel
   }
 
-  /// What a channel is doing is to end: all of it, or only what has that ticket.
+  /// What a channel is used for is to end, if it is still used for that.
   struct Cancellation {
     var slot: UInt32
     var registration: UInt32
-    var ticket: UInt64?
+    var use: Channel.Use
   }
 
   /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
@@ -189,7 +189,7 @@ package final class ClientLoop: @unchecked Sendable {
     mailbox.withLock { swap(&$0, &mail) }
     own.state.jobs.append(contentsOf: mail.jobs)
     for cancellation in mail.cancellations {
-      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(ticket: cancellation.ticket)
+      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
     for abandoned in mail.abandoned { abandoned.channel.close() }
   }
