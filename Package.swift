@@ -24,7 +24,7 @@ let package = Package(
   name: "larkspur",
   products: [
     .executable(name: "larkspur", targets: ["larkspur"]),
-    .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"])
+    .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),
   ],
   targets: [
     .target(name: "CLarkspurLinux"),
@@ -46,14 +46,28 @@ let package = Package(
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
-      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP"], path: "Fuzz/Oracles", swiftSettings: testSettings),
+      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurTestSupport"], path: "Fuzz/Oracles",
+      swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
     .target(name: "TestKit", path: "Tests/TestKit", swiftSettings: testSettings),
+    // A network in memory, for tests and fuzz targets.
+    .target(
+      name: "LarkspurTestSupport",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
+      path: "Tests/LarkspurTestSupport", swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurTransportTests",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport",
+        "LarkspurTestServer",
+      ],
+      swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurBytesTests", dependencies: ["LarkspurBytes", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(
-      name: "LarkspurHTTPTests", dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
+      name: "LarkspurHTTPTests",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
@@ -81,7 +95,7 @@ if wantsFuzzers {
     target.swiftSettings? += fuzzing
   }
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
-  for name in ["ResponseParser", "ChunkedBody"] {
+  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession"] {
     package.targets.append(
       .executableTarget(
         name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",

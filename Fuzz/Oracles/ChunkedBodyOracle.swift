@@ -89,7 +89,9 @@ package enum ChunkedBodyOracle {
           reading.error = error
           return reading
         }
-        guard before...bytes.count ~= consumed else { throw Breach(what: "consumed went from \(before) to \(consumed)") }
+        guard before...bytes.count ~= consumed else {
+          throw Breach(what: "consumed went from \(before) to \(consumed)")
+        }
         switch event {
         case .needMore:
           break reading

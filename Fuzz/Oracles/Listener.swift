@@ -106,7 +106,7 @@ package struct Listener: ~Copyable {
     do {
       let event = try parser.next(in: nothing.span, consumed: &consumed)
       fail("\(event) after an error")
-    } catch where error != failure {
+    } catch  where error != failure {
       fail("\(error) after \(failure)")
     } catch {}
   }

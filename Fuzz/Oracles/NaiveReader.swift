@@ -84,7 +84,8 @@ package enum NaiveReader {
     // "HTTP/1.x NNN", and " reason" behind it or nothing.
     let text = statusLine.prefix(12)
     guard text.count == 12, text.starts(with: "HTTP/1.".utf8), text[8] == 0x20 else { return nil }
-    guard let minor = digit(text[7]), let hundreds = digit(text[9]), let tens = digit(text[10]), let ones = digit(text[11])
+    guard let minor = digit(text[7]), let hundreds = digit(text[9]), let tens = digit(text[10]),
+      let ones = digit(text[11])
     else { return nil }
     head.minorVersion = min(minor, 1)
     head.status = hundreds * 100 + tens * 10 + ones

@@ -7,6 +7,7 @@ import Testing
   private static let targets: [(name: String, finding: @Sendable ([UInt8]) -> String?)] = [
     ("ResponseParser", ResponseParserOracle.finding),
     ("ChunkedBody", ChunkedBodyOracle.finding),
+    ("ConnectionSession", ConnectionSessionOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

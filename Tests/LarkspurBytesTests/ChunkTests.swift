@@ -21,7 +21,9 @@ import Testing
 
   @Test func appendTakesWhatFits() {
     var chunk = Chunk(capacity: 5)
-    let taken = [Self.fill(&chunk, [1, 2, 3]), Self.fill(&chunk, [4, 5, 6]), Self.fill(&chunk, [7]), Self.fill(&chunk, [])]
+    let taken = [
+      Self.fill(&chunk, [1, 2, 3]), Self.fill(&chunk, [4, 5, 6]), Self.fill(&chunk, [7]), Self.fill(&chunk, []),
+    ]
     #expect(taken == [3, 2, 0, 0])
     #expect(Self.content(chunk) == [1, 2, 3, 4, 5])
   }

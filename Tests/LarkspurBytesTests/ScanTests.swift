@@ -50,7 +50,8 @@ import Testing
           let token = Self.tokenEnd(bytes, start, bytes.count)
           let value = Self.valueEnd(bytes, start, bytes.count)
           // All other bytes belong to a token.
-          if token != (Scan.isToken(byte) ? bytes.count : place) || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
+          if token != (Scan.isToken(byte) ? bytes.count : place)
+            || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
           {
             wrong.append("byte \(byte) at \(place) from \(start): \(token), \(value)")
           }
@@ -111,7 +112,10 @@ import Testing
 
   /// Letters are compared by setting a bit, eight at a time. In words of every length and in every place, nothing
   /// that may stand in a field's name or value must become a letter or a hyphen by it, but the capital.
-  @Test(arguments: ["a", "-z", "close-m", "chunked-", "keep-alive", "content-length", "transfer-encoding", "abcdefgh-ijklmnop-qrstuvwxyz"])
+  @Test(arguments: [
+    "a", "-z", "close-m", "chunked-", "keep-alive", "content-length", "transfer-encoding",
+    "abcdefgh-ijklmnop-qrstuvwxyz",
+  ])
   func onlyLettersHaveACase(word: String) {
     let words: [String: StaticString] = [
       "a": "a", "-z": "-z", "close-m": "close-m", "chunked-": "chunked-", "keep-alive": "keep-alive",

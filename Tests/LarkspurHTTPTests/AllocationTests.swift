@@ -24,12 +24,14 @@ import Testing
     Load(testDescription: "folded", response: head + folded + "Content-Length: 0\r\n\r\n"),
     Load(
       testDescription: "chunked, extensions, trailers",
-      response: head + "Transfer-Encoding: chunked\r\n\r\n5;a=\"b\";c\r\nhello\r\n6\r\n world\r\n0\r\nDigest: x\r\nOther: y\r\n\r\n"),
+      response: head
+        + "Transfer-Encoding: chunked\r\n\r\n5;a=\"b\";c\r\nhello\r\n6\r\n world\r\n0\r\nDigest: x\r\nOther: y\r\n\r\n"),
     Load(testDescription: "interim", response: "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n\(head)Content-Length: 0\r\n\r\n"),
     Load(testDescription: "HEAD", response: head + "Content-Length: 5\r\n\r\n", request: .head),
     Load(testDescription: "in pieces", response: head + thirty + "Content-Length: 5\r\n\r\nhello", pieceBytes: 100),
     Load(
-      testDescription: "byte by byte", response: head + "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\nhi\r\n0\r\nA: b\r\n\r\n",
+      testDescription: "byte by byte",
+      response: head + "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\nhi\r\n0\r\nA: b\r\n\r\n",
       pieceBytes: 1),
   ]
 

@@ -46,20 +46,25 @@ import Testing
       parts: [(.statusLine, "HTTP/1.1 200 "), (.reason, "OK"), (.lineEnd, "\r\n")]
         + field("Server", "nginx/1.22.1") + field("Date", "Fri, 20 Nov 2026 10:00:00 GMT") + [
           (.name, "Content-Length"), (.colon, ":"), (.framingSpace, " "), (.framingValue, "13"), (.lineEnd, "\r\n"),
-          (.nameBehindFraming, "Connection"), (.colon, ":"), (.value, " keep-alive"), (.lineEnd, "\r\n"), (.lineEnd, "\r\n"),
+          (.nameBehindFraming, "Connection"), (.colon, ":"), (.value, " keep-alive"), (.lineEnd, "\r\n"),
+          (.lineEnd, "\r\n"),
           (.data, "Hello, world!"),
         ]),
     Response(
       testDescription: "chunked",
       parts: [(.statusLine, "HTTP/1.1 200 "), (.reason, "All right"), (.lineEnd, "\r\n")] + field("X-1", "y") + [
         (.name, "Transfer-Encoding"), (.colon, ":"), (.framingSpace, " \t"), (.framingValue, "chunked"),
-        (.lineEnd, "\r\n"), (.nameBehindFraming, "Set-Cookie"), (.colon, ":"), (.value, " a=b; Path=/"), (.lineEnd, "\r\n"),
-        (.lineEnd, "\r\n"), (.chunkSize, "1a"), (.lineEnd, "\r\n"), (.data, "abcdefghijklmnopqrstuvwxyz"), (.lineEnd, "\r\n"),
-        (.chunkSize, "5"), (.lineEnd, "\r\n"), (.data, "12345"), (.lineEnd, "\r\n"), (.chunkSize, "0"), (.lineEnd, "\r\n"),
+        (.lineEnd, "\r\n"), (.nameBehindFraming, "Set-Cookie"), (.colon, ":"), (.value, " a=b; Path=/"),
+        (.lineEnd, "\r\n"),
+        (.lineEnd, "\r\n"), (.chunkSize, "1a"), (.lineEnd, "\r\n"), (.data, "abcdefghijklmnopqrstuvwxyz"),
+        (.lineEnd, "\r\n"),
+        (.chunkSize, "5"), (.lineEnd, "\r\n"), (.data, "12345"), (.lineEnd, "\r\n"), (.chunkSize, "0"),
+        (.lineEnd, "\r\n"),
       ] + field("Digest", "abc") + field("Other", "x") + [(.lineEnd, "\r\n")]),
     Response(
       testDescription: "until close",
-      parts: [(.statusLine, "HTTP/1.0 404 "), (.reason, "Not Found"), (.lineEnd, "\r\n")] + field("A", "b") + field("Bc", "")
+      parts: [(.statusLine, "HTTP/1.0 404 "), (.reason, "Not Found"), (.lineEnd, "\r\n")] + field("A", "b")
+        + field("Bc", "")
         + [(.lineEnd, "\r\n"), (.data, "<html>gone</html>")]),
     Response(
       testDescription: "HEAD", request: .head,

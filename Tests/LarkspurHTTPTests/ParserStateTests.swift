@@ -35,7 +35,8 @@ import Testing
     State(testDescription: "end of chunk size", bytes: chunked + "1\r", close: .failure(.truncated(.chunkedBody))),
     State(testDescription: "chunk data", bytes: chunked + "2\r\na", close: .failure(.truncated(.chunkedBody))),
     State(testDescription: "end of chunk data", bytes: chunked + "1\r\na", close: .failure(.truncated(.chunkedBody))),
-    State(testDescription: "LF after chunk data", bytes: chunked + "1\r\na\r", close: .failure(.truncated(.chunkedBody))),
+    State(
+      testDescription: "LF after chunk data", bytes: chunked + "1\r\na\r", close: .failure(.truncated(.chunkedBody))),
     State(testDescription: "trailers", bytes: chunked + "0\r\nA", close: .failure(.truncated(.trailers))),
     State(testDescription: "until close", bytes: "HTTP/1.1 200 OK\r\n\r\nbody", close: .success(true)),
     State(
@@ -79,7 +80,9 @@ import Testing
     for _ in 0..<2 {
       var consumed = 0
       let result: Result<ResponseParser.Event, ResponseError>
-      do { result = .success(try situation.parser.next(in: unread.span, consumed: &consumed)) } catch { result = .failure(error) }
+      do { result = .success(try situation.parser.next(in: unread.span, consumed: &consumed)) } catch {
+        result = .failure(error)
+      }
       if case .failure(let error) = state.close, state.testDescription.hasPrefix("failed") {
         #expect(result == .failure(error))
       } else {

@@ -49,14 +49,16 @@ import Testing
   }
 
   @Test func hostIsSentEvenIfItIsEmpty() throws {
-    #expect(text(try RequestWriter(method: "GET", target: "/", host: "").finish()) == "GET / HTTP/1.1\r\nHost: \r\n\r\n")
+    #expect(
+      text(try RequestWriter(method: "GET", target: "/", host: "").finish()) == "GET / HTTP/1.1\r\nHost: \r\n\r\n")
   }
 
   @Test(arguments: [
     ("GET", RequestWriter.Body.none, ""), ("HEAD", .none, ""), ("DELETE", .none, ""), ("OPTIONS", .none, ""),
     ("CONNECT", .none, ""), ("POST", .none, "Content-Length: 0\r\n"), ("PUT", .none, "Content-Length: 0\r\n"),
     ("PATCH", .none, "Content-Length: 0\r\n"), ("post", .none, ""), ("GET", .length(0), "Content-Length: 0\r\n"),
-    ("POST", .length(.max), "Content-Length: 9223372036854775807\r\n"), ("PUT", .chunked, "Transfer-Encoding: chunked\r\n"),
+    ("POST", .length(.max), "Content-Length: 9223372036854775807\r\n"),
+    ("PUT", .chunked, "Transfer-Encoding: chunked\r\n"),
     ("GET", .chunked, "Transfer-Encoding: chunked\r\n"),
   ])
   func howTheBodyIsTold(method: String, body: RequestWriter.Body, line: String) throws {
@@ -82,28 +84,38 @@ import Testing
 
   // MARK: - Refusals
 
-  @Test(arguments: ["", " ", "GET ", "GE T", "GET\r\n", "G\0ET", "G\tET", "G:ET", "GÉT", "GET / HTTP/1.1\r\nX:", "(GET)", "G/ET"])
+  @Test(arguments: [
+    "", " ", "GET ", "GE T", "GET\r\n", "G\0ET", "G\tET", "G:ET", "GÉT", "GET / HTTP/1.1\r\nX:", "(GET)", "G/ET",
+  ])
   func methods(method: String) {
     #expect(refusal(method: method) == .methodInvalid(method))
   }
 
   @Test(arguments: [
-    "", " ", "/a b", "/ HTTP/1.1\r\nX: y", "/\r", "/\n", "/\0", "/\t", "/ü", "/\u{7f}", "/\u{1b}", "http://a/\r\n\r\nGET /", "/a ",
+    "", " ", "/a b", "/ HTTP/1.1\r\nX: y", "/\r", "/\n", "/\0", "/\t", "/ü", "/\u{7f}", "/\u{1b}",
+    "http://a/\r\n\r\nGET /", "/a ",
   ])
   func targets(target: String) {
     #expect(refusal(target: target) == .targetInvalid(target))
   }
 
-  @Test(arguments: ["a\r\nX: y", "a\n", "a\r", "a\0", "a\u{1}", "a\u{7f}", "\r\n", "\u{b}"]) func values(value: String) {
+  @Test(arguments: ["a\r\nX: y", "a\n", "a\r", "a\0", "a\u{1}", "a\u{7f}", "\r\n", "\u{b}"]) func values(value: String)
+  {
     #expect(refusal(ofField: "X-Name", value) == .fieldValueInvalid(name: "X-Name"))
     #expect(refusal(host: value) == .fieldValueInvalid(name: "Host"))
-    #expect(refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [("T", value)]) } == .fieldValueInvalid(name: "T"))
+    #expect(
+      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [("T", value)]) }
+        == .fieldValueInvalid(name: "T"))
   }
 
-  @Test(arguments: ["", " ", "X ", " X", "X Y", "X:", "X\r\nY", "X\n", "X\r", "X\0", "X\t", "Xü", "X(", "X\u{7f}", "\"X\""])
+  @Test(arguments: [
+    "", " ", "X ", " X", "X Y", "X:", "X\r\nY", "X\n", "X\r", "X\0", "X\t", "Xü", "X(", "X\u{7f}", "\"X\"",
+  ])
   func names(name: String) {
     #expect(refusal(ofField: name, "value") == .fieldNameInvalid(name))
-    #expect(refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [(name, "value")]) } == .fieldNameInvalid(name))
+    #expect(
+      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [(name, "value")]) }
+        == .fieldNameInvalid(name))
   }
 
   /// Every byte that may stand alone in a string, in every part.
@@ -134,7 +146,9 @@ import Testing
     #expect(RequestError.methodInvalid("G T").description.contains("method \"G T\""))
     #expect(RequestError.targetInvalid("/a b").description.contains("target \"/a b\""))
     #expect(RequestError.fieldNameInvalid("a b").description.contains("field name \"a b\""))
-    #expect(refusal(ofField: "Authorization", "Basic c2VjcmV0\r\n")?.description == "the value of Authorization holds a control character")
+    #expect(
+      refusal(ofField: "Authorization", "Basic c2VjcmV0\r\n")?.description
+        == "the value of Authorization holds a control character")
     #expect(RequestError.fieldReserved(name: "Content-Length").description.contains("Content-Length"))
   }
 
@@ -147,7 +161,10 @@ import Testing
     let value = Array("abc XYZ\t019:;,=\"\\/()<>@[]?{}ü€~")
     let target = Array("/abc?XYZ=019&%20:;,@[]#~'()*+!$\"<>\\^`{|}")
     func word(_ letters: [Character], _ counts: ClosedRange<Int>) -> String {
-      String((0..<Int.random(in: counts, using: &random)).map { _ in letters[Int.random(in: 0..<letters.count, using: &random)] })
+      String(
+        (0..<Int.random(in: counts, using: &random)).map { _ in
+          letters[Int.random(in: 0..<letters.count, using: &random)]
+        })
     }
     for round in 0..<500 {
       let (method, target, host) = (word(token, 1...10), word(target, 1...40), word(value, 0...20))
@@ -172,7 +189,9 @@ import Testing
 
 @Suite struct ChunkedEncoderTests {
   @Test func sizesAreHexadecimal() {
-    for (count, text) in [(1, "1\r\n"), (10, "a\r\n"), (255, "ff\r\n"), (65536, "10000\r\n"), (.max, "7fffffffffffffff\r\n")] {
+    for (count, text) in [
+      (1, "1\r\n"), (10, "a\r\n"), (255, "ff\r\n"), (65536, "10000\r\n"), (.max, "7fffffffffffffff\r\n"),
+    ] {
       #expect(ChunkedEncoder.start(ofChunk: count) == Array(text.utf8))
     }
     #expect(ChunkedEncoder.endOfChunk == [13, 10])
@@ -181,7 +200,8 @@ import Testing
   @Test func theEnd() throws {
     #expect(try ChunkedEncoder.end() == Array("0\r\n\r\n".utf8))
     #expect(
-      try ChunkedEncoder.end(trailers: [("Digest", "x"), ("Empty", "")]) == Array("0\r\nDigest: x\r\nEmpty: \r\n\r\n".utf8))
+      try ChunkedEncoder.end(trailers: [("Digest", "x"), ("Empty", "")])
+        == Array("0\r\nDigest: x\r\nEmpty: \r\n\r\n".utf8))
   }
 
   /// RFC 9110 6.5.1: a trailer cannot say where the body ends, it comes too late.

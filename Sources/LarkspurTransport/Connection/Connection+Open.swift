@@ -45,7 +45,9 @@ extension Connection {
     do throws(Errno) {
       channel.setDeadline(deadline)
       if try channel.connect() { return channel }
-      let canceller = channel.canceller(ticket: nil)
+      let scope = channel.beginScope()
+      defer { channel.endScope(scope) }
+      let canceller = channel.canceller(of: scope)
       let interruption = await withTaskCancellationHandler {
         do throws(Channel.Interruption) {
           try await channel.waitForConnection()

@@ -43,7 +43,9 @@ package final class Connection {
   /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
   /// handler serves any number of exchanges: installing one costs as much as a third of an exchange.
   package func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
-    let canceller = core.channel?.canceller(ticket: nil)
+    let scope = core.channel?.beginScope()
+    let canceller = scope.flatMap { core.channel?.canceller(of: $0) }
+    defer { if let scope { core.channel?.endScope(scope) } }
     let result: Result<T, E> = await withTaskCancellationHandler {
       do throws(E) {
         return .success(try await operation())
@@ -110,7 +112,7 @@ package final class Connection {
 
   var exchangeNumber: UInt64 { core.exchangeNumber }
   var status: Int { core.head.status }
-  func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(ticket: exchange) }
+  func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
   var head: ResponseHead { core.head }
   var headBytes: [UInt8] { core.headBytes }
   var trailers: FieldTable { core.trailers }

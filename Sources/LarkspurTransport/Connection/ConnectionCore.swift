@@ -76,7 +76,7 @@ struct ConnectionCore: ~Copyable {
     if trailers.count > 0 { trailers = FieldTable() }
     output.append(request.bytes)
     output.append(body)
-    channel.begin(ticket: exchangeNumber, deadline: deadline)
+    channel.begin(exchange: exchangeNumber, deadline: deadline)
     note(.requestStarted(bytes: output.byteCount))
     flush()
     return exchangeNumber

@@ -25,6 +25,11 @@ package enum TransportError: Error, Hashable, Sendable {
   package struct Attempt: Hashable, Sendable {
     package var address: SocketAddress
     package var error: Errno
+
+    package init(address: SocketAddress, error: Errno) {
+      self.address = address
+      self.error = error
+    }
   }
 
   /// How far an exchange had come.

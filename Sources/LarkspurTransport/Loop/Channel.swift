@@ -14,6 +14,15 @@ package final class Channel {
     case busy
   }
 
+  /// What a channel is used for, and what a cancellation is meant for. Either may come too late: then the channel
+  /// is used for something else, which must not suffer.
+  enum Use: Hashable {
+    /// The exchange of that number.
+    case exchange(UInt64)
+    /// All that goes on between `beginScope` and `endScope`.
+    case scope(UInt64)
+  }
+
   package let loop: ClientLoop
   package let address: SocketAddress
   private let socket: ClientSocket
@@ -27,11 +36,14 @@ package final class Channel {
 
   private var waiter: Waiter?
   private var wantsWriting = false
-  /// What the channel is used for at present. A cancellation with another ticket is meant for something else.
-  private var ticket: UInt64 = 0
+  /// The latest exchange.
+  private var exchange: UInt64 = 0
+  /// The scopes that have begun and not ended, and how many there have been.
+  private var scopes: [UInt64] = []
+  private var scopesBegun: UInt64 = 0
   private var interruption: Interruption?
-  /// Cancelled whatever it is used for.
-  private var isCancelled = false
+  /// What the pending interruption was meant for, if it is a cancellation.
+  private var cancelledUse: Use?
 
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
@@ -100,7 +112,6 @@ package final class Channel {
   // MARK: - Waiting
 
   /// Waits until the socket may be readable (or, on demand, writable), or until the turn's share is renewed.
-  @inline(__always)
   func wait(writing: Bool) async throws(Interruption) {
     if isReadable, hasSpentTurn {
       loop.yield(self)
@@ -116,6 +127,7 @@ package final class Channel {
   }
 
   private func suspend(writing: Bool) async throws(Interruption) {
+    // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
     if deadline <= loop.now, interruption == nil { interruption = .timedOut }
     if interruption == nil {
@@ -124,15 +136,34 @@ package final class Channel {
     }
     if let reason = interruption {
       interruption = nil
+      cancelledUse = nil
       throw reason
     }
   }
 
-  /// Begins a use of the channel. What was cancelled before is not this.
-  func begin(ticket: UInt64, deadline: Deadline) {
-    self.ticket = ticket
-    interruption = isCancelled ? .cancelled : nil
+  /// Begins an exchange. A cancellation of the one before may have come when it was over.
+  func begin(exchange: UInt64, deadline: Deadline) {
+    if interruption != nil { forgetCancellation(of: .exchange(self.exchange)) }
+    self.exchange = exchange
     setDeadline(deadline)
+  }
+
+  /// Begins a time in which all that goes on here may be cancelled at once.
+  func beginScope() -> Use {
+    scopesBegun += 1
+    scopes.append(scopesBegun)
+    return .scope(scopesBegun)
+  }
+
+  func endScope(_ use: Use) {
+    scopes.removeAll { .scope($0) == use }
+    forgetCancellation(of: use)
+  }
+
+  private func forgetCancellation(of use: Use) {
+    guard cancelledUse == use else { return }
+    cancelledUse = nil
+    interruption = nil
   }
 
   /// Whether another receive is this channel's to make in this turn.
@@ -149,9 +180,8 @@ package final class Channel {
   }
 
   /// Cancels from any thread what goes on here.
-  func canceller(ticket: UInt64?) -> Canceller {
-    Canceller(
-      loop: loop, cancellation: ClientLoop.Cancellation(slot: slot, registration: registration, ticket: ticket))
+  func canceller(of use: Use) -> Canceller {
+    Canceller(loop: loop, cancellation: ClientLoop.Cancellation(slot: slot, registration: registration, use: use))
   }
 
   // MARK: - From the loop
@@ -166,11 +196,14 @@ package final class Channel {
   /// The share of the turn is renewed.
   func becameReady() { wakeWaiter() }
 
-  /// Without a ticket whatever is going on is meant, and if it is nothing, the next wait.
-  func cancelled(ticket: UInt64?) {
-    guard ticket == nil || ticket == self.ticket else { return }
-    if ticket == nil { isCancelled = true }
+  /// Ends the present wait, or the next one if nobody waits.
+  func cancelled(_ use: Use) {
+    switch use {
+    case .exchange(let exchange): guard exchange == self.exchange else { return }
+    case .scope(let scope): guard scopes.contains(scope) else { return }
+    }
     interruption = .cancelled
+    cancelledUse = use
     wakeWaiter()
   }
 

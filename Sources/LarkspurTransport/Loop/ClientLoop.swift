@@ -74,11 +74,11 @@ package final class ClientLoop: @unchecked Sendable {
     var channel: Channel
   }
 
-  /// What a channel is doing is to end: all of it, or only what has that ticket.
+  /// What a channel is used for is to end, if it is still used for that.
   struct Cancellation {
     var slot: UInt32
     var registration: UInt32
-    var ticket: UInt64?
+    var use: Channel.Use
   }
 
   /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
@@ -189,7 +189,7 @@ package final class ClientLoop: @unchecked Sendable {
     mailbox.withLock { swap(&$0, &mail) }
     own.state.jobs.append(contentsOf: mail.jobs)
     for cancellation in mail.cancellations {
-      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(ticket: cancellation.ticket)
+      channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
     for abandoned in mail.abandoned { abandoned.channel.close() }
   }
@@ -265,6 +265,9 @@ package final class ClientLoop: @unchecked Sendable {
     own.state.slots[Int(slot)].registration &+= 1
     return (slot, own.state.slots[Int(slot)].registration)
   }
+
+  /// How many channels and timers there are. For tests: what is left behind is a leak.
+  package var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
 
   private func channel(at slot: UInt32, registration: UInt32) -> Channel? {
     guard slot < own.state.slots.count, own.state.slots[Int(slot)].registration == registration else { return nil }

@@ -35,7 +35,9 @@ struct Deviation: Sendable {
 
   static let table: [Deviation] = [
     // The start of a response.
-    .init(.llhttp, "HTTP 304 with Content-Length", .refused(.notHTTP), "CRLF before a status line is what a lie about a length leaves"),
+    .init(
+      .llhttp, "HTTP 304 with Content-Length", .refused(.notHTTP),
+      "CRLF before a status line is what a lie about a length leaves"),
     .init(.llhttp, "HTTP 100 first, then 400", .refused(.notHTTP), "CRLF before a status line"),
     .init(.llhttp, "Should parse multiple events", .refused(.notHTTP), "CRLF before a status line"),
     .init(.llhttp, "Response starting with CRLF", .refused(.notHTTP), "CRLF before a status line"),
@@ -44,8 +46,10 @@ struct Deviation: Sendable {
     .init(.llhttp, "HTTP version 0.9", .refused(.versionUnsupported), "HTTP/0.9 has no heads"),
     .init(.chromiumKeepAlive, "HTTP/0.9 200 OK", .refused(.versionUnsupported), "HTTP/0.9 has no heads"),
     .init(
-      .chromiumKeepAlive, "HTTP/0.9 200 OK\nconnection: keep-alive\n", .refused(.versionUnsupported), "HTTP/0.9 has no heads"),
-    .init(.goErrors, "version HTTP/2.0", .refused(.versionUnsupported), "a major version other than 1 has another syntax"),
+      .chromiumKeepAlive, "HTTP/0.9 200 OK\nconnection: keep-alive\n", .refused(.versionUnsupported),
+      "HTTP/0.9 has no heads"),
+    .init(
+      .goErrors, "version HTTP/2.0", .refused(.versionUnsupported), "a major version other than 1 has another syntax"),
     .init(.goErrors, "status 000 OK", .refused(.statusInvalid), "a status is at least 100"),
     .init(.goErrors, "status 001 OK", .refused(.statusInvalid), "a status is at least 100"),
     .init(.wptStatusCodes, "HTTP/1.1 0 OK", .refused(.statusInvalid), "a status is three digits"),
@@ -62,9 +66,12 @@ struct Deviation: Sendable {
 
     // Content-Length.
     .init(
-      .goErrors, "content-length 200 OK Content-Length:\r\nContent-Length:\r\n\r\nGoph", .refused(.contentLengthInvalid),
+      .goErrors, "content-length 200 OK Content-Length:\r\nContent-Length:\r\n\r\nGoph",
+      .refused(.contentLengthInvalid),
       "an empty length is not a number"),
-    .init(.wptContentLengths, "Content-Length: aaaah\r\nContent-Length: aaaah", .refused(.contentLengthInvalid), "not a number"),
+    .init(
+      .wptContentLengths, "Content-Length: aaaah\r\nContent-Length: aaaah", .refused(.contentLengthInvalid),
+      "not a number"),
     .init(.wptContentLengths, "Content-Length: aaaah, aaaah", .refused(.contentLengthInvalid), "not a number"),
     .init(.wptContentLengths, "Content-Length: aaaah", .refused(.contentLengthInvalid), "not a number"),
     .init(.wptContentLengths, "Content-Length: 42s", .refused(.contentLengthInvalid), "not a number"),
@@ -73,29 +80,45 @@ struct Deviation: Sendable {
     .init(.wptContentLengths, "Content-Length: 0x20", .refused(.contentLengthInvalid), "not a decimal number"),
     .init(.wptContentLengths, "Content-Length: \"30\"", .refused(.contentLengthInvalid), "not a number"),
     .init(.wptContentLengths, "Content-Length: ", .refused(.contentLengthInvalid), "not a number"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \n", .refused(.contentLengthInvalid), "not a number"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: abc\n", .refused(.contentLengthInvalid), "not a number"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: -10\n", .refused(.contentLengthInvalid), "not a number"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length:  +10\n", .refused(.contentLengthInvalid), "digits only"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 23xb5\n", .refused(.contentLengthInvalid), "not a number"),
-    .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 0xA\n", .refused(.contentLengthInvalid), "not a decimal number"),
     .init(
-      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 40000000000000000000\n", .refused(.contentLengthInvalid),
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \n", .refused(.contentLengthInvalid), "not a number"),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: abc\n", .refused(.contentLengthInvalid), "not a number"
+    ),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: -10\n", .refused(.contentLengthInvalid), "not a number"
+    ),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length:  +10\n", .refused(.contentLengthInvalid), "digits only"
+    ),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 23xb5\n", .refused(.contentLengthInvalid),
+      "not a number"),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 0xA\n", .refused(.contentLengthInvalid),
+      "not a decimal number"),
+    .init(
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 40000000000000000000\n",
+      .refused(.contentLengthInvalid),
       "it does not fit"),
     .init(
-      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \u{b}10\n", .refused(.fieldValueInvalid), "a control character"),
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \u{b}10\n", .refused(.fieldValueInvalid),
+      "a control character"),
     .init(
-      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \u{c}10\n", .refused(.fieldValueInvalid), "a control character"),
+      .chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: \u{c}10\n", .refused(.fieldValueInvalid),
+      "a control character"),
     .init(.chromiumContentLengths, "HTTP/1.1 200 OK\nContent-Length: 34\r\n", .refused(.bareCR), "a CR too many"),
 
     // Transfer-Encoding and chunks.
     .init(
-      .llhttp, "`chunked` before other transfer-encoding", .refused(.transferCodingUnsupported), "a coding that we do not know"),
+      .llhttp, "`chunked` before other transfer-encoding", .refused(.transferCodingUnsupported),
+      "a coding that we do not know"),
     .init(
       .llhttp, "multiple transfer-encoding where chunked is not the last one", .refused(.transferCodingUnsupported),
       "a coding that we do not know"),
     .init(
-      .llhttp, "`chunkedchunked` transfer-encoding does not enable chunked enconding", .refused(.transferCodingUnsupported),
+      .llhttp, "`chunkedchunked` transfer-encoding does not enable chunked enconding",
+      .refused(.transferCodingUnsupported),
       "a coding that we do not know"),
     .init(
       .goErrors, "chunk size 0000000000000000", .refused(.fieldNameInvalid),
@@ -104,9 +127,11 @@ struct Deviation: Sendable {
 
     // Keep-alive.
     .init(
-      .chromiumKeepAlive, "HTTP/1.0 200 OK\nproxy-connection: keep-alive\n", .closing, "Proxy-Connection is no field of HTTP"),
+      .chromiumKeepAlive, "HTTP/1.0 200 OK\nproxy-connection: keep-alive\n", .closing,
+      "Proxy-Connection is no field of HTTP"),
     .init(
-      .chromiumKeepAlive, "HTTP/1.1 200 OK\nproxy-connection: close\n", .persistent, "Proxy-Connection is no field of HTTP"),
+      .chromiumKeepAlive, "HTTP/1.1 200 OK\nproxy-connection: close\n", .persistent,
+      "Proxy-Connection is no field of HTTP"),
     .init(
       .chromiumKeepAlive, "HTTP/1.1 200 OK\nConnection: Upgrade\nProxy-Connection: close\n", .persistent,
       "Proxy-Connection is no field of HTTP"),

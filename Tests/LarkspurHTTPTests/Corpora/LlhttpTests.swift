@@ -43,7 +43,8 @@ import Testing
 
     /// What the log's offsets count: it takes every input for UTF-8, and one is Latin-1.
     var logged: [UInt8] {
-      String(validating: input, as: UTF8.self) != nil ? input : Array(String(decoding: input.map(UInt16.init), as: UTF16.self).utf8)
+      String(validating: input, as: UTF8.self) != nil
+        ? input : Array(String(decoding: input.map(UInt16.init), as: UTF16.self).utf8)
     }
   }
 
@@ -76,7 +77,9 @@ import Testing
           message.fields[index].value = message.fields[index].value.trimmingCharacters(in: .whitespaces)
         }
       }
-      guard words[1].hasPrefix("len="), let length = Int(words[1].dropFirst("len=".count)), words.count > 2 else { continue }
+      guard words[1].hasPrefix("len="), let length = Int(words[1].dropFirst("len=".count)), words.count > 2 else {
+        continue
+      }
       let bytes = logged[offset..<(offset + length)]
       let text = String(decoding: bytes, as: UTF8.self)
       switch words[2].prefix(while: { $0 != "]" }) {

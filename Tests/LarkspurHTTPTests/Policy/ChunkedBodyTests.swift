@@ -7,7 +7,8 @@ import Testing
     _ body: String, requests: [RequestContext] = [.get], sourceLocation: SourceLocation = #_sourceLocation
   ) -> Transcript {
     LarkspurHTTPTests.read(
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)", requests: requests, sourceLocation: sourceLocation)
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)", requests: requests, sourceLocation: sourceLocation
+    )
   }
 
   @Test func chunksBecomeOneBody() {
@@ -67,7 +68,8 @@ import Testing
   // MARK: - Extensions
 
   @Test(arguments: [
-    ";a", ";a=b", ";a=\"b\"", ";a=\"\"", ";a;b;c", "; a", "; a = b", ";\ta\t=\t\"b\"", ";a ;b", ";a=b ;c", ";a=\"b\" ; c",
+    ";a", ";a=b", ";a=\"b\"", ";a=\"\"", ";a;b;c", "; a", "; a = b", ";\ta\t=\t\"b\"", ";a ;b", ";a=b ;c",
+    ";a=\"b\" ; c",
     ";a=\"; \\\" \\\\ , =\"", ";a=\"b;c\"", ";a=\"größe\"", ";!#$%&'*+-.^_`|~=0", ";a=\"\t\"",
   ])
   func extensionsAreIgnored(text: String) {
@@ -75,8 +77,10 @@ import Testing
   }
 
   @Test(arguments: [
-    ";", ";;", ";a;", "; ", ";=b", ";a=", ";a= ", ";a=;b", ";a b", ";a=b c", ";a=\"b", ";a=\"b\\\"", ";a=\"b\"c", ";a=b\"c\"",
-    ";a=(b)", ";(a)", ";a\0", ";a=\"\0\"", ";a=\"\\\u{1}\"", ";a ", ";a=b ", ";a=\"b\" ", ";größe", ";a=größe", ";a==b", ";a=b=c",
+    ";", ";;", ";a;", "; ", ";=b", ";a=", ";a= ", ";a=;b", ";a b", ";a=b c", ";a=\"b", ";a=\"b\\\"", ";a=\"b\"c",
+    ";a=b\"c\"",
+    ";a=(b)", ";(a)", ";a\0", ";a=\"\0\"", ";a=\"\\\u{1}\"", ";a ", ";a=b ", ";a=\"b\" ", ";größe", ";a=größe", ";a==b",
+    ";a=b=c",
   ])
   func malformedExtensions(text: String) {
     #expect(read("2\(text)\r\nhi\r\n0\r\n\r\n").error == .chunkExtensionInvalid)

@@ -5,13 +5,15 @@ import Testing
 /// `Content-Length` is one number in plain digits, or the same one again. Everything else is an error: a guess
 /// about where a body ends is how one response becomes two.
 @Suite struct ContentLengthTests {
-  private func read(_ lines: String, body: String = "", sourceLocation: SourceLocation = #_sourceLocation) -> Transcript {
+  private func read(_ lines: String, body: String = "", sourceLocation: SourceLocation = #_sourceLocation) -> Transcript
+  {
     LarkspurHTTPTests.read("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n\(body)", sourceLocation: sourceLocation)
   }
 
   @Test(arguments: [
     "Content-Length: 3", "CONTENT-LENGTH:3", "content-length: \t3 \t", "Content-Length: 003", "Content-Length: 3, 3",
-    "Content-Length: 3,3 ,\t3", "Content-Length: 3\r\nX: y\r\nContent-Length: 3", "Content-Length: 3\r\nContent-Length: 3,3",
+    "Content-Length: 3,3 ,\t3", "Content-Length: 3\r\nX: y\r\nContent-Length: 3",
+    "Content-Length: 3\r\nContent-Length: 3,3",
   ])
   func three(lines: String) {
     let transcript = read(lines, body: "abc")
@@ -28,7 +30,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", " ", "-3", "+3", "0x3", "3x", "x3", "3 3", "3.0", "3;", "\"3\"", "３", "three", ",", "3,", ",3", "3,,3", "3, x", "3e0",
+    "", " ", "-3", "+3", "0x3", "3x", "x3", "3 3", "3.0", "3;", "\"3\"", "３", "three", ",", "3,", ",3", "3,,3", "3, x",
+    "3e0",
     "1_000", "9223372036854775808", "18446744073709551616", "18446744073709551619", "99999999999999999999999999",
   ])
   func notANumber(value: String) {
@@ -44,21 +47,27 @@ import Testing
     #expect(transcript.error == .truncated(.body(missing: .max - 3)))
   }
 
-  @Test(arguments: ["3, 4", "3\r\nContent-Length: 4", "4\r\nContent-Length: 3", "3, 3, 4", "3\r\nContent-Length: 3,4", "0, 3"])
+  @Test(arguments: [
+    "3, 4", "3\r\nContent-Length: 4", "4\r\nContent-Length: 3", "3, 3, 4", "3\r\nContent-Length: 3,4", "0, 3",
+  ])
   func twoNumbers(value: String) {
     #expect(read("Content-Length: \(value)", body: "abc").error == .contentLengthConflicting)
   }
 
   /// Who reads 010 as octal sees eight bytes.
-  @Test(arguments: ["010, 10", "10\r\nContent-Length: 010", "0, 00"]) func theSameNumberWrittenInTwoWays(value: String) {
+  @Test(arguments: ["010, 10", "10\r\nContent-Length: 010", "0, 00"]) func theSameNumberWrittenInTwoWays(value: String)
+  {
     #expect(read("Content-Length: \(value)", body: "abc").error == .contentLengthConflicting)
   }
 
   /// It is checked even where no body follows: the server is broken all the same.
   @Test func whereNoBodyFollows() {
-    #expect(LarkspurHTTPTests.read("HTTP/1.1 204 X\r\nContent-Length: 7\r\nContent-Length: 8\r\n\r\n").error == .contentLengthConflicting)
     #expect(
-      LarkspurHTTPTests.read("HTTP/1.1 200 X\r\nContent-Length: x\r\n\r\n", requests: [.head]).error == .contentLengthInvalid)
+      LarkspurHTTPTests.read("HTTP/1.1 204 X\r\nContent-Length: 7\r\nContent-Length: 8\r\n\r\n").error
+        == .contentLengthConflicting)
+    #expect(
+      LarkspurHTTPTests.read("HTTP/1.1 200 X\r\nContent-Length: x\r\n\r\n", requests: [.head]).error
+        == .contentLengthInvalid)
   }
 
   @Test(arguments: ["Content-Length-X: 5", "X-Content-Length: 5", "Content_Length: 5"]) func otherFields(line: String) {

@@ -14,10 +14,12 @@ import Testing
 
   @Test func valuesAreTrimmedAndKept() {
     #expect(
-      fields("Server:nginx\r\nEmpty:\r\nBlank: \t \r\nTabs:\tx\t\r\nInner: a  b\tc \r\nColons: a:b::c\r\nList: ,, 1,, 2,,")
+      fields(
+        "Server:nginx\r\nEmpty:\r\nBlank: \t \r\nTabs:\tx\t\r\nInner: a  b\tc \r\nColons: a:b::c\r\nList: ,, 1,, 2,,")
         == [
           .init(name: "Server", value: "nginx"), .init(name: "Empty", value: ""), .init(name: "Blank", value: ""),
-          .init(name: "Tabs", value: "x"), .init(name: "Inner", value: "a  b\tc"), .init(name: "Colons", value: "a:b::c"),
+          .init(name: "Tabs", value: "x"), .init(name: "Inner", value: "a  b\tc"),
+          .init(name: "Colons", value: "a:b::c"),
           .init(name: "List", value: ",, 1,, 2,,"),
         ])
   }
@@ -68,7 +70,9 @@ import Testing
     #expect(error("A: b\r\n\(line)") == .whitespaceInFieldName)
   }
 
-  @Test(arguments: [": y", "X", "X\0: y", "X(y): z", "\"X\": y", "Grö: y", "X@y: z", "X/y: z"]) func otherNames(line: String) {
+  @Test(arguments: [": y", "X", "X\0: y", "X(y): z", "\"X\": y", "Grö: y", "X@y: z", "X/y: z"]) func otherNames(
+    line: String
+  ) {
     #expect(error(line) == .fieldNameInvalid)
     #expect(error("A: b\r\n\(line)") == .fieldNameInvalid)
   }
@@ -89,7 +93,8 @@ import Testing
 
   @Test(arguments: [
     ("X: a\r\n b", "a b"), ("X: a\r\n\tb", "a b"), ("X: a \t\r\n \t b \r\n c", "a b c"), ("X:\r\n a", "a"),
-    ("X:\r\n \r\n\t\r\n a", "a"), ("X: a\r\n ", "a"), ("X: a\r\n \r\n b", "a b"), ("X:\r\n ", ""), ("X: a\r\n : b", "a : b"),
+    ("X:\r\n \r\n\t\r\n a", "a"), ("X: a\r\n ", "a"), ("X: a\r\n \r\n b", "a b"), ("X:\r\n ", ""),
+    ("X: a\r\n : b", "a : b"),
     ("X: a\r\n Y: b", "a Y: b"),
   ])
   func aFoldIsOneSpace(lines: String, value: String) {

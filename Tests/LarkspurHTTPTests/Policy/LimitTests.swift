@@ -39,7 +39,8 @@ import Testing
   /// It does not wait for a byte that can change nothing any more.
   @Test(arguments: [60, 300 * 1024]) func aHeadThatNeverEnds(max: Int) {
     let start = Array(head(ofBytes: max + 100).utf8.prefix(max))
-    #expect(read(start, limits: limits(\.headBytesMax, max), splits: splits(for: max)).error == .headTooLarge(limit: max))
+    #expect(
+      read(start, limits: limits(\.headBytesMax, max), splits: splits(for: max)).error == .headTooLarge(limit: max))
     let shorter = Array(start.dropLast())
     #expect(read(shorter, limits: limits(\.headBytesMax, max), splits: splits(for: max)).error == .truncated(.head))
   }
@@ -47,7 +48,8 @@ import Testing
   @Test(arguments: [60, 300 * 1024]) func eachInterimHeadHasTheWholeAllowance(max: Int) {
     let interim = head(ofBytes: max).replacing("204", with: "103")
     let transcript = read(
-      interim + interim + head(ofBytes: max), limits: limits(\.headBytesMax, max), splits: splits(max, 2 * max, for: max))
+      interim + interim + head(ofBytes: max), limits: limits(\.headBytesMax, max),
+      splits: splits(max, 2 * max, for: max))
     #expect(transcript.interims.count == 2)
     #expect(transcript.error == nil)
   }
@@ -64,7 +66,9 @@ import Testing
   @Test(arguments: [40, 64 * 1024]) func fieldLineBytes(max: Int) {
     let limits = limits(\.fieldLineBytesMax, max)
     // The same length, reached in the value, in the name, in white space, and over folds.
-    for (start, end) in [("A: ", ""), ("", ":"), ("A:", " b"), ("A: b", " "), ("A: b\r\n ", ""), ("A: b\r\n\t\r\n ", "c")] {
+    for (start, end) in [
+      ("A: ", ""), ("", ":"), ("A:", " b"), ("A: b", " "), ("A: b\r\n ", ""), ("A: b\r\n\t\r\n ", "c"),
+    ] {
       let filler = start.isEmpty || start.hasSuffix(": ") || start.contains("\r") ? "x" : " "
       func response(lineBytes count: Int) -> String {
         let line = start + repeated(filler, count - start.utf8.count - end.utf8.count) + end
@@ -183,7 +187,8 @@ import Testing
   @Test func noTrailersAtAll() {
     #expect(read(Self.chunkedHead + "0\r\n\r\n", limits: limits(\.trailerBytesMax, 0)).error == nil)
     #expect(
-      read(Self.chunkedHead + "0\r\nA:\r\n\r\n", limits: limits(\.trailerBytesMax, 0)).error == .trailersTooLarge(limit: 0))
+      read(Self.chunkedHead + "0\r\nA:\r\n\r\n", limits: limits(\.trailerBytesMax, 0)).error
+        == .trailersTooLarge(limit: 0))
   }
 
   @Test func trailerLinesAndFields() {

@@ -12,11 +12,14 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", true), ("Connection: keep-alive\r\n", true), ("Connection: close\r\n", false), ("connection: CLOSE\r\n", false),
+    ("", true), ("Connection: keep-alive\r\n", true), ("Connection: close\r\n", false),
+    ("connection: CLOSE\r\n", false),
     ("Connection: keep-alive, close\r\n", false), ("Connection: close, keep-alive\r\n", false),
-    ("Connection: keep-alive\r\nConnection: close\r\n", false), ("Connection: close\r\nConnection: keep-alive\r\n", false),
+    ("Connection: keep-alive\r\nConnection: close\r\n", false),
+    ("Connection: close\r\nConnection: keep-alive\r\n", false),
     ("Connection: upgrade ,\tclose\r\n", false), ("Connection: upgrade\r\n close\r\n", true),
-    ("Connection: upgrade,\r\n close\r\n", false), ("Connection: closed\r\n", true), ("Connection: \"close\"\r\n", true),
+    ("Connection: upgrade,\r\n close\r\n", false), ("Connection: closed\r\n", true),
+    ("Connection: \"close\"\r\n", true),
     ("Connection: ,,close,\r\n", false), ("Connection:\r\n", true), ("Proxy-Connection: close\r\n", true),
   ])
   func oneDotOneLivesOnUnlessItSaysClose(lines: String, expected: Bool) {
@@ -24,7 +27,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", false), ("Connection: close\r\n", false), ("Connection: keep-alive\r\n", true), ("CONNECTION: Keep-ALIVE\r\n", true),
+    ("", false), ("Connection: close\r\n", false), ("Connection: keep-alive\r\n", true),
+    ("CONNECTION: Keep-ALIVE\r\n", true),
     ("Connection: x, keep-alive\r\n", true), ("Connection: keep-alive, close\r\n", false),
     ("Connection: close\r\nConnection: keep-alive\r\n", false), ("Connection: keep-alive2\r\n", false),
     ("Proxy-Connection: keep-alive\r\n", false), ("Keep-Alive: timeout=5\r\n", false),

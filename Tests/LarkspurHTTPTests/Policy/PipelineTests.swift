@@ -20,7 +20,8 @@ import Testing
 
   @Test func eachHasItsOwnRequest() {
     let transcript = read(
-      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", requests: [.head, .get])
+      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+      requests: [.head, .get])
     #expect(transcript.endCount == 2)
     #expect(transcript.body == Array("abc".utf8))
   }

@@ -25,7 +25,8 @@ import Testing
 
   @Test(arguments: [
     "HTTP/0.9 200 OK", "HTTP/2.0 200 OK", "HTTP/2 200 OK", "HTTP/1 200 OK", "HTTP/1.10 200 OK", "HTTP/01.1 200 OK",
-    "HTTP/1.01 200 OK", "HTTP/11.1 200 OK", "HTTP/1.x 200 OK", "HTTP/1,1 200 OK", "HTTP/-1.1 200 OK", "HTTP/ 1.1 200 OK",
+    "HTTP/1.01 200 OK", "HTTP/11.1 200 OK", "HTTP/1.x 200 OK", "HTTP/1,1 200 OK", "HTTP/-1.1 200 OK",
+    "HTTP/ 1.1 200 OK",
     "HTTP/1. 200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1200 OK",
   ])
   func otherVersions(statusLine: String) {
@@ -33,7 +34,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "http/1.1 200 OK", "Http/1.1 200 OK", "HTTPS/1.1 200 OK", "RTSP/1.0 200 OK", "ICY 200 OK", " HTTP/1.1 200 OK", "200 OK",
+    "http/1.1 200 OK", "Http/1.1 200 OK", "HTTPS/1.1 200 OK", "RTSP/1.0 200 OK", "ICY 200 OK", " HTTP/1.1 200 OK",
+    "200 OK",
     "\u{feff}HTTP/1.1 200 OK", "\0HTTP/1.1 200 OK",
   ])
   func notHTTPAtAll(statusLine: String) {
@@ -59,7 +61,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "000", "001", "099", "99", "9", "", "1000", "20", "2 0", "20x", "0x1", "-20", "+20", "２００", "200x", " 200", "2000 OK",
+    "000", "001", "099", "99", "9", "", "1000", "20", "2 0", "20x", "0x1", "-20", "+20", "２００", "200x", " 200",
+    "2000 OK",
     "200,", "200\0", "200\t",
   ])
   func otherStatuses(status: String) {
@@ -80,7 +83,9 @@ import Testing
     #expect(read(bytes).heads.first?.reason == "Oriëntatie")
   }
 
-  @Test(arguments: ["O\0K", "OK\0", "\u{1}", "O\u{7f}K", "O\u{b}K", "\u{1b}[31m"]) func controlsInAReason(reason: String) {
+  @Test(arguments: ["O\0K", "OK\0", "\u{1}", "O\u{7f}K", "O\u{b}K", "\u{1b}[31m"]) func controlsInAReason(
+    reason: String
+  ) {
     #expect(error("HTTP/1.1 200 \(reason)") == .reasonInvalid)
   }
 }

@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct TransferEncodingTests {
   private func read(
-    _ lines: String, version: String = "1.1", body: String = "2\r\nhi\r\n0\r\n\r\n", requests: [RequestContext] = [.get],
+    _ lines: String, version: String = "1.1", body: String = "2\r\nhi\r\n0\r\n\r\n",
+    requests: [RequestContext] = [.get],
     sourceLocation: SourceLocation = #_sourceLocation
   ) -> Transcript {
     LarkspurHTTPTests.read(
@@ -19,7 +20,9 @@ import Testing
   }
 
   /// RFC 9112 6.3: it wins. But whoever sends both may be leading someone on, and the connection ends.
-  @Test(arguments: ["Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3"])
+  @Test(arguments: [
+    "Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3",
+  ])
   func itBeatsContentLength(lines: String) {
     let transcript = read(lines)
     #expect(transcript.heads.first?.framing == .chunked)

@@ -1,0 +1,295 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// A whole connection in memory: the input decides what the peer does, what the kernel does and what the caller does.
+/// Returns what went against the rules; nothing, if all is well.
+///
+/// The rules:
+/// - The loop comes to rest after a bounded number of turns, whatever happens.
+/// - Every exchange ends exactly once, and a connection is closed at most once.
+/// - A response that the peer sent well is delivered as a prefix of what it sent, to the exchange it belongs to.
+/// - What is received and not handed on stays below a bound.
+/// - When the caller has gone, no socket and no slot is left; the deadline ends what would wait for ever.
+package func runConnectionSession(_ bytes: [UInt8]) -> [String] {
+  guard let world = try? ScriptedWorld() else { return ["the world could not be made"] }
+  let session = Session(world, ScriptBytes(bytes))
+  return session.run()
+}
+
+/// The input, read byte by byte; behind its end there are zeros.
+struct ScriptBytes {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  var isAtEnd: Bool { position >= bytes.count }
+
+  mutating func next() -> Int {
+    guard position < bytes.count else { return 0 }
+    position += 1
+    return Int(bytes[position - 1])
+  }
+
+  mutating func next(below limit: Int) -> Int { next() % limit }
+
+  mutating func chance(_ part: Int, of whole: Int) -> Bool { next() % whole >= whole - part }
+
+  mutating func take(_ count: Int) -> [UInt8] {
+    let end = min(position + count, bytes.count)
+    defer { position = end }
+    return Array(bytes[min(position, end)..<end])
+  }
+}
+
+private final class Session: @unchecked Sendable {
+  private let world: ScriptedWorld
+  private let kernel: ScriptedKernel
+  private let peer: ScriptedPeer
+  private var script: ScriptBytes
+  private var complaints: [String] = []
+
+  private var exchangesBegun = 0
+  private var exchangesEnded = 0
+  private var closes = 0
+  /// Whether what the client receives is still what a good server would have sent.
+  private var isFaithful = true
+  private static let exchangesMax = 5
+  private static let unreadMax = 1 << 20
+
+  init(_ world: ScriptedWorld, _ script: ScriptBytes) {
+    self.world = world
+    self.script = script
+    kernel = world.kernel
+    peer = kernel.peer()
+  }
+
+  func run() -> [String] {
+    prepareKernel()
+    let running = world.start { [self] in try await callerRuns() }
+    arrangeCancellation(of: running)
+    rest()
+    // The peer goes on where the caller waits.
+    for _ in 0..<8 where !running.isOver {
+      disturb()
+      rest()
+    }
+    if script.chance(1, of: 2), !running.isOver {
+      peer.close()
+      rest()
+    }
+    if script.chance(1, of: 3) { running.cancel() }
+    rest()
+    // Whatever still waits has a deadline.
+    world.kernel.advance(by: .seconds(1000))
+    rest()
+    kernel.beforeCalls(nil)
+    check(running.isOver, "the caller's task is not over after its deadline")
+    if let error = running.error, !(error is TransportError) { complain("an error of another kind: \(error)") }
+    check(exchangesBegun == exchangesEnded, "\(exchangesBegun) exchanges began, \(exchangesEnded) ended")
+    check(closes <= 1, "\(closes) closes of one connection")
+    complaints += world.leftovers
+    return complaints
+  }
+
+  private func rest() { check(world.settle(), "the loop does not come to rest") }
+
+  private func check(_ isFine: Bool, _ words: @autoclosure () -> String) {
+    if !isFine { complain(words()) }
+  }
+
+  private func complain(_ words: String) { complaints.append(words) }
+
+  // MARK: - The kernel
+
+  private func prepareKernel() {
+    switch script.next(below: 8) {
+    case 0: kernel.willConnect(.atOnce)
+    case 1: kernel.willConnect(.interrupted)
+    case 2: kernel.willConnect(.later(.connectionRefused))
+    case 3: kernel.willConnect(.never)
+    default: break
+    }
+    if script.chance(1, of: 16) { kernel.willFailToOpenSocket(.tooManyDescriptors) }
+    if script.chance(1, of: 16) { kernel.willFailToWatch(.noMemory) }
+    if script.chance(1, of: 3) { peer.setSendBytesMax(1 + script.next()) }
+    if script.chance(1, of: 4) { peer.setSendRoom(script.next()) }
+    if script.chance(1, of: 3) { peer.willFailToSend(sendError()) }
+    if script.chance(1, of: 3) { peer.willFailToReceive(receiveError(), receiveError()) }
+  }
+
+  private func sendError() -> Errno {
+    [.interrupted, .wouldBlock, .brokenPipe, .connectionReset][script.next(below: 4)]
+  }
+
+  private func receiveError() -> Errno {
+    let errors: [Errno] = [.interrupted, .wouldBlock, .interrupted, .wouldBlock, .connectionReset, .timedOut]
+    return errors[script.next(below: errors.count)]
+  }
+
+  /// Something happens while the loop rests.
+  private func disturb() {
+    switch script.next(below: 8) {
+    case 0: peer.setSendRoom(1 + script.next())
+    case 1: peer.setSendRoom(.max)
+    case 2: peer.arrive([.nothing])
+    case 3:
+      let token = peer.token
+      kernel.report(
+        PollerEvent(
+          slot: token?.slot ?? UInt32(script.next(below: 4)),
+          registration: UInt32(script.next(below: 3)), isReadable: true, isWritable: true, isHungUp: true))
+    case 4: kernel.willFailToWait(.interrupted)
+    case 5: peer.willFailToReceive(receiveError())
+    case 6: world.kernel.advance(by: .seconds(script.next()))
+    default:
+      isFaithful = false
+      peer.send(script.take(1 + script.next(below: 32)))
+    }
+  }
+
+  private func arrangeCancellation(of running: Running<Void>) {
+    guard script.chance(1, of: 3) else { return }
+    let number = script.next()
+    kernel.beforeCalls { call in if call == number { running.cancel() } }
+  }
+
+  // MARK: - The caller
+
+  private func callerRuns() async throws {
+    let deadline = world.loop.now.advanced(by: .seconds(900))
+    let connection = try await Connection.open(
+      to: [.loopback(port: 80)], on: world.loop, deadline: deadline
+    ) { [self] event, _ in note(event) }
+    try await connection.cancelledWithTask { [self] in
+      for number in 0..<Self.exchangesMax where !script.isAtEnd || number == 0 {
+        guard try await exchange(number, over: connection, deadline) else { break }
+      }
+    }
+    connection.close()
+  }
+
+  private func note(_ event: ConnectionEvent) {
+    switch event {
+    case .requestStarted: exchangesBegun += 1
+    case .completed, .failed, .handedOver: exchangesEnded += 1
+    case .closed: closes += 1
+    default: break
+    }
+    if peer.received.count > 1 << 20 { complain("more was sent than asked") }
+  }
+
+  /// False: the caller has had enough.
+  private func exchange(_ number: Int, over connection: Connection, _ deadline: Deadline) async throws -> Bool {
+    let isHead = script.chance(1, of: 5)
+    let body = script.chance(1, of: 3) ? Array(repeating: UInt8(number), count: script.next() * 16) : []
+    let isUpgrade = script.chance(1, of: 16)
+    let method = isHead ? "HEAD" : body.isEmpty ? "GET" : "POST"
+    let until = script.chance(1, of: 6) ? world.loop.now.advanced(by: .seconds(script.next())) : deadline
+    // The answer arrives at the first wait behind this, when the request is on its way.
+    let sent = answer(number, isHead: isHead)
+    let wasFaithful = isFaithful
+    let exchange = try await connection.send(
+      request(method, body: body.isEmpty ? nil : body.count, upgrade: isUpgrade), body: body, deadline: until)
+    if script.chance(1, of: 10) { return false }
+    if script.chance(1, of: 10) { exchange.canceller?.cancel() }
+    let closesInside = script.chance(1, of: 10)
+    let stopsAfter = script.chance(1, of: 8) ? script.next(below: 4) : Int.max
+    var delivered: [UInt8] = []
+    var pieces = 0
+    while pieces < stopsAfter {
+      let isMore = try await exchange.receivePiece { piece in
+        for index in piece.indices { delivered.append(piece[index]) }
+        if closesInside { connection.close() }
+      }
+      if wasFaithful, isFaithful, let sent {
+        check(sent.starts(with: delivered), "exchange \(number): what was delivered is not what was sent")
+        if !isMore, exchange.status == 200 {
+          check(delivered == sent || isHead, "exchange \(number): complete, but bytes are missing")
+        }
+      }
+      let unread = peer.unfetched
+      check(unread < Self.unreadMax, "\(unread) bytes wait")
+      guard isMore else { break }
+      pieces += 1
+    }
+    return stopsAfter == .max
+  }
+
+  // MARK: - The peer
+
+  /// Queues an answer, and returns its body. Nil: it is not to be understood.
+  private func answer(_ number: Int, isHead: Bool) -> [UInt8]? {
+    let kind = script.next(below: 8)
+    guard kind < 7 else {
+      // Whatever the input says.
+      isFaithful = false
+      peer.arrive(cut(script.take(script.next())))
+      if script.chance(1, of: 2) { peer.close() }
+      return nil
+    }
+    let body = (0..<script.next(below: 100) * (1 + script.next(below: 8))).map {
+      UInt8(truncatingIfNeeded: $0 * 7 + number * 31)
+    }
+    var bytes: [UInt8] = []
+    if script.chance(1, of: 4) { bytes += "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".utf8 }
+    var mustClose = false
+    bytes += "HTTP/1.1 200 OK\r\n".utf8
+    switch kind {
+    case 0...2:
+      bytes += "Content-Length: \(body.count)\r\n\r\n".utf8
+      if !isHead { bytes += body }
+    case 3...5:
+      bytes += "Transfer-Encoding: chunked\r\n\r\n".utf8
+      if !isHead { bytes += chunked(body) }
+    default:
+      bytes += "\r\n".utf8
+      if !isHead { bytes += body }
+      mustClose = true
+    }
+    let isCut = script.chance(1, of: 8)
+    if isCut { bytes.removeLast(min(bytes.count, script.next())) }
+    // Bytes behind the answer: its own exchange is fine, and there must not be another.
+    let stray = script.chance(1, of: 10) ? script.take(1 + script.next(below: 40)) : []
+    peer.arrive(cut(bytes + stray))
+    if mustClose {
+      // Its end cannot be told from a cut.
+      if isCut || !stray.isEmpty { isFaithful = false }
+      peer.close()
+    } else if isCut {
+      script.chance(1, of: 2) ? peer.close() : peer.reset()
+    }
+    if !stray.isEmpty { isFaithful = false }
+    return isHead ? [] : body
+  }
+
+  private func chunked(_ body: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var start = 0
+    while start < body.count {
+      let count = min(1 + script.next(), body.count - start)
+      bytes += ChunkedEncoder.start(ofChunk: count) + body[start..<start + count] + ChunkedEncoder.endOfChunk
+      start += count
+    }
+    return bytes + Array("0\r\n".utf8) + (script.chance(1, of: 3) ? Array("X: y\r\n\r\n".utf8) : Array("\r\n".utf8))
+  }
+
+  private func cut(_ bytes: [UInt8]) -> [ScriptedKernel.Arrival] {
+    guard !bytes.isEmpty else { return [] }
+    var arrivals: [ScriptedKernel.Arrival] = []
+    var start = 0
+    var cuts = script.next(below: 6)
+    while start < bytes.count {
+      let count = cuts == 0 ? bytes.count - start : min(1 + script.next(), bytes.count - start)
+      cuts = max(cuts - 1, 0)
+      arrivals.append(.bytes(Array(bytes[start..<start + count])))
+      start += count
+      if script.chance(1, of: 8) { arrivals.append(.nothing) }
+    }
+    return arrivals
+  }
+}

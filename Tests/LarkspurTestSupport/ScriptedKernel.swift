@@ -1,0 +1,466 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// A kernel in memory, whose network, faults and clock a test writes.
+///
+/// Theory of operation. It is as lazy as the real one: what a peer does arrives only during a `wait`, one arrival per
+/// socket and wait, so that a short receive always means that nothing is left. Readiness is reported on a change
+/// (edge-triggered), and then all that is true of the socket at that moment, which is what epoll does. Descriptor
+/// numbers are used again at once, lowest first, so that a stale number or a second close shows.
+///
+/// A wait never blocks. One that was allowed to block and found nothing is how the loop's rest is told.
+package final class ScriptedKernel: Kernel {
+  /// How a connect ends. Sockets take these in their order; when none is left, at the next wait and well.
+  package enum Connect: Hashable, Sendable {
+    case atOnce
+    case fails(Errno)
+    /// In progress; the next wait ends it so.
+    case later(Errno?)
+    /// In progress, until the peer says otherwise.
+    case never
+    /// Interrupted by a signal: goes on in the background, and the next wait ends it.
+    case interrupted
+  }
+
+  package enum Arrival: Hashable, Sendable {
+    case bytes([UInt8])
+    case end
+    case reset
+    /// An event without anything behind it.
+    case nothing
+  }
+
+  /// How often each call was made.
+  package struct Counts: Hashable, Sendable {
+    package var sockets = 0
+    package var connects = 0
+    package var receives = 0
+    package var sends = 0
+    package var closes = 0
+    package var watches = 0
+    package var unwatches = 0
+    package var waits = 0
+    package var wakes = 0
+  }
+
+  struct Socket {
+    var connect = Connect.later(nil)
+    var isConnected = false
+    var pendingError: Int32 = 0
+    var address = SocketAddress.loopback(port: 0)
+    var slot: UInt32?
+    var registration: UInt32 = 0
+    var hasEdge = false
+    var isOpen = true
+    var wasOpened = false
+
+    var arrivals: [Arrival] = []
+    var received: [UInt8] = []
+    var receivedOffset = 0
+    var hasEnded = false
+    var isReset = false
+    var receiveFaults: [Errno] = []
+
+    var sent: [UInt8] = []
+    var sendRoom = Int.max
+    var sendBytesMax = Int.max
+    var sendFaults: [Errno] = []
+
+    var unread: Int { received.count - receivedOffset }
+  }
+
+  fileprivate enum Kind {
+    case poller
+    case wakeUp(count: Int, hasEdge: Bool)
+    case socket(Int)
+  }
+
+  struct State {
+    var now = Deadline(nanoseconds: 1_000_000_000)
+    var sockets: [Socket] = []
+    fileprivate var descriptors: [Int32: Kind] = [:]
+    var connects: [Connect] = []
+    var socketFaults: [Errno] = []
+    var watchFaults: [Errno] = []
+    var waitFaults: [Errno] = []
+    var extraEvents: [PollerEvent] = []
+    var counts = Counts()
+    var calls = 0
+    var isAtRest = false
+    /// Whatever a correct client never does: a call with a descriptor that is not open.
+    var offences: [String] = []
+  }
+
+  private let state = Mutex(State())
+  private let hook = Mutex<(@Sendable (Int) -> Void)?>(nil)
+  fileprivate static let firstDescriptor: Int32 = 3
+
+  package init() {}
+
+  func with<R>(_ body: (inout State) -> sending R) -> sending R { state.withLock { body(&$0) } }
+
+  // MARK: - The test's side
+
+  package var counts: Counts { with { $0.counts } }
+  package var offences: [String] { with { $0.offences } }
+  package var openDescriptors: Int { with { $0.descriptors.count } }
+  package var openSockets: Int { with { state in state.sockets.count { $0.isOpen } } }
+  /// The number of calls so far, the clock's left out.
+  package var calls: Int { with { $0.calls } }
+  /// The latest wait might have blocked, and had nothing to tell.
+  package var isAtRest: Bool { with { $0.isAtRest } }
+  package var socketCount: Int { with { $0.sockets.count } }
+
+  package func advance(by duration: Duration) { with { $0.now = $0.now.advanced(by: duration) } }
+  package func willConnect(_ outcomes: Connect...) { with { $0.connects += outcomes } }
+  package func willFailToOpenSocket(_ errors: Errno...) { with { $0.socketFaults += errors } }
+  package func willFailToWatch(_ errors: Errno...) { with { $0.watchFaults += errors } }
+  package func willFailToWait(_ errors: Errno...) { with { $0.waitFaults += errors } }
+  /// The next wait reports these too, whatever is true.
+  package func report(_ events: PollerEvent...) { with { $0.extraEvents += events } }
+
+  /// Is called before each call but the clock's, with the call's number.
+  package func beforeCalls(_ hook: (@Sendable (Int) -> Void)?) { self.hook.withLock { $0 = hook } }
+
+  /// The peer of the socket that was opened as the `index`th, from 0; it may still have to be opened.
+  package func peer(_ index: Int = 0) -> ScriptedPeer { ScriptedPeer(kernel: self, index: index) }
+
+  func withSocket<R>(_ index: Int, _ body: (inout Socket) -> sending R) -> sending R {
+    with { state in
+      while state.sockets.count <= index { state.sockets.append(Socket(isOpen: false)) }
+      return body(&state.sockets[index])
+    }
+  }
+
+  // MARK: - Kernel
+
+  package func now() -> Deadline { with { $0.now } }
+
+  package func openSocket(for address: SocketAddress) -> Int32 {
+    called()
+    return with { state in
+      state.counts.sockets += 1
+      if !state.socketFaults.isEmpty { return -state.socketFaults.removeFirst().rawValue }
+      // Peers may have been prepared before their socket is opened.
+      let index = state.opened
+      if index == state.sockets.count { state.sockets.append(Socket(isOpen: false)) }
+      state.sockets[index].isOpen = true
+      state.sockets[index].wasOpened = true
+      state.sockets[index].address = address
+      if !state.connects.isEmpty { state.sockets[index].connect = state.connects.removeFirst() }
+      return state.open(.socket(index))
+    }
+  }
+
+  package func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    called()
+    return with { state in
+      state.counts.connects += 1
+      return state.withSocket(descriptor, "connect", else: -Errno.badDescriptor.rawValue) { socket in
+        switch socket.connect {
+        case .atOnce:
+          socket.isConnected = true
+          return 0
+        case .fails(let error): return -error.rawValue
+        case .later, .never: return -Errno.inProgress.rawValue
+        case .interrupted: return -Errno.interrupted.rawValue
+        }
+      }
+    }
+  }
+
+  package func pendingError(_ descriptor: Int32) -> Int32 {
+    called()
+    return with { state in
+      state.withSocket(descriptor, "pendingError", else: Errno.badDescriptor.rawValue) { socket in
+        defer { socket.pendingError = 0 }
+        return socket.pendingError
+      }
+    }
+  }
+
+  package func setNoDelay(_ descriptor: Int32) {
+    called()
+    with { state in state.withSocket(descriptor, "setNoDelay", else: ()) { _ in } }
+  }
+
+  package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
+    called()
+    let room = buffer.freeCapacity
+    let (result, bytes): (Int, [UInt8]) = with { state in
+      state.counts.receives += 1
+      if room == 0 { state.offences.append("a receive without room, which looks like the end") }
+      return state.withSocket(descriptor, "receive", else: (-Int(Errno.badDescriptor.rawValue), [])) { socket in
+        if !socket.receiveFaults.isEmpty {
+          let error = socket.receiveFaults.removeFirst()
+          // The bytes that were not there yet will come, and be reported.
+          if error == .wouldBlock { socket.hasEdge = true }
+          return (-Int(error.rawValue), [])
+        }
+        let count = min(room, socket.unread)
+        if count > 0 {
+          let bytes = Array(socket.received[socket.receivedOffset..<socket.receivedOffset + count])
+          socket.receivedOffset += count
+          if socket.unread == 0 {
+            socket.received.removeAll()
+            socket.receivedOffset = 0
+          }
+          return (count, bytes)
+        }
+        if socket.isReset {
+          socket.isReset = false
+          return (-Int(Errno.connectionReset.rawValue), [])
+        }
+        return (socket.hasEnded ? 0 : -Int(Errno.wouldBlock.rawValue), [])
+      }
+    }
+    for byte in bytes { buffer.append(byte, as: UInt8.self) }
+    return result
+  }
+
+  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+    called()
+    var offered: [UInt8] = []
+    queue.withSegments(atMost: 16) { segments in
+      for segment in segments { offered.append(contentsOf: segment) }
+    }
+    return with { state in
+      state.counts.sends += 1
+      return state.withSocket(descriptor, "send", else: -Int(Errno.badDescriptor.rawValue)) { socket in
+        if !socket.sendFaults.isEmpty {
+          let error = socket.sendFaults.removeFirst()
+          if error == .wouldBlock { socket.hasEdge = true }
+          return -Int(error.rawValue)
+        }
+        if socket.isReset { return -Int(Errno.connectionReset.rawValue) }
+        let count = min(offered.count, socket.sendRoom, socket.sendBytesMax)
+        guard count > 0 else { return -Int(Errno.wouldBlock.rawValue) }
+        socket.sent.append(contentsOf: offered[..<count])
+        if socket.sendRoom != .max { socket.sendRoom -= count }
+        return count
+      }
+    }
+  }
+
+  package func close(_ descriptor: Int32) {
+    called()
+    with { state in
+      state.counts.closes += 1
+      switch state.descriptors.removeValue(forKey: descriptor) {
+      case .socket(let index):
+        state.sockets[index].isOpen = false
+        state.sockets[index].slot = nil
+      case .poller, .wakeUp: break
+      case nil: state.offences.append("close of \(descriptor), which is not open")
+      }
+    }
+  }
+
+  package func openPoller() -> Int32 { with { $0.open(.poller) } }
+
+  package func openWakeUp() -> Int32 { with { $0.open(.wakeUp(count: 0, hasEdge: false)) } }
+
+  package func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
+    called()
+    return with { state in
+      state.counts.watches += 1
+      if case .wakeUp = state.descriptors[descriptor] { return 0 }
+      if !state.watchFaults.isEmpty { return -state.watchFaults.removeFirst().rawValue }
+      return state.withSocket(descriptor, "watch", else: -Errno.badDescriptor.rawValue) { socket in
+        socket.slot = slot
+        socket.registration = registration
+        socket.hasEdge = true
+        return 0
+      }
+    }
+  }
+
+  package func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 {
+    called()
+    return with { state in
+      state.counts.unwatches += 1
+      return state.withSocket(descriptor, "unwatch", else: -Errno.badDescriptor.rawValue) { socket in
+        socket.slot = nil
+        return 0
+      }
+    }
+  }
+
+  package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
+    called()
+    let list: Result<[PollerEvent], Errno> = with { state in
+      state.counts.waits += 1
+      state.isAtRest = false
+      if !state.waitFaults.isEmpty { return .failure(state.waitFaults.removeFirst()) }
+      let list = state.takeEvents()
+      state.isAtRest = list.isEmpty && milliseconds != 0
+      return .success(list)
+    }
+    switch list {
+    case .success(let list): return events.replace(with: list)
+    case .failure(let error): return -error.rawValue
+    }
+  }
+
+  package func wake(_ descriptor: Int32) {
+    called()
+    with { state in
+      state.counts.wakes += 1
+      guard case .wakeUp(let count, _) = state.descriptors[descriptor] else {
+        return state.offences.append("a wake-up of \(descriptor), which is not open")
+      }
+      state.descriptors[descriptor] = .wakeUp(count: count + 1, hasEdge: true)
+    }
+  }
+
+  package func drainWakeUp(_ descriptor: Int32) {
+    called()
+    with { state in
+      guard case .wakeUp(_, let hasEdge) = state.descriptors[descriptor] else { return }
+      state.descriptors[descriptor] = .wakeUp(count: 0, hasEdge: hasEdge)
+    }
+  }
+
+  private func called() {
+    let number = with { state in
+      state.calls += 1
+      return state.calls
+    }
+    // Without a lock: the hook may well make the loop call us.
+    hook.withLock { $0 }?(number)
+  }
+}
+
+extension ScriptedKernel.State {
+  /// How many sockets have been opened.
+  var opened: Int { sockets.count { $0.wasOpened } }
+
+  fileprivate mutating func open(_ kind: ScriptedKernel.Kind) -> Int32 {
+    var number = ScriptedKernel.firstDescriptor
+    while descriptors[number] != nil { number += 1 }
+    descriptors[number] = kind
+    return number
+  }
+
+  fileprivate mutating func withSocket<R>(
+    _ descriptor: Int32, _ call: String, else failure: R, _ body: (inout ScriptedKernel.Socket) -> R
+  ) -> R {
+    guard case .socket(let index) = descriptors[descriptor] else {
+      offences.append("\(call) on \(descriptor), which is no open socket")
+      return failure
+    }
+    return body(&sockets[index])
+  }
+
+  fileprivate mutating func takeEvents() -> [PollerEvent] {
+    var events: [PollerEvent] = []
+    for (descriptor, kind) in descriptors {
+      guard case .wakeUp(let count, true) = kind else { continue }
+      descriptors[descriptor] = .wakeUp(count: count, hasEdge: false)
+      if count > 0 {
+        events.append(
+          PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
+      }
+    }
+    for index in sockets.indices where sockets[index].isOpen {
+      sockets[index].arrive()
+      guard let event = sockets[index].takeEvent() else { continue }
+      events.append(event)
+    }
+    events += extraEvents
+    extraEvents = []
+    return events
+  }
+}
+
+extension ScriptedKernel.Socket {
+  /// One step of what the network brings.
+  fileprivate mutating func arrive() {
+    if !isConnected {
+      switch connect {
+      case .later(let error):
+        isConnected = true
+        pendingError = error?.rawValue ?? 0
+        hasEdge = true
+        if error != nil { hasEnded = true }
+      case .interrupted:
+        isConnected = true
+        hasEdge = true
+      case .atOnce, .never, .fails: break
+      }
+      return
+    }
+    guard !arrivals.isEmpty else { return }
+    hasEdge = true
+    switch arrivals.removeFirst() {
+    case .bytes(let bytes): received.append(contentsOf: bytes)
+    case .end: hasEnded = true
+    case .reset:
+      hasEnded = true
+      isReset = true
+      sendFaults.append(.brokenPipe)
+    case .nothing: break
+    }
+  }
+
+  fileprivate mutating func takeEvent() -> PollerEvent? {
+    guard hasEdge, let slot, isConnected else { return nil }
+    hasEdge = false
+    let isReadable = unread > 0 || hasEnded
+    let isWritable = sendRoom > 0
+    guard isReadable || isWritable else { return nil }
+    return PollerEvent(
+      slot: slot, registration: registration, isReadable: isReadable, isWritable: isWritable, isHungUp: hasEnded)
+  }
+}
+
+/// The other end of a scripted socket.
+package struct ScriptedPeer: Sendable {
+  let kernel: ScriptedKernel
+  let index: Int
+
+  /// Each of these arrives in a wait of its own.
+  package func send(_ pieces: [UInt8]...) { arrive(pieces.map { .bytes($0) }) }
+  package func send(_ text: String) { arrive([.bytes(Array(text.utf8))]) }
+  package func close() { arrive([.end]) }
+  package func reset() { arrive([.reset]) }
+  package func arrive(_ arrivals: [ScriptedKernel.Arrival]) {
+    kernel.withSocket(index) { $0.arrivals += arrivals }
+  }
+
+  /// What the client has sent so far.
+  package var received: [UInt8] { kernel.withSocket(index) { $0.sent } }
+  package var receivedText: String { String(decoding: received, as: UTF8.self) }
+  package var isOpen: Bool { kernel.withSocket(index) { $0.isOpen } }
+  /// What has arrived at the client's kernel, or will, and has not been fetched by the client.
+  package var unfetched: Int {
+    kernel.withSocket(index) { socket in
+      socket.unread
+        + socket.arrivals.reduce(0) { sum, arrival in
+          if case .bytes(let bytes) = arrival { sum + bytes.count } else { sum }
+        }
+    }
+  }
+
+  /// The slot and the registration that the socket is watched with.
+  package var token: (slot: UInt32, registration: UInt32)? {
+    kernel.withSocket(index) { socket in socket.slot.map { ($0, socket.registration) } }
+  }
+
+  /// The kernel takes so many bytes more, and then no more until there is room again.
+  package func setSendRoom(_ bytes: Int) {
+    kernel.withSocket(index) { socket in
+      if socket.sendRoom == 0, bytes > 0 { socket.hasEdge = true }
+      socket.sendRoom = bytes
+    }
+  }
+
+  /// The kernel takes at most so many bytes in one call.
+  package func setSendBytesMax(_ bytes: Int) { kernel.withSocket(index) { $0.sendBytesMax = bytes } }
+  package func willFailToSend(_ errors: Errno...) { kernel.withSocket(index) { $0.sendFaults += errors } }
+  package func willFailToReceive(_ errors: Errno...) { kernel.withSocket(index) { $0.receiveFaults += errors } }
+
+  /// Ends a connect that was never to end.
+  package func completeConnect(_ error: Errno? = nil) { kernel.withSocket(index) { $0.connect = .later(error) } }
+}

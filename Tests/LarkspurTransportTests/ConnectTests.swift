@@ -1,0 +1,153 @@
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// Opening a connection: every way in which the kernel can say no.
+@Suite struct ConnectTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  static let addresses: [SocketAddress] = [.loopback(port: 1), .loopback(port: 2), .loopback(port: 3)]
+
+  /// Opens, and answers with the port that was connected to.
+  func open(_ addresses: [SocketAddress] = addresses, deadline: Duration? = nil) -> Running<[ConnectionStep]> {
+    world.run { [world] in
+      let story = Shared<[ConnectionStep]>([])
+      let connection = try await Connection.open(
+        to: addresses, on: world.loop, deadline: deadline.map { world.loop.now.advanced(by: $0) } ?? .never
+      ) { event, _ in
+        switch event {
+        case .connecting(let address): story.value.append(.connecting(address.port))
+        case .connectFailed(let address, let error): story.value.append(.failed(address.port, error))
+        case .connected(let address): story.value.append(.connected(address.port))
+        default: break
+        }
+      }
+      connection.close()
+      return story.value
+    }
+  }
+
+  enum ConnectionStep: Hashable, Sendable {
+    case connecting(UInt16)
+    case failed(UInt16, Errno)
+    case connected(UInt16)
+  }
+
+  @Test(arguments: [ScriptedKernel.Connect.atOnce, .later(nil), .interrupted])
+  func theFirstAddressAnswers(connect: ScriptedKernel.Connect) {
+    kernel.willConnect(connect)
+    #expect(open().value == [.connecting(1), .connected(1)])
+    #expect(kernel.counts.sockets == 1)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theLastAddressAnswers() {
+    kernel.willConnect(.fails(.networkUnreachable), .later(.connectionRefused), .later(nil))
+    #expect(
+      open().value == [
+        .connecting(1), .failed(1, .networkUnreachable), .connecting(2), .failed(2, .connectionRefused),
+        .connecting(3), .connected(3),
+      ])
+    #expect(world.leftovers == [])
+  }
+
+  @Test func noAddressAnswers() {
+    kernel.willConnect(.later(.connectionRefused), .later(.timedOut), .fails(.addressNotAvailable))
+    #expect(
+      open().transportError
+        == .connectFailed([
+          .init(address: .loopback(port: 1), error: .connectionRefused),
+          .init(address: .loopback(port: 2), error: .timedOut),
+          .init(address: .loopback(port: 3), error: .addressNotAvailable),
+        ]))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func noAddressAtAll() {
+    #expect(open([]).transportError == .connectFailed([]))
+  }
+
+  @Test(arguments: [Errno.tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory])
+  func noSocket(error: Errno) {
+    kernel.willFailToOpenSocket(error)
+    #expect(
+      open([.loopback(port: 1)]).transportError
+        == .connectFailed([.init(address: .loopback(port: 1), error: error)]))
+    #expect(world.leftovers == [])
+    // When there are descriptors again, all is well.
+    #expect(open([.loopback(port: 1)]).value?.last == .connected(1))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func noRoomInThePoller() {
+    kernel.willFailToWatch(.noMemory)
+    #expect(open().value == [.connecting(1), .failed(1, .noMemory), .connecting(2), .connected(2)])
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theDeadline() {
+    kernel.willConnect(.never)
+    let running = open(deadline: .seconds(3))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(2999))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.connecting))
+    #expect(kernel.counts.sockets == 1)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aDeadlineThatHasPassed() {
+    kernel.willConnect(.never)
+    #expect(open(deadline: .zero).transportError == .timedOut(.connecting))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theConnectEndsWithTheDeadline() {
+    // The event and the deadline fall into the same turn: either may win, and nothing may be left.
+    kernel.willConnect(.never)
+    let running = open(deadline: .seconds(3))
+    kernel.peer().completeConnect()
+    kernel.advance(by: .seconds(3))
+    world.settle()
+    #expect(running.isOver)
+    #expect(running.error == nil || running.transportError == .timedOut(.connecting))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func cancellation() {
+    kernel.willConnect(.never)
+    let running = open()
+    running.cancel()
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func cancelledBeforeItBegins() {
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: Self.addresses, on: world.loop)
+      connection.close()
+    }
+    running.cancel()
+    world.settle()
+    #expect(running.error == nil || running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func callsOnAnotherThread() async throws {
+    // Nobody turns this loop, so this is not its thread.
+    let world = try ScriptedWorld()
+    await #expect(throws: TransportError.localMisuse(.notOnLoop)) {
+      _ = try await Connection.open(to: Self.addresses, on: world.loop)
+    }
+    #expect(world.kernel.counts.sockets == 0)
+  }
+}

@@ -1,0 +1,374 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// A connection between exchanges and after them, and callers who do what they should not.
+@Suite struct LifeTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+  var peer: ScriptedPeer { world.kernel.peer() }
+  let mayGoOn = Shared(false)
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  static let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+  static let whole = Outcome(status: 200, body: "hello")
+
+  /// Two exchanges. Between them the caller does something else until it is told to go on.
+  func twoExchanges(afterFirst: @escaping @Sendable (Connection) -> Void = { _ in }) -> Running<Outcome> {
+    let mayGoOn = mayGoOn
+    return world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let first = try await fetch(request("GET", "/1"), over: connection)
+      #expect(first == Self.whole)
+      afterFirst(connection)
+      while !mayGoOn.value { await Task.yield() }
+      return try await fetch(request("GET", "/2"), over: connection)
+    }
+  }
+
+  func firstExchange() {
+    world.turn(10)
+    peer.send(Self.response)
+    world.turn(10)
+  }
+
+  func goOn() {
+    mayGoOn.value = true
+    world.settle()
+  }
+
+  @Test(arguments: [ScriptedKernel.Arrival.end, .reset, .bytes([0]), .bytes(Array(response.utf8))])
+  func anIdleConnectionThatEnds(arrival: ScriptedKernel.Arrival) {
+    let running = twoExchanges()
+    firstExchange()
+    peer.arrive([arrival])
+    world.turn(10)
+    goOn()
+    #expect(running.transportError == .connectionClosed)
+    #expect(!peer.receivedText.contains("/2"))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func spuriousReadinessOfAnIdleConnection() {
+    let running = twoExchanges()
+    firstExchange()
+    let token = peer.token
+    kernel.report(
+      PollerEvent(
+        slot: token?.slot ?? 0, registration: token?.registration ?? 0, isReadable: true, isWritable: true,
+        isHungUp: false))
+    world.turn(10)
+    mayGoOn.value = true
+    world.settle()
+    peer.send(Self.response)
+    world.settle()
+    #expect(running.value == Self.whole)
+  }
+
+  /// Bytes behind a complete response, in the same segment, are never the next exchange's answer.
+  @Test(arguments: [
+    "x", "\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "HTTP/1.1 100 Continue\r\n\r\n",
+  ])
+  func strayBytes(stray: String) {
+    let wasIdle = Shared<Bool?>(nil)
+    let running = twoExchanges { wasIdle.value = $0.isIdle }
+    world.turn(10)
+    peer.send(Self.response + stray)
+    world.turn(10)
+    goOn()
+    #expect(wasIdle.value == false)
+    #expect(running.transportError == .connectionClosed)
+    #expect(!peer.receivedText.contains("/2"))
+    #expect(world.leftovers == [])
+  }
+
+  @Test(arguments: [
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+  ])
+  func responsesThatEndTheConnection(response: String) {
+    let running = twoExchanges()
+    world.turn(10)
+    peer.send(response)
+    world.turn(10)
+    #expect(!peer.isOpen)
+    goOn()
+    #expect(running.transportError == .connectionClosed)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aHeadAfterAHead() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let first = try await connection.send(request("HEAD"))
+      let end = try await first.receivePiece { _ in }
+      #expect(!end)
+      return try await fetch(request(), over: connection)
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+    world.settle()
+    peer.send(Self.response)
+    world.settle()
+    #expect(running.value == Self.whole)
+  }
+
+  // MARK: - Callers
+
+  @Test func closingInsideAPiece() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(request())
+      var pieces = 0
+      while try await exchange.receivePiece({ _ in
+        pieces += 1
+        connection.close()
+        connection.close()
+      }) {}
+      return pieces
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func closingInsideTheLastPiece() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(request())
+      while try await exchange.receivePiece({ _ in connection.close() }) {}
+    }
+    peer.send(Self.response)
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
+  /// An observer may close the connection at any event, and the exchange ends once.
+  @Test(arguments: 0..<8) func closingInsideAnObserver(at number: Int) {
+    let connection = Shared<Connection?>(nil)
+    let events = Shared(0)
+    let ends = Shared(0)
+    let running = world.run { [world] in
+      defer { connection.value = nil }
+      let opened = try await Connection.open(to: [address], on: world.loop) { event, _ in
+        switch event {
+        case .completed, .failed, .handedOver: ends.value += 1
+        default: break
+        }
+        guard let connection = connection.value else { return }
+        events.value += 1
+        if events.value == number + 1 { connection.close() }
+      }
+      connection.value = opened
+      _ = try await fetch(request(), over: opened)
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+    peer.send("hello")
+    world.settle()
+    #expect(running.isOver)
+    #expect(running.error == nil || running.transportError == .cancelled)
+    #expect(ends.value == 1)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aSecondRequestWhileOneRuns() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(request())
+      do {
+        _ = try await connection.send(request("GET", "/2"))
+        Issue.record("a second exchange began")
+      } catch {
+        #expect(error as? TransportError == .localMisuse(.exchangeRunning))
+      }
+      return try await exchange.collectBody(bytesMax: 100)
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+    peer.send("lo")
+    world.settle()
+    #expect(running.value == Array("hello".utf8))
+    #expect(!peer.receivedText.contains("/2"))
+  }
+
+  /// Two tasks wait at one connection: a defect of the caller's, which must not make either wait for ever.
+  @Test func twoTasksWaitAtOnce() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = Shared(try await connection.send(request()))
+      let other = world.start { try await exchange.value.collectBody(bytesMax: 100).count }
+      let count = try await exchange.value.collectBody(bytesMax: 100).count
+      while !other.isOver { await Task.yield() }
+      return (count, other.transportError)
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+    world.turn(10)
+    peer.send("hello")
+    world.turn(10)
+    #expect(running.isOver)
+    #expect(running.value?.0 == 5)
+    #expect(running.value?.1 == .localMisuse(.exchangeRunning))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func anExchangeThatIsOver() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let old = try await connection.send(request())
+      try await old.discardBody()
+      // The end stays the end, also when it is asked for again.
+      let again = try await old.receivePiece { _ in }
+      #expect(!again)
+      let new = try await connection.send(request())
+      #expect(old.status == 0)
+      #expect(old.headBytes.isEmpty)
+      #expect(old.canceller == nil)
+      do {
+        _ = try await old.receivePiece { _ in }
+        Issue.record("the old exchange read the new one's body")
+      } catch {
+        #expect(error as? TransportError == .localMisuse(.exchangeOver))
+      }
+      return try await new.collectBody(bytesMax: 100).count
+    }
+    peer.send(Self.response)
+    world.settle()
+    peer.send(Self.response)
+    world.settle()
+    #expect(running.value == 5)
+    #expect(world.leftovers == [])
+  }
+
+  /// An exchange that its caller drops half-way keeps the connection busy; letting go of the connection closes it.
+  @Test func anAbandonedExchange() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      _ = try await connection.send(request())
+      #expect(!connection.isIdle)
+      do {
+        _ = try await connection.send(request("GET", "/2"))
+      } catch {
+        #expect(error as? TransportError == .localMisuse(.exchangeRunning))
+      }
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    world.settle()
+    #expect(running.isOver)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aBodyBeyondTheAllowance() {
+    for count in [4, 5] {
+      let world = try? ScriptedWorld()
+      guard let world else { return }
+      let running = world.run {
+        let connection = try await Connection.open(to: [address], on: world.loop)
+        return try await connection.send(request()).collectBody(bytesMax: count).count
+      }
+      world.kernel.peer().send(Self.response)
+      world.settle()
+      #expect(running.value == (count == 5 ? 5 : nil))
+      #expect(running.transportError == (count == 5 ? nil : .localMisuse(.bodyTooLarge)))
+      #expect(world.leftovers == [])
+    }
+  }
+
+  /// What a new exchange finds wrong is told in its own terms, not in those of the exchange before.
+  @Test func thePhasesOfALaterExchange() {
+    for (arrivals, expected) in [
+      ([ScriptedKernel.Arrival.reset], TransportError.Phase.awaitingHead),
+      ([.bytes(Array("HTTP/1.1 200 OK\r\nX".utf8)), .reset], .awaitingHead),
+      ([.bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".utf8)), .reset], .receivingBody),
+    ] {
+      guard let world = try? ScriptedWorld() else { return }
+      let running = world.run {
+        let connection = try await Connection.open(to: [address], on: world.loop)
+        for _ in 0..<2 { _ = try await fetch(request(), over: connection) }
+        return try await fetch(request(), over: connection)
+      }
+      let peer = world.kernel.peer()
+      for _ in 0..<2 {
+        peer.send(Self.response)
+        world.settle()
+      }
+      peer.arrive(arrivals)
+      world.settle()
+      #expect(running.transportError == .connectionLost(expected, .connectionReset))
+      #expect(world.leftovers == [])
+    }
+  }
+
+  // MARK: - Upgrade
+
+  @Test func anUpgrade() {
+    let events = Shared<[String]>([])
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop) { event, _ in
+        switch event {
+        case .handedOver: events.value.append("handedOver")
+        case .completed: events.value.append("completed")
+        case .failed: events.value.append("failed")
+        case .closed(let reason): events.value.append("closed \(reason)")
+        default: break
+        }
+      }
+      let exchange = try await connection.send(request(upgrade: true))
+      #expect(exchange.status == 101)
+      // HTTP is over here: there is no body, and no other request can be made.
+      let more = try await exchange.receivePiece { _ in }
+      #expect(!more)
+      #expect(!connection.isIdle)
+      do {
+        _ = try await connection.send(request())
+        Issue.record("a request was sent into another protocol")
+      } catch {
+        #expect(error as? TransportError == .localMisuse(.exchangeRunning))
+      }
+      connection.close()
+    }
+    peer.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\u{81}\u{0}")
+    world.settle()
+    #expect(running.isOver && running.error == nil)
+    #expect(events.value == ["handedOver", "closed unneeded"])
+    #expect(world.leftovers == [])
+  }
+
+  @Test func anUpgradeThatNobodyOffered() {
+    let running = world.run { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      return try await fetch(request(), over: connection)
+    }
+    peer.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+    world.settle()
+    #expect(running.transportError == .badResponse(.upgradeUnsolicited))
+    #expect(world.leftovers == [])
+  }
+
+  // MARK: - The loop
+
+  @Test func everythingGoesWithTheLoop() throws {
+    var world: ScriptedWorld? = try ScriptedWorld()
+    let kernel = try #require(world?.kernel)
+    weak let loop = world?.loop
+    do {
+      let running = world?.run { [loop = try #require(world?.loop)] in
+        let connection = try await Connection.open(to: [address], on: loop)
+        return try await fetch(request(), over: connection)
+      }
+      kernel.peer().send(Self.response)
+      world?.settle()
+      #expect(running?.value == Self.whole)
+    }
+    world = nil
+    #expect(loop == nil)
+    #expect(kernel.openDescriptors == 0)
+    #expect(kernel.offences == [])
+  }
+}
