@@ -80,7 +80,8 @@ let package = Package(
 if wantsBenchmarks {
   package.targets += [
     .executableTarget(
-      name: "larkspur-micro", dependencies: ["LarkspurBytes", "LarkspurHTTP"], path: "Benchmarks/micro-benchmarks",
+      name: "larkspur-micro", dependencies: ["CAllocations", "LarkspurBytes", "LarkspurHTTP"],
+      path: "Benchmarks/micro-benchmarks",
       swiftSettings: testSettings),
     .executableTarget(
       name: "larkspur-bench", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],

@@ -2,6 +2,8 @@
 //
 // Heads: a 373-byte head of eleven fields, a 400-byte head of ten, and a 1.5 KB head of thirty.
 
+import CAllocations
+import Glibc
 import LarkspurBytes
 import LarkspurHTTP
 
@@ -21,40 +23,43 @@ func head(fields: Int, bytes: Int) -> [UInt8] {
   return Array((text + "\r\n").utf8)
 }
 
+/// Parses the same response `rounds` times, seven times over, and prints the best.
 func measure(_ name: String, _ input: [UInt8], rounds: Int) {
   var parser = ResponseParser()
-  var fields = 0
-  func one() {
-    let span = input.span
+  func parse() {
     var consumed = 0
-    guard parser.begin(RequestContext()) else { return }
-    do {
+    guard parser.begin(RequestContext()) else { fail("the parser is busy") }
+    do throws(ResponseError) {
       while true {
-        switch try parser.next(in: span, consumed: &consumed) {
-        case .head: fields &+= parser.head.fields.count
-        case .end: return
-        case .needMore, .interim, .body: continue
-        }
+        if case .end = try parser.next(in: input.span, consumed: &consumed) { return }
       }
-    } catch { print("failed: \(error)") }
+    } catch {
+      fail("\(error)")
+    }
   }
-  for _ in 0..<rounds / 10 { one() }
-  var best = Duration.seconds(1_000_000)
+  for _ in 0..<rounds / 10 { parse() }
+  var best = Double.infinity
+  let allocations = larkspur_allocations()
   for _ in 0..<7 {
     let start = ContinuousClock.now
-    for _ in 0..<rounds { one() }
-    best = min(best, ContinuousClock.now - start)
+    for _ in 0..<rounds { parse() }
+    best = min(best, (ContinuousClock.now - start) / .nanoseconds(1) / Double(rounds))
   }
-  let nanoseconds =
-    Double(best.components.attoseconds) / 1e9 / Double(rounds) + Double(best.components.seconds) * 1e9 / Double(rounds)
-  print("\(name): \(input.count) bytes, \(nanoseconds) ns, \(Double(input.count) / nanoseconds) GB/s")
+  let perResponse = Double(larkspur_allocations() - allocations) / Double(7 * rounds)
+  let figures = "\(Int(best.rounded())) ns, \(rounded(Double(input.count) / best)) GB/s"
+  print("\(name), \(input.count) bytes: \(figures), \(perResponse) allocations")
 }
 
-// `larkspur-micro ROUNDS` for a profiler: few rounds of the first head alone.
-if CommandLine.arguments.count > 1, let rounds = Int(CommandLine.arguments[1]) {
-  measure("eleven fields", head(fields: 11, bytes: 373), rounds: rounds)
-} else {
-  measure("eleven fields", head(fields: 11, bytes: 373), rounds: 1_000_000)
-  measure("ten fields", head(fields: 10, bytes: 400), rounds: 1_000_000)
-  measure("thirty fields", head(fields: 30, bytes: 1501), rounds: 300_000)
+func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+
+func fail(_ reason: String) -> Never {
+  print("failed: \(reason)")
+  exit(1)
 }
+
+// `larkspur-micro ROUNDS`: few rounds, to show that it works or for a profiler.
+let rounds = CommandLine.arguments.count > 1 ? Int(CommandLine.arguments[1]) : 1_000_000
+guard let rounds, rounds > 0 else { fail("usage: larkspur-micro [ROUNDS]") }
+measure("eleven fields", head(fields: 11, bytes: 373), rounds: rounds)
+measure("ten fields", head(fields: 10, bytes: 400), rounds: rounds)
+measure("thirty fields", head(fields: 30, bytes: 1501), rounds: rounds)
