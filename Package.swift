@@ -71,6 +71,12 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
+      name: "LarkspurCommandTests",
+      dependencies: [
+        "larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport",
+      ],
+      swiftSettings: testSettings),
+    .testTarget(
       name: "LarkspurTestServerTests",
       dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
       swiftSettings: testSettings),

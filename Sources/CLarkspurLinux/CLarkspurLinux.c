@@ -1,6 +1,8 @@
 #include "CLarkspurLinux.h"
 
-// A handler can reach nothing but static storage, and may do nothing but store a flag and call `write`.
+#include <sys/time.h>
+
+// A handler can reach nothing but static storage, and may do no more than store a flag and make system calls.
 static volatile sig_atomic_t caught_signal = 0;
 static volatile sig_atomic_t wake_up_descriptor = -1;
 
@@ -10,12 +12,20 @@ static void note_signal(int number) {
   caught_signal = number;
   ssize_t ignored = write(wake_up_descriptor, &one, sizeof one);
   (void)ignored;
+  // Whoever is just about to block in a call has not seen the flag and would stay there: interrupt it, and again.
+  static const struct itimerval soon_and_often = {.it_interval.tv_usec = 50000, .it_value.tv_usec = 50000};
+  setitimer(ITIMER_REAL, &soon_and_often, NULL);
   errno = saved;
 }
+
+static void interrupt_calls(int number) { (void)number; }
 
 void larkspur_catch_ending_signals(int descriptor) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   wake_up_descriptor = descriptor;
+  struct sigaction interrupting = {.sa_handler = interrupt_calls};
+  sigemptyset(&interrupting.sa_mask);
+  sigaction(SIGALRM, &interrupting, NULL);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     struct sigaction old;
     // What our parent has had us ignore (nohup, a shell's background job) stays ignored.

@@ -75,6 +75,8 @@ package final class OpenFile: Sendable {
       }
       if written >= 0 {
         offset += written
+        // A signal cuts a write short that has begun.
+        if offset < bytes.count, CaughtSignal.pending != nil { throw .interrupted }
         continue
       }
       switch Errno.current {

@@ -45,7 +45,9 @@ struct Peer: CustomStringConvertible {
       }
       return "\(self): \(error) (\(option))"
     case .cancelled: return nil
-    case .connectionLost, .connectionClosed, .badResponse, .unavailable, .localMisuse: return "\(self): \(error)"
+    // The connection is new: nothing but the server can have ended it.
+    case .connectionClosed: return "\(self): the server closed the connection, or spoke, before the request was sent"
+    case .connectionLost, .badResponse, .unavailable, .localMisuse: return "\(self): \(error)"
     }
   }
 }

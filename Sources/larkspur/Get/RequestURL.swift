@@ -76,6 +76,8 @@ package struct RequestURL: Hashable, Sendable {
 
   private mutating func readAuthority(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
     var bytes = bytes
+    // Browsers read a backslash as a slash: what is host to one would be user to the other.
+    guard !bytes.contains(UInt8(ascii: "\\")) else { throw .malformed("a backslash in the authority") }
     // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
     if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
       credentials = Self.percentDecoded(bytes[..<at])

@@ -1,0 +1,129 @@
+import Testing
+import larkspur
+
+@Suite struct ArgumentReaderTests {
+  private func read(_ words: String...) throws(UsageError) -> [ArgumentReader.Argument] {
+    var reader = ArgumentReader(
+      words[...],
+      options: [.init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true)])
+    var arguments: [ArgumentReader.Argument] = []
+    while let argument = try reader.next() { arguments.append(argument) }
+    return arguments
+  }
+
+  @Test func shortOptions() throws {
+    let both: [ArgumentReader.Argument] = [
+      .option(name: "include", value: ""), .option(name: "verbose", value: ""),
+    ]
+    #expect(try read("-i", "-v") == both)
+    #expect(try read("-iv") == both)
+    #expect(try read("-ivo", "x") == both + [.option(name: "output", value: "x")])
+    #expect(try read("-ivox") == both + [.option(name: "output", value: "x")])
+    #expect(try read("-o-v") == [.option(name: "output", value: "-v")])
+    #expect(try read("-o", "-v") == [.option(name: "output", value: "-v")])
+    #expect(try read("-o", "") == [.option(name: "output", value: "")])
+  }
+
+  @Test func longOptions() throws {
+    #expect(try read("--include") == [.option(name: "include", value: "")])
+    #expect(try read("--output", "x") == [.option(name: "output", value: "x")])
+    #expect(try read("--output=x=y") == [.option(name: "output", value: "x=y")])
+    #expect(try read("--output=") == [.option(name: "output", value: "")])
+  }
+
+  @Test func operands() throws {
+    #expect(try read("a", "-i", "b") == [.operand("a"), .option(name: "include", value: ""), .operand("b")])
+    #expect(try read("-") == [.operand("-")])
+    #expect(try read("--", "-i", "--", "x") == [.operand("-i"), .operand("--"), .operand("x")])
+    #expect(try read("") == [.operand("")])
+    #expect(try read() == [])
+  }
+
+  @Test(arguments: [
+    (["-x"], "unknown option -x"), (["-ix"], "unknown option -x"), (["--nonsense"], "unknown option --nonsense"),
+    (["--includ"], "unknown option --includ"), (["-o"], "-o needs a value"), (["-io"], "-o needs a value"),
+    (["--output"], "--output needs a value"), (["--include=1"], "--include takes no value"),
+  ])
+  func errors(words: [String], message: String) {
+    #expect(throws: UsageError(message)) {
+      var reader = ArgumentReader(
+        words[...], options: [.init("i", "include"), .init("o", "output", takesValue: true)])
+      while try reader.next() != nil {}
+    }
+  }
+}
+
+@Suite struct InvocationTests {
+  private func options(_ words: String...) throws -> GetOptions {
+    guard case .get(let options) = try Invocation(parsing: (["get"] + words)[...]) else {
+      throw UsageError("no get")
+    }
+    return options
+  }
+
+  @Test func everyOption() throws {
+    var expected = GetOptions(url: "http://example.org/")
+    #expect(try options("http://example.org/") == expected)
+    expected.showsHead = true
+    expected.tellsStory = true
+    expected.output = "file"
+    expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
+    expected.method = "PUT"
+    expected.data = [.text("a=b"), .file("x"), .standardInput]
+    expected.connectTimeout = .milliseconds(250)
+    expected.maxTime = .seconds(3)
+    expected.failsOnHTTPError = true
+    #expect(
+      try options(
+        "-iv", "-ofile", "http://example.org/", "-H", "A: 1", "-HB:2: x \t", "--header", "C:", "-X", "PUT", "-d", "a=b",
+        "-d@x", "--data=@-", "--connect-timeout", "0.25", "--max-time=3", "--fail") == expected)
+    #expect(try options("-o", "-", "--", "-x").output == nil)
+    #expect(try options("-o", "-", "--", "-x").url == "-x")
+    #expect(try options("--max-time", "0", "--connect-timeout=0.0", "x").maxTime == nil)
+  }
+
+  @Test func otherInvocations() throws {
+    #expect(try Invocation(parsing: ["demo"]) == .demo)
+    #expect(try Invocation(parsing: ["demo", "--help"]) == .help(.demo))
+    #expect(try Invocation(parsing: ["get", "x", "-h"]) == .help(.get))
+    #expect(try Invocation(parsing: ["help"]) == .help(.overview))
+    #expect(try Invocation(parsing: ["--help"]) == .help(.overview))
+    #expect(try Invocation(parsing: ["--version"]) == .version)
+    for topic in HelpTopic.allCases where topic != .overview {
+      #expect(try Invocation(parsing: ["help", topic.rawValue]) == .help(topic))
+      #expect(topic.text.hasSuffix("\n"))
+    }
+  }
+
+  @Test(arguments: [
+    ([], "a command is missing: get, demo or help"),
+    (["fetch"], "unknown command fetch"), (["-x"], "unknown option -x"),
+    (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
+    (["demo", "x"], "demo takes no operand: x"),
+    (["get"], "the URL is missing"), (["get", ""], "the URL is empty"),
+    (["get", "a", "b"], "more than one URL: a and b"),
+    (["get", "x", "-H", "nonsense"], "-H wants 'Name: value', not \"nonsense\""),
+    (["get", "x", "-o", ""], "the file of -o has no name"),
+    (["get", "x", "-X", "CONNECT"], "CONNECT is not a request for a resource"),
+    (["get", "x", "--max-time", "soon"], "--max-time wants seconds, such as 2 or 0.5, not \"soon\""),
+    (["get", "x", "--connect-timeout=-1"], "--connect-timeout wants seconds, such as 2 or 0.5, not \"-1\""),
+  ])
+  func errors(words: [String], message: String) {
+    let error = #expect(throws: UsageError.self) { try Invocation(parsing: words[...]) }
+    #expect(error?.description == message)
+  }
+
+  @Test func seconds() {
+    let good: [(String, Duration)] = [
+      ("0", .zero), ("1", .seconds(1)), ("0.25", .milliseconds(250)), (".5", .milliseconds(500)), ("2.", .seconds(2)),
+      ("0.000000001", .nanoseconds(1)), ("0.0000000019", .nanoseconds(1)), ("999999999", .seconds(999_999_999)),
+      ("007", .seconds(7)),
+    ]
+    for (text, duration) in good { #expect(Duration(seconds: text) == duration) }
+    for text in [
+      "", ".", "-1", "+1", "1e3", "1,5", "1.2.3", " 1", "1 ", "inf", "nan", "0x1", "1000000000", "1.-5", "١",
+    ] {
+      #expect(Duration(seconds: text) == nil, "\(text)")
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Glibc
+import LarkspurIO
+import Synchronization
+import Testing
+
+// glibc declares these only under `_GNU_SOURCE`, which Swift's view of it is without.
+
+@_silgen_name("pipe2")
+private func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
+
+@_silgen_name("posix_openpt")
+private func posix_openpt(_ flags: Int32) -> Int32
+
+@_silgen_name("grantpt")
+private func grantpt(_ master: Int32) -> Int32
+
+@_silgen_name("unlockpt")
+private func unlockpt(_ master: Int32) -> Int32
+
+@_silgen_name("ptsname")
+private func ptsname(_ master: Int32) -> UnsafeMutablePointer<CChar>?
+
+/// The built command in a process of its own.
+///
+/// Its output and its errors are read on threads of their own, so that neither can block it, and it is waited for
+/// on a third: a test only ever suspends.
+final class Command: Sendable {
+  struct Result: Sendable {
+    /// What it exited with; 128 and the signal's number, negated, if a signal ended it.
+    var status: Int32
+    var output: [UInt8]
+    var errors: String
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+  }
+
+  struct SpawnError: Error {
+    var number: Int32
+  }
+
+  /// What a standard stream is connected to.
+  enum Stream {
+    /// A pipe that is read to its end.
+    case collected
+    /// A pipe that nobody will ever read: it has no reader.
+    case broken
+    /// A pipe that nobody reads: it fills.
+    case unread
+    /// A terminal that is read to its end.
+    case terminal
+  }
+
+  private let process: pid_t
+  private let output: Collected
+  private let errors: Collected
+  private let input: Int32
+  private let unread: [Int32]
+
+  /// Starts `larkspur` with these arguments.
+  init(_ arguments: [String], output: Stream = .collected, errors: Stream = .collected) throws {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    let (inputEnd, input) = try Self.pipe()
+    let (outputReader, outputEnd) = try Self.open(output)
+    let (errorReader, errorEnd) = try Self.open(errors)
+    for (number, end) in [inputEnd, outputEnd, errorEnd].enumerated() {
+      posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
+    }
+
+    // Swift's own threads block most signals, and a shell's background job ignores some: the command inherits neither.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+    let path = try Self.path()
+    var words = ([path] + arguments).map { strdup($0) } + [nil]
+    var environment =
+      ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].compactMap { name in
+        EnvironmentVariable.value(of: name).map { strdup("\(name)=\($0)") }
+      } + [strdup("TERM=xterm"), nil]
+    defer { for word in words + environment { free(word) } }
+    var process = pid_t()
+    let error = posix_spawn(&process, path, &actions, &attributes, &words, &environment)
+    for end in [inputEnd, outputEnd, errorEnd] { close(end) }
+    guard error == 0 else { throw SpawnError(number: error) }
+    self.process = process
+    self.input = input
+    self.output = Collected(output == .unread ? -1 : outputReader)
+    self.errors = Collected(errors == .unread ? -1 : errorReader)
+    unread = (output == .unread ? [outputReader] : []) + (errors == .unread ? [errorReader] : [])
+  }
+
+  deinit {
+    for descriptor in unread { close(descriptor) }
+  }
+
+  /// Gives it all of its standard input, and waits for its end.
+  func end(input bytes: [UInt8] = []) async throws -> Result {
+    let (input, process, output, errors) = (input, process, output, errors)
+    return try await withCheckedThrowingContinuation { continuation in
+      do {
+        try SystemThread(name: "command") {
+          // A command that reads no input ends early: that is its good right.
+          bytes.withUnsafeBytes { _ = write(input, $0.baseAddress, $0.count) }
+          close(input)
+          var status: Int32 = 0
+          waitpid(process, &status, 0)
+          let result = Result(
+            status: status & 0x7f == 0 ? status >> 8 & 0xff : -128 - status & 0x7f, output: output.bytes(),
+            errors: String(decoding: errors.bytes(), as: UTF8.self))
+          continuation.resume(returning: result)
+        }.detach()
+      } catch {
+        continuation.resume(throwing: error)
+      }
+    }
+  }
+
+  func send(signal: Int32) { kill(process, signal) }
+
+  /// Runs it to its end.
+  static func run(
+    _ arguments: String..., input: [UInt8] = [], output: Stream = .collected, errors: Stream = .collected
+  ) async throws -> Result {
+    try await Command(arguments, output: output, errors: errors).end(input: input)
+  }
+
+  // MARK: - Pieces
+
+  /// It stands beside the test bundle.
+  private static func path() throws -> String {
+    let bundle = try FilePaths.resolved("/proc/self/exe")
+    return bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
+  }
+
+  private static func pipe() throws -> (reader: Int32, writer: Int32) {
+    var ends: [Int32] = [-1, -1]
+    // Close-on-exec: another command that starts meanwhile must not hold this one's pipes open.
+    guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SpawnError(number: errno) }
+    return (ends[0], ends[1])
+  }
+
+  /// The end that the test reads (-1 for none), and the one that the command writes.
+  private static func open(_ stream: Stream) throws -> (reader: Int32, writer: Int32) {
+    switch stream {
+    case .collected, .unread: return try pipe()
+    case .broken:
+      let (reader, writer) = try pipe()
+      close(reader)
+      return (-1, writer)
+    case .terminal:
+      let master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)
+      guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else {
+        throw SpawnError(number: errno)
+      }
+      let slave = Glibc.open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
+      guard slave >= 0 else { throw SpawnError(number: errno) }
+      return (master, slave)
+    }
+  }
+
+  /// What comes out of a descriptor until its end.
+  private final class Collected: Sendable {
+    private let content = Mutex<[UInt8]>([])
+    private let ended = Latch()
+
+    init(_ descriptor: Int32) {
+      guard descriptor >= 0 else {
+        ended.open()
+        return
+      }
+      let thread = try? SystemThread(name: "collect") { [self] in
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+          // A terminal that nobody has open any more reports EIO in place of an end.
+          let count = read(descriptor, &buffer, buffer.count)
+          guard count > 0 else { break }
+          content.withLock { $0 += buffer.prefix(count) }
+        }
+        close(descriptor)
+        ended.open()
+      }
+      thread?.detach()
+    }
+
+    func bytes() -> [UInt8] {
+      ended.wait()
+      return content.withLock { $0 }
+    }
+  }
+}

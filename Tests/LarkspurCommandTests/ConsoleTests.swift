@@ -1,0 +1,119 @@
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+import Testing
+import larkspur
+
+@Suite struct FormatTests {
+  @Test func decimals() {
+    #expect(Format.decimal(0) == "0.0")
+    #expect(Format.decimal(1.25) == "1.3")
+    #expect(Format.decimal(-0.04) == "0.0")
+    #expect(Format.decimal(-1.5) == "-1.5")
+    #expect(Format.decimal(9.999, digits: 2) == "10.00")
+    #expect(Format.decimal(0.05, digits: 2) == "0.05")
+    #expect(Format.decimal(2.5, digits: 0) == "3")
+    #expect(Format.decimal(.infinity) == "?")
+    #expect(Format.decimal(.nan) == "?")
+    #expect(Format.decimal(1e300) == "?")
+  }
+
+  @Test func groups() {
+    #expect(
+      [0, 12, 999, 1000, 123_456, 1_234_567, -1234].map(Format.grouped) == [
+        "0", "12", "999", "1,000", "123,456", "1,234,567", "-1,234",
+      ])
+    #expect(Format.grouped(.min) == "-9,223,372,036,854,775,808")
+  }
+
+  @Test func byteCounts() {
+    #expect(
+      [0, 1, 1023, 1024, 1536, 1_048_575, 1 << 20, 64 << 20, 5 << 30, 1 << 40].map(Format.bytes) == [
+        "0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "1.0 MiB", "64.0 MiB", "5.0 GiB", "1.0 TiB",
+      ])
+    #expect(Format.bytes(Int.max) == "8192.0 PiB")
+  }
+
+  @Test func times() {
+    #expect(Format.time(.microseconds(420)) == "0.4 ms")
+    #expect(Format.time(.milliseconds(42)) == "42 ms")
+    #expect(Format.time(.milliseconds(1250)) == "1.25 s")
+    #expect(Format.clock(.seconds(7)) == "0:07")
+    #expect(Format.clock(.seconds(754)) == "12:34")
+    #expect(Format.clock(.seconds(3723)) == "1:02:03")
+  }
+
+  @Test func whatATerminalMustNotSee() {
+    #expect(Format.visible("a\tb\u{1b}[31m\r\n\u{7f}\u{9b}ü".utf8) == "a\tb\\x1b[31m\\x0d\\x0a\\x7f\\x9bü")
+    #expect(Format.visible([0x9b, 0x41]) == "\u{fffd}A")
+  }
+
+  @Test func tables() {
+    var table = Table(columns: [.left, .right])
+    table.append(["What", "Time"])
+    table.append(["longer", "1"], style: { "<\($0)>" })
+    table.append(["x", ""])
+    #expect(table.text == "What    Time\n<longer     1>\nx\n")
+  }
+}
+
+@Suite struct ProgressBarTests {
+  private func line(_ received: Int, of total: Int?, rate: Double = 1_048_576, columns: Int = 79) -> String {
+    ProgressBar.line(.init(received: received, total: total, bytesPerSecond: rate), columns: columns)
+  }
+
+  @Test func knownLength() {
+    #expect(line(0, of: 64 << 20, rate: 0).hasPrefix("  0% [                        ]  0 B of 64.0 MiB  0 B/s "))
+    #expect(
+      line(32 << 20, of: 64 << 20).hasPrefix(
+        " 50% [===========>            ]  32.0 MiB of 64.0 MiB  1.0 MiB/s  0:32 left"))
+    #expect(line(64 << 20, of: 64 << 20).hasPrefix("100% [========================]  64.0 MiB of 64.0 MiB  1.0 MiB/s "))
+    // Not all of it is not 100 %.
+    #expect(line((64 << 20) - 1, of: 64 << 20).hasPrefix(" 99% "))
+  }
+
+  @Test func unknownLength() {
+    #expect(line(3 << 20, of: nil) == "3.0 MiB  1.0 MiB/s")
+    #expect(line(0, of: 0, rate: 0) == "0 B  0 B/s")
+  }
+
+  @Test func neverWiderThanTheTerminal() {
+    for columns in 0...200 {
+      for received in [0, 1, 999_999, 5 << 30] {
+        #expect(line(received, of: 5 << 30, rate: 0.1, columns: columns).count <= columns)
+        #expect(line(received, of: nil, columns: columns).count <= columns)
+      }
+    }
+  }
+
+  @Test func moreThanAnnounced() {
+    #expect(line(200, of: 100).hasPrefix("100% [========================]"))
+  }
+}
+
+@Suite struct ExitStatusTests {
+  @Test func eachNumberMeansOneThing() {
+    let numbers = ExitStatus.explained.map(\.status.rawValue)
+    #expect(numbers == numbers.sorted())
+    #expect(Set(numbers).count == numbers.count)
+    for number in numbers {
+      #expect(HelpTopic.exitStatus.text.contains("\n  \(Format.padded("\(number)", to: 3, atEnd: false))  "))
+    }
+  }
+
+  @Test(
+    arguments: [
+      (TransportError.resolutionFailed(host: "x", reason: "y"), 6), (.connectFailed([]), 7),
+      (.timedOut(.resolving), 28), (.timedOut(.connecting), 28), (.timedOut(.sending), 28),
+      (.timedOut(.awaitingHead), 28),
+      (.timedOut(.receivingBody), 28), (.connectionLost(.sending, .brokenPipe), 55),
+      (.connectionLost(.awaitingHead, .connectionReset), 56), (.connectionLost(.receivingBody, nil), 18),
+      (.connectionClosed, 52), (.badResponse(.truncated(.beforeHead)), 52), (.badResponse(.truncated(.head)), 56),
+      (.badResponse(.truncated(.body(missing: 1))), 18), (.badResponse(.truncated(.chunkedBody)), 18),
+      (.badResponse(.truncated(.trailers)), 18), (.badResponse(.notHTTP), 8), (.badResponse(.bareCR), 8),
+      (.unavailable(.tooManyDescriptors), 27), (.localMisuse(.notOnLoop), 43), (.cancelled, 130),
+    ] as [(TransportError, Int32)])
+  func transportErrors(error: TransportError, number: Int32) {
+    #expect(ExitStatus(error).rawValue == number)
+  }
+}

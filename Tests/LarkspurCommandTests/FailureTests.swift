@@ -1,0 +1,183 @@
+import Glibc
+import LarkspurTestServer
+import Testing
+
+/// How `larkspur get` fails: the status, and words that say what, for which address, and why.
+@Suite struct FailureTests {
+  let server: TestServer
+  private let bodyUnderWay = TestServer.Signal()
+
+  init() throws {
+    server = try TestServer()
+  }
+
+  private func get(_ script: TestServer.Script, _ arguments: String...) async throws -> Command.Result {
+    server.enqueue(script)
+    return try await Command(["get", server.url()] + arguments).end()
+  }
+
+  private func check(_ result: Command.Result, _ status: Int32, _ words: String) {
+    #expect(result.status == status)
+    #expect(result.errors == "larkspur: \(server.authority): \(words)\n")
+  }
+
+  @Test func usage() async throws {
+    let nothing = try await Command.run()
+    #expect(nothing.status == 2)
+    #expect(nothing.errors == "larkspur: a command is missing: get, demo or help\nSee: larkspur help\n")
+    let unknown = try await Command.run("get", "x", "--nonsense")
+    #expect(unknown.status == 2)
+    #expect(unknown.errors == "larkspur: unknown option --nonsense\nSee: larkspur help get\n")
+  }
+
+  @Test func protocols() async throws {
+    let secure = try await Command.run("get", "https://example.org/")
+    #expect(secure.status == 1)
+    #expect(secure.errors == "larkspur: https:// is not supported yet: TLS comes with a later version\n")
+    let other = try await Command.run("get", "ftp://example.org/")
+    #expect(other.status == 1)
+    #expect(other.errors == "larkspur: ftp:// is not supported: only http:// is\n")
+  }
+
+  @Test func malformedURL() async throws {
+    let result = try await Command.run("get", "http://example.org:99999/")
+    #expect(result.status == 3)
+    #expect(
+      result.errors
+        == "larkspur: \"http://example.org:99999/\": the port is not a number from 1 to 65535: \"99999\"\n")
+  }
+
+  /// A label of 64 bytes: no name server is even asked.
+  @Test func unknownHost() async throws {
+    let host = String(repeating: "x", count: 64) + ".invalid"
+    let result = try await Command.run("get", "http://\(host)/")
+    #expect(result.status == 6)
+    #expect(result.errors.hasPrefix("larkspur: could not resolve \(host): "))
+  }
+
+  @Test func refusedConnection() async throws {
+    let port = server.port
+    server.stop()
+    let literal = try await Command.run("get", "127.0.0.1:\(port)")
+    #expect(literal.status == 7)
+    #expect(literal.errors == "larkspur: could not connect to 127.0.0.1:\(port) (Connection refused (ECONNREFUSED))\n")
+    let named = try await Command.run("get", "localhost:\(port)")
+    #expect(named.status == 7)
+    #expect(named.errors.hasPrefix("larkspur: could not connect to localhost:\(port) ("))
+    #expect(named.errors.contains("127.0.0.1:\(port): Connection refused (ECONNREFUSED)"))
+  }
+
+  @Test func noReply() async throws {
+    check(
+      try await get([.expectRequest, .close]), 52,
+      "bad response: the server closed the connection without a response")
+  }
+
+  @Test func resetBeforeTheHead() async throws {
+    check(
+      try await get([.expectRequest, .reset]), 56,
+      "the connection broke while waiting for the response: Connection reset by peer (ECONNRESET)")
+  }
+
+  @Test func endInTheHead() async throws {
+    check(
+      try await get([.expectRequest, .send("HTTP/1.1 200 OK\r\nA: "), .close]), 56,
+      "bad response: the connection ended inside the response head")
+  }
+
+  @Test func anotherProtocol() async throws {
+    check(
+      try await get([.expectRequest, .send("SSH-2.0-OpenSSH_9.2\r\n"), .expectClose]), 8,
+      "bad response: the response does not begin with an HTTP/1 status line")
+  }
+
+  @Test func shortBody() async throws {
+    let result = try await get([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+    ])
+    check(result, 18, "bad response: the connection ended with 5 bytes of the body missing")
+    #expect(result.text == "hello")
+  }
+
+  @Test func shortChunkedBody() async throws {
+    let result = try await get([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .close,
+    ])
+    check(result, 18, "bad response: the connection ended before the last chunk")
+    #expect(result.text == "hello")
+  }
+
+  /// The peer's name and its address, where they differ.
+  @Test func namedPeer() async throws {
+    server.enqueue([.expectRequest, .close])
+    let result = try await Command.run("get", "localhost:\(server.port)")
+    #expect(
+      result.errors == "larkspur: localhost:\(server.port) (\(server.authority)): "
+        + "bad response: the server closed the connection without a response\n")
+  }
+
+  // MARK: - Time
+
+  @Test func noResponseInTime() async throws {
+    check(
+      try await get([.expectRequest, .hang], "--max-time", "0.05"), 28,
+      "timed out while waiting for the response (--max-time)")
+  }
+
+  @Test func noWholeBodyInTime() async throws {
+    let result = try await get(
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--max-time=0.2")
+    check(result, 28, "timed out while receiving the body (--max-time)")
+    #expect(result.text == "hello")
+  }
+
+  /// A limit for the connection says nothing of what comes after it.
+  @Test func slowResponseOnAFastConnection() async throws {
+    let result = try await Command.run("get", server.url("/delay/300"), "--connect-timeout", "0.2")
+    #expect(result.status == 0)
+  }
+
+  // MARK: - Signals
+
+  @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] as [(Int32, Int32)])
+  func signalBeforeTheHead(signal: Int32, status: Int32) async throws {
+    let directory = try TemporaryDirectory()
+    try directory.write("old", to: "file")
+    server.enqueue([.expectRequest, .hang])
+    let command = try Command(["get", server.url(), "-o", directory.file("file")])
+    try await server.waitForRequests(1)
+    #expect(directory.names.count == 2)
+    command.send(signal: signal)
+    let result = try await command.end()
+    #expect(result.status == status)
+    #expect(result.errors == "")
+    #expect(try directory.text(of: "file") == "old")
+    #expect(directory.names == ["file"])
+  }
+
+  @Test func signalInTheBody() async throws {
+    let directory = try TemporaryDirectory()
+    // More than the kernel's buffers hold: when all of it has left, the command has read a part.
+    server.enqueue([
+      .expectRequest, .setSendBuffer(bytes: 4096),
+      .send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"), .sendContent(0..<20_000_000),
+      .fire(bodyUnderWay), .hang,
+    ])
+    let command = try Command(["get", server.url(), "-o", directory.file("file")], errors: .terminal)
+    try await bodyUnderWay.wait()
+    command.send(signal: SIGINT)
+    let result = try await command.end()
+    #expect(result.status == 130)
+    // The line of the progress is left.
+    #expect(result.errors.utf8.last == UInt8(ascii: "\n"))
+    #expect(directory.names.isEmpty)
+  }
+
+  /// A command that is blocked in a write hears the signal, too.
+  @Test func signalWhileTheOutputIsBlocked() async throws {
+    let command = try Command(["get", server.url("/bytes/100000000")], output: .unread)
+    try await server.waitForRequests(1)
+    command.send(signal: SIGINT)
+    #expect(try await command.end().status == 130)
+  }
+}

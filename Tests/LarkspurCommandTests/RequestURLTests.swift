@@ -1,0 +1,123 @@
+import Testing
+import larkspur
+
+@Suite struct RequestURLTests {
+  @Test(arguments: [
+    ("http://example.org", "example.org", 80, "example.org", "/"),
+    ("http://example.org/", "example.org", 80, "example.org", "/"),
+    ("HTTP://Example.ORG/A/b?c=D", "Example.ORG", 80, "Example.ORG", "/A/b?c=D"),
+    ("http://example.org:8080/x", "example.org", 8080, "example.org:8080", "/x"),
+    ("http://example.org:80/x", "example.org", 80, "example.org", "/x"),
+    ("http://example.org:/x", "example.org", 80, "example.org", "/x"),
+    ("http://example.org:00080", "example.org", 80, "example.org", "/"),
+    ("http://example.org:65535", "example.org", 65535, "example.org:65535", "/"),
+    ("http://example.org?a=b", "example.org", 80, "example.org", "/?a=b"),
+    ("http://example.org#top", "example.org", 80, "example.org", "/"),
+    ("http://example.org/a#b?c#d", "example.org", 80, "example.org", "/a"),
+    ("http://example.org/a?b?c", "example.org", 80, "example.org", "/a?b?c"),
+    ("http://example.org//a", "example.org", 80, "example.org", "//a"),
+    ("http://example.org/a/../b/./c", "example.org", 80, "example.org", "/a/../b/./c"),
+    ("http://example.org/?to=http://other.org/", "example.org", 80, "example.org", "/?to=http://other.org/"),
+    ("example.org/path", "example.org", 80, "example.org", "/path"),
+    ("example.org", "example.org", 80, "example.org", "/"),
+    ("localhost:8080/x?y=://", "localhost", 8080, "localhost:8080", "/x?y=://"),
+    ("my_container-1:81", "my_container-1", 81, "my_container-1:81", "/"),
+    ("127.0.0.1:81", "127.0.0.1", 81, "127.0.0.1:81", "/"),
+    ("http://[::1]/", "::1", 80, "[::1]", "/"),
+    ("http://[2001:DB8::1]:8080/x", "2001:DB8::1", 8080, "[2001:DB8::1]:8080", "/x"),
+    ("[::1]:81", "::1", 81, "[::1]:81", "/"),
+    ("[::ffff:192.0.2.1]", "::ffff:192.0.2.1", 80, "[::ffff:192.0.2.1]", "/"),
+    ("http.example:80", "http.example", 80, "http.example", "/"),
+  ])
+  func parts(text: String, host: String, port: UInt16, authority: String, target: String) throws {
+    let url = try RequestURL(text)
+    #expect(url.host == host)
+    #expect(url.port == port)
+    #expect(url.authority == authority)
+    #expect(url.target == target)
+    #expect(url.credentials == nil)
+  }
+
+  @Test(arguments: [
+    ("/a b", "/a%20b"), ("/grün", "/gr%C3%BCn"), ("/?q=\u{1F426}", "/?q=%F0%9F%90%A6"),
+    ("/%20%zz%", "/%20%zz%"), ("/a\"<>\\`{}", "/a%22%3C%3E%5C%60%7B%7D"), ("/\r\nX: y\0", "/%0D%0AX:%20y%00"),
+    ("/\u{7f}", "/%7F"), ("/a[]=1|2^3", "/a[]=1|2^3"), ("/-._~!$&'()*+,;=:@", "/-._~!$&'()*+,;=:@"),
+    ("?a b", "/?a%20b"),
+  ])
+  func percentEncoding(typed: String, target: String) throws {
+    #expect(try RequestURL("http://example.org" + typed).target == target)
+  }
+
+  @Test(arguments: [
+    ("user:secret@example.org", "user:secret"), ("user@example.org", "user:"), ("user:@example.org", "user:"),
+    ("us%65r:a%3Ab%40c@example.org", "user:a:b@c"), ("user:p@ss@example.org", "user:p@ss"),
+    ("user:100%@example.org", "user:100%"), (":@example.org", ":"),
+  ])
+  func credentials(authority: String, credentials: String) throws {
+    for prefix in ["", "http://"] {
+      let url = try RequestURL(prefix + authority + "/x")
+      #expect(url.credentials == Array(credentials.utf8))
+      #expect(url.authority == "example.org")
+    }
+  }
+
+  @Test(arguments: ["https", "HTTPS", "ftp", "file", "ws", "git+ssh"])
+  func otherSchemes(scheme: String) {
+    #expect(throws: RequestURL.Invalid.schemeUnsupported(scheme.lowercased())) {
+      try RequestURL("\(scheme)://example.org/")
+    }
+  }
+
+  @Test(arguments: [
+    ("http://", "the URL has no host"), ("http:///x", "the URL has no host"), ("/x", "the URL has no host"),
+    ("?x", "the URL has no host"), ("#x", "the URL has no host"), ("http://:80/", "the URL has no host"),
+    ("http://user@/", "the URL has no host"),
+    ("://x", "the URL has no scheme before ://"),
+    ("http:/example.org", "two slashes are missing after http:"),
+    ("https:example.org", "two slashes are missing after https:"),
+    ("http://example.org:0", "the port is not a number from 1 to 65535: \"0\""),
+    ("http://example.org:65536", "the port is not a number from 1 to 65535: \"65536\""),
+    ("http://example.org:+80", "the port is not a number from 1 to 65535: \"+80\""),
+    ("http://example.org:-1", "the port is not a number from 1 to 65535: \"-1\""),
+    ("http://example.org:http", "the port is not a number from 1 to 65535: \"http\""),
+    ("http://example.org:8 0", "the port is not a number from 1 to 65535: \"8 0\""),
+    ("http://::1/", "an IPv6 address has to stand in brackets: [::1]"),
+    ("http://[::1", "the ] of the address is missing"),
+    ("http://[]", "[] is not an IPv6 address"),
+    ("http://[127.0.0.1]", "[127.0.0.1] is not an IPv6 address"),
+    ("http://[fe80::1%25eth0]", "[fe80::1%25eth0] is not an IPv6 address"),
+    ("http://[::1]x", "only a port may follow the address: \"x\""),
+    ("http://exa mple.org/", "the host name holds an illegal character: \"exa mple.org\""),
+    ("http://exa%6dple.org/", "the host name holds an illegal character: \"exa%6dple.org\""),
+    ("http://grün.example/", "the host name grün.example is not ASCII: write its xn-- form"),
+    ("http://a\r\nb/", "the host name holds an illegal character: \"a\\r\\nb\""),
+  ])
+  func malformed(text: String, words: String) {
+    #expect(throws: RequestURL.Invalid.malformed(words)) { try RequestURL(text) }
+  }
+
+  /// Browsers read a backslash as a slash, and would ask the first host; RFC 3986 knows no backslash. Whichever is
+  /// meant, the second host must not be asked with the first one for a user.
+  @Test func backslashBeforeAnAt() {
+    #expect(throws: RequestURL.Invalid.malformed("a backslash in the authority")) {
+      try RequestURL("http://example.org\\@other.org/")
+    }
+  }
+
+  @Test func longHost() throws {
+    let longest = String(repeating: "a.", count: 126) + "a"
+    #expect(try RequestURL(longest).host == longest)
+    #expect(throws: RequestURL.Invalid.malformed("the host name is longer than 253 bytes")) {
+      try RequestURL(longest + "a")
+    }
+  }
+
+  /// RFC 4648 10.
+  @Test(arguments: [
+    ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+    ("foobar", "Zm9vYmFy"), ("\u{ff}\u{3e}?", "w78+Pw=="),
+  ])
+  func base64Vectors(plain: String, encoded: String) {
+    #expect(base64(Array(plain.utf8)) == encoded)
+  }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+@Suite struct WholeCommandTests {
+  @Test func demo() async throws {
+    let result = try await Command.run("demo")
+    #expect(result.status == 0, "\(result.text)")
+    #expect(result.errors == "")
+    #expect(!result.text.contains("\u{1b}"))
+    let lines = result.text.split(separator: "\n")
+    let table = lines.drop { !$0.hasPrefix("What ") }
+    #expect(table.dropFirst().dropLast().allSatisfy { $0.contains(" ok ") && $0.hasSuffix("s") })
+    for title in [
+      "A JSON request", "1,000 requests over one connection", "A stream, line by line", "A download of 64 MiB",
+      "A server that lies about its length",
+    ] {
+      #expect(table.contains { $0.hasPrefix(title) })
+    }
+    #expect(table.last == "All \(table.count - 2) parts went well.")
+    #expect(result.text.contains("1,000 requests, and 1 connection."))
+    #expect(result.text.contains("bad response: the connection ended with 1000 bytes of the body missing"))
+  }
+
+  @Test func demoOnATerminal() async throws {
+    let result = try await Command.run("demo", output: .terminal)
+    #expect(result.status == 0)
+    #expect(result.text.contains("\u{1b}[1m"))
+    #expect(result.text.contains("100% ["))
+  }
+
+  @Test(arguments: [
+    ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "exit-status"],
+  ])
+  func help(arguments: [String]) async throws {
+    let result = try await Command(arguments).end()
+    #expect(result.status == 0)
+    #expect(result.errors == "")
+    #expect(result.text.contains("larkspur"))
+    #expect(result.text.split(separator: "\n").allSatisfy { $0.count <= 120 })
+  }
+
+  @Test func version() async throws {
+    let result = try await Command.run("--version")
+    #expect(result.status == 0)
+    #expect(result.text.wholeMatch(of: /larkspur \d+\.\d+\.\d+\n/) != nil)
+  }
+}
