@@ -42,9 +42,11 @@ package struct Listener: ~Copyable {
     var consumed = 0
     while !isOver {
       let before = consumed
+      let wasComplete = parser.isComplete
       do {
         let event = try parser.next(in: bytes.span, consumed: &consumed)
         guard before...bytes.count ~= consumed else { return fail("consumed went from \(before) to \(consumed)") }
+        if wasComplete, event != .end(trailerBase: before) { return fail("complete, and then \(event)") }
         if case .needMore = event { break }
         take(event, from: bytes, before, consumed)
       } catch {
@@ -106,9 +108,9 @@ package struct Listener: ~Copyable {
     do {
       let event = try parser.next(in: nothing.span, consumed: &consumed)
       fail("\(event) after an error")
-    } catch  where error != failure {
-      fail("\(error) after \(failure)")
-    } catch {}
+    } catch {
+      if error != failure { fail("\(error) after \(failure)") }
+    }
   }
 
   private mutating func fail(_ breach: String) {

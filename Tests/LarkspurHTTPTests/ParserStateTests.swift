@@ -66,6 +66,9 @@ import Testing
     let situation = Situation(state)
     let (isIdle, isTunnel) = (situation.parser.isIdle, situation.parser.isTunnel)
     #expect((isIdle, isTunnel) == (state.isIdle, state.isTunnel))
+    // All that could be read has been: nothing is ever left to be told.
+    let isComplete = situation.parser.isComplete
+    #expect(!isComplete)
   }
 
   @Test(arguments: states) func beginIsForTheIdle(state: State) {
@@ -114,10 +117,13 @@ import Testing
     var parser = ResponseParser()
     _ = parser.begin(.get)
     var consumed = 0
-    let events = try (0..<2).map { _ in try parser.next(in: bytes.span, consumed: &consumed) }
-    let isComplete = try parser.peerClosed(unread: 0)
+    var events = [try parser.next(in: bytes.span, consumed: &consumed)]
+    let isCompleteBefore = parser.isComplete
+    events.append(try parser.next(in: bytes.span, consumed: &consumed))
+    let isComplete = parser.isComplete
+    let isEnded = try parser.peerClosed(unread: 0)
     #expect(events == [.head, .body(38..<40)])
-    #expect(isComplete)
+    #expect((isCompleteBefore, isComplete, isEnded) == (false, true, true))
   }
 
   @Test func positionsCountFromTheBytesGiven() throws {
