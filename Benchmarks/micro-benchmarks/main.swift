@@ -7,18 +7,24 @@ import Glibc
 import LarkspurBytes
 import LarkspurHTTP
 
+/// Names as servers and content networks send them.
+let names = [
+  "Server", "Date", "Content-Type", "ETag", "Cache-Control", "Vary", "X-Request-Id", "Accept-Ranges", "Last-Modified",
+  "Expires", "Age", "Via", "Content-Encoding", "Strict-Transport-Security", "X-Content-Type-Options",
+  "X-Frame-Options", "X-XSS-Protection", "Referrer-Policy", "Permissions-Policy", "Access-Control-Allow-Origin",
+  "Set-Cookie", "Link", "P3P", "CF-RAY", "X-Cache", "X-Served-By", "X-Timer", "Alt-Svc",
+]
+
+/// A head of exactly so many fields and about so many bytes, which its values share evenly.
 func head(fields: Int, bytes: Int) -> [UInt8] {
   var text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n"
-  let names = ["Server", "Date", "Content-Type", "ETag", "Cache-Control", "Vary", "X-Request-Id", "Accept-Ranges"]
   let left = fields - 2
   let budget = bytes - text.utf8.count - 2
   for index in 0..<left {
-    let name = index < names.count ? names[index] : "X-Field-Number-\(index)"
+    let name = names[index % names.count]
     let share = budget * (index + 1) / left - budget * index / left
-    let value = max(share - name.utf8.count - 4, 1)
-    text +=
-      "\(name): " + String(String(repeating: "text/html; charset=utf-8, ", count: value / 26 + 1).prefix(value))
-      + "\r\n"
+    let value = String(repeating: "text/html; charset=utf-8, ", count: share / 26 + 1)
+    text += "\(name): " + value.prefix(max(share - name.utf8.count - 4, 1)) + "\r\n"
   }
   return Array((text + "\r\n").utf8)
 }

@@ -30,11 +30,13 @@ static inline uint32_t larkspur_bitmask16(larkspur_lanes16 lanes) {
 #endif
 }
 
-// Bytes that end the easy part of a field name: anything but letters and '-'. The caller looks at the byte and
+// Bytes that end the easy part of a field name: anything but letters, digits and '-'. The caller looks at the byte and
 // decides: ':' ends the name, a rarer token character goes on.
 static inline uint32_t larkspur_name_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
-  larkspur_lanes16 plain = (larkspur_lanes16)(((c | 0x20) - 'a') < 26) | (larkspur_lanes16)(c == '-');
+  larkspur_bytes16 letter = (c | 0x20) - 'a', digit = c - '0';
+  larkspur_lanes16 plain =
+      (larkspur_lanes16)(letter < 26) | (larkspur_lanes16)(digit < 10) | (larkspur_lanes16)(c == '-');
   return larkspur_bitmask16(~plain);
 }
 
@@ -45,9 +47,13 @@ static inline uint32_t larkspur_value_stops16(const void *from) {
   return larkspur_bitmask16((larkspur_lanes16)(c < 0x20) | (larkspur_lanes16)(c == 0x7f));
 }
 
-// The same for thirty-two bytes.
+// The same for thirty-two and for sixty-four bytes.
 static inline uint32_t larkspur_value_stops32(const void *from) {
   return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;
+}
+
+static inline uint64_t larkspur_value_stops64(const void *from) {
+  return larkspur_value_stops32(from) | (uint64_t)larkspur_value_stops32((const uint8_t *)from + 32) << 32;
 }
 
 #endif

@@ -22,7 +22,7 @@ package enum Scan {
           continue
         }
         index += stops.trailingZeroBitCount
-        // The vector knows only letters and '-'; the rarer token characters are looked up.
+        // The vector knows only letters, digits and '-'; the rarer token characters are looked up.
         if !isToken(unsafe raw[index]) { return }
         index += 1
       }
