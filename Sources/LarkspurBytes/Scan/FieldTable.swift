@@ -53,18 +53,23 @@ package struct FieldTable: Sendable {
 
   package mutating func removeAll() { used = 0 }
 
-  /// The first field called `name`, which is given in lower case. `bytes` is what the table describes.
-  package func first(named name: StaticString, in bytes: Span<UInt8>) -> FieldPosition? {
-    for index in 0..<count where Scan.matches(bytes, storage[index].name, lowercase: name) { return storage[index] }
+  /// The first field called `name`. `bytes` is what the table describes.
+  package func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
+    for index in 0..<count where name.matches(bytes, storage[index].name) { return storage[index] }
     return nil
   }
 
   /// The first field from `index` on whose name is as long as one of `lengths` (bit N: N bytes, below 32), or
   /// `count`. The length of a name rules almost every field out without a comparison.
   package func index(from index: Int, nameLengths lengths: UInt32) -> Int {
-    var index = index
-    while index < used, lengths >> UInt32(truncatingIfNeeded: min(storage[index].nameCount, 31)) & 1 == 0 { index += 1 }
-    return index
+    // Safe: `used` fields are initialised.
+    unsafe storage.withUnsafeBufferPointer { fields in
+      var index = max(index, 0)
+      while index < used, unsafe lengths >> UInt32(truncatingIfNeeded: min(fields[index].nameCount, 31)) & 1 == 0 {
+        index &+= 1
+      }
+      return index
+    }
   }
 
   private mutating func grow() {

@@ -66,35 +66,3 @@ package enum Scan {
 
   private static let tokenBits: (low: UInt64, high: UInt64) = (0x03ff_6cfa_0000_0000, 0x57ff_ffff_c7ff_fffe)
 }
-
-extension Scan {
-  /// Whether `range` of `bytes`, which holds visible ASCII, reads `word` in any letter case. `word` is given in
-  /// lower case and consists of letters and '-'.
-  package static func matches(_ bytes: Span<UInt8>, _ range: Range<Int>, lowercase word: StaticString) -> Bool {
-    let count = range.count
-    guard count == word.utf8CodeUnitCount, range.upperBound <= bytes.count, range.lowerBound >= 0 else { return false }
-    // Safe: both have `count` bytes. Setting bit 5 makes capitals small and leaves '-' and small letters; no
-    // other visible character becomes one of those.
-    return unsafe bytes.withUnsafeBytes { raw in
-      let letters = unsafe UnsafeRawPointer(word.utf8Start)
-      guard let text = unsafe raw.baseAddress.map({ unsafe $0 + range.lowerBound }) else { return count == 0 }
-      guard count >= 8 else {
-        for offset in 0..<count {
-          let byte = unsafe text.load(fromByteOffset: offset, as: UInt8.self)
-          if unsafe byte | 0x20 != letters.load(fromByteOffset: offset, as: UInt8.self) { return false }
-        }
-        return true
-      }
-      // Eight at a time; the last eight overlap those before.
-      var offset = 0
-      while true {
-        let mine = unsafe text.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-        if unsafe mine | 0x2020_2020_2020_2020 != letters.loadUnaligned(fromByteOffset: offset, as: UInt64.self) {
-          return false
-        }
-        guard offset + 8 < count else { return true }
-        offset = min(offset + 8, count - 8)
-      }
-    }
-  }
-}

@@ -8,7 +8,8 @@ package enum RequestError: Error, Hashable, Sendable {
   case fieldNameInvalid(String)
   /// The value of the named field holds CR, LF, NUL or another control character.
   case fieldValueInvalid(name: String)
-  /// The named field says how long the body is, which only the writer may: `Content-Length`, `Transfer-Encoding`.
+  /// The named field is the writer's own: `Host`, and those that say how long the body is (`Content-Length`,
+  /// `Transfer-Encoding`).
   case fieldReserved(name: String)
 }
 
@@ -19,7 +20,7 @@ extension RequestError: CustomStringConvertible {
     case .targetInvalid(let target): "the request target \(target.debugDescription) holds an illegal character"
     case .fieldNameInvalid(let name): "the field name \(name.debugDescription) is not a token"
     case .fieldValueInvalid(let name): "the value of \(name) holds a control character"
-    case .fieldReserved(let name): "\(name) follows from the body and cannot be set"
+    case .fieldReserved(let name): "\(name) follows from the request and cannot be set"
     }
   }
 }

@@ -13,7 +13,7 @@ package struct RequestWriter: Sendable {
   package enum Body: Hashable, Sendable {
     /// No body. Methods that usually carry one (POST, PUT, PATCH) say `Content-Length: 0` (RFC 9110 8.6).
     case none
-    case length(Int)
+    case length(UInt)
     /// The chunked coding: see `ChunkedEncoder`.
     case chunked
   }
@@ -37,15 +37,17 @@ package struct RequestWriter: Sendable {
     bytes.append(contentsOf: target.utf8)
     bytes.append(contentsOf: " HTTP/1.1\r\n".utf8)
     // RFC 9110 7.2: Host comes first, and is sent even when it is empty.
-    try field("Host", host)
+    guard isFieldValue(host) else { throw .fieldValueInvalid(name: "Host") }
+    append("Host", host)
   }
 
   package mutating func field(_ name: String, _ value: String) throws(RequestError) {
     guard isToken(name) else { throw .fieldNameInvalid(name) }
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
-    guard !isReserved(name) else { throw .fieldReserved(name: name) }
     let span = name.utf8Span.span
-    if Scan.matches(span, 0..<span.count, lowercase: "upgrade") { context.offersUpgrade = true }
+    // RFC 9112 3.2: a second Host line makes a request bad, and is how two servers come to see two hosts.
+    guard !isReserved(name), !host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
+    if upgrade.matches(span, span.indices) { context.offersUpgrade = true }
     append(name, value)
   }
 
@@ -110,9 +112,13 @@ private func isToken(_ text: String) -> Bool {
 /// Whether a field of this name says where the body ends.
 private func isReserved(_ name: String) -> Bool {
   let span = name.utf8Span.span
-  return Scan.matches(span, 0..<span.count, lowercase: "content-length")
-    || Scan.matches(span, 0..<span.count, lowercase: "transfer-encoding")
+  return contentLength.matches(span, span.indices) || transferEncoding.matches(span, span.indices)
 }
+
+private let upgrade: CaselessWord = "upgrade"
+private let host: CaselessWord = "host"
+private let contentLength: CaselessWord = "content-length"
+private let transferEncoding: CaselessWord = "transfer-encoding"
 
 private func isFieldValue(_ text: String) -> Bool {
   let span = text.utf8Span.span

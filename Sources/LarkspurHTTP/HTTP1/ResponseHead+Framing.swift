@@ -25,13 +25,13 @@ extension ResponseHead {
       let entry = fields[index]
       index = fields.index(from: index + 1, nameLengths: Self.framingNameLengths)
       switch entry.nameCount {
-      case 10 where Scan.matches(head, entry.name, lowercase: "connection"):
+      case 10 where Word.connection.matches(head, entry.name):
         says.read(head, entry.value)
-      case 14 where Scan.matches(head, entry.name, lowercase: "content-length"):
+      case 14 where Word.contentLength.matches(head, entry.name):
         let repeated = length
         length = try ContentLength(head, entry.value)
         guard repeated == nil || repeated == length else { throw .contentLengthConflicting }
-      case 17 where Scan.matches(head, entry.name, lowercase: "transfer-encoding"):
+      case 17 where Word.transferEncoding.matches(head, entry.name):
         codings.read(head, entry.value)
       default:
         continue
@@ -57,6 +57,15 @@ extension ResponseHead {
       && !(codings.isPresent && (length != nil || minorVersion == 0))
       && framing != .untilClose
   }
+}
+
+private enum Word {
+  static let connection = CaselessWord("connection")
+  static let contentLength = CaselessWord("content-length")
+  static let transferEncoding = CaselessWord("transfer-encoding")
+  static let chunked = CaselessWord("chunked")
+  static let close = CaselessWord("close")
+  static let keepAlive = CaselessWord("keep-alive")
 }
 
 /// The one number of `Content-Length`. Repeats are accepted when they are identical, digit by digit: a proxy
@@ -106,7 +115,7 @@ private struct TransferCodings {
     isPresent = true
     var elements = ListElements(value)
     while let element = elements.next(in: head) {
-      if Scan.matches(head, element, lowercase: "chunked") { chunked += 1 } else { others += 1 }
+      if Word.chunked.matches(head, element) { chunked += 1 } else { others += 1 }
     }
   }
 }
@@ -118,8 +127,8 @@ private struct ConnectionOptions {
   mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
     var elements = ListElements(value)
     while let element = elements.next(in: head) {
-      if Scan.matches(head, element, lowercase: "close") { close = true }
-      if Scan.matches(head, element, lowercase: "keep-alive") { keepAlive = true }
+      if Word.close.matches(head, element) { close = true }
+      if Word.keepAlive.matches(head, element) { keepAlive = true }
     }
   }
 }
@@ -138,7 +147,7 @@ private struct ListElements {
   mutating func next(in head: Span<UInt8>) -> Range<Int>? {
     guard var from = start else { return nil }
     var to = from
-    while to < end, head[to] != UInt8(ascii: ",") { to += 1 }
+    while to < end, head[to] != UInt8(ascii: ",") { to &+= 1 }
     start = to < end ? to + 1 : nil
     while from < to, ASCII.isWhitespace(head[from]) { from += 1 }
     while to > from, ASCII.isWhitespace(head[to - 1]) { to -= 1 }

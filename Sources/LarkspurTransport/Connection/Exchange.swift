@@ -18,11 +18,11 @@ package struct Exchange {
   /// The head as it came: status line, fields, empty line.
   package var headBytes: [UInt8] { isPresent ? connection.headBytes : [] }
 
-  /// The first field called `name`, which is given in lower case.
+  /// The value of the first field called `name`, which is given in lower case.
   package func value(of name: StaticString) -> String? {
     let bytes = headBytes
-    guard let entry = head.fields.first(named: name, in: bytes.span) else { return nil }
-    return String(decoding: bytes[entry.value], as: UTF8.self)
+    guard let entry = head.fields.first(named: CaselessWord(name), in: bytes.span) else { return nil }
+    return FieldValue.text(entry.value, in: bytes.span)
   }
 
   /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread.

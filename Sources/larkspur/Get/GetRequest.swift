@@ -34,7 +34,7 @@ package struct GetRequest: Sendable {
       try writer.field(field.name, field.value)
     }
     for field in given where !field.value.isEmpty { try writer.field(field.name, field.value) }
-    return writer.finish(body: bodyBytes.map { .length($0) } ?? .none)
+    return writer.finish(body: bodyBytes.map { .length(UInt($0)) } ?? .none)
   }
 
   private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }

@@ -1,0 +1,54 @@
+/// A word to look for in any letter case: letters and '-', at most 24 of them, kept so that comparing is a matter of
+/// a few instructions. What is compared often belongs in a `static let`.
+package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
+  // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
+  private let first: UInt64
+  private let middle: UInt64
+  private let last: UInt64
+  private let letters: StaticString
+  package let count: Int
+
+  package init(stringLiteral letters: StaticString) { self.init(letters) }
+
+  /// `letters` is given in lower case.
+  package init(_ letters: StaticString) {
+    let count = letters.utf8CodeUnitCount
+    // Safe: a word of eight letters or more is read within its bounds; a shorter one is compared letter by letter.
+    let start = unsafe UnsafeRawPointer(letters.utf8Start)
+    first = unsafe Self.eight(of: start, count, from: 0)
+    middle = unsafe Self.eight(of: start, count, from: 8)
+    last = unsafe Self.eight(of: start, count, from: 16)
+    self.letters = letters
+    self.count = count
+  }
+
+  @unsafe
+  private static func eight(of start: UnsafeRawPointer, _ count: Int, from offset: Int) -> UInt64 {
+    count < 8 ? 0 : unsafe start.loadUnaligned(fromByteOffset: min(offset, count - 8), as: UInt64.self)
+  }
+
+  /// Whether `range` of `bytes`, which holds visible ASCII, reads this word.
+  package func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard range.count == count, range.lowerBound >= 0, range.upperBound <= bytes.count else { return false }
+    // Safe: both have `count` bytes. Setting bit 5 makes capitals small and leaves '-' and small letters; no
+    // other visible character becomes one of those.
+    return unsafe bytes.withUnsafeBytes { raw in
+      guard let text = unsafe raw.baseAddress.map({ unsafe $0 + range.lowerBound }) else { return count == 0 }
+      guard count >= 8 else { return unsafe matchesLetters(text) }
+      let small: UInt64 = 0x2020_2020_2020_2020
+      return unsafe text.loadUnaligned(as: UInt64.self) | small == first
+        && text.loadUnaligned(fromByteOffset: min(8, count - 8), as: UInt64.self) | small == middle
+        && text.loadUnaligned(fromByteOffset: min(16, count - 8), as: UInt64.self) | small == last
+    }
+  }
+
+  @unsafe
+  private func matchesLetters(_ text: UnsafeRawPointer) -> Bool {
+    let start = unsafe UnsafeRawPointer(letters.utf8Start)
+    for offset in 0..<count {
+      let byte = unsafe text.load(fromByteOffset: offset, as: UInt8.self) | 0x20
+      if unsafe byte != start.load(fromByteOffset: offset, as: UInt8.self) { return false }
+    }
+    return true
+  }
+}
