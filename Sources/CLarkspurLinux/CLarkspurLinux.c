@@ -6,24 +6,33 @@
 static volatile sig_atomic_t caught_signal = 0;
 static volatile sig_atomic_t wake_up_descriptor = -1;
 
+static void do_nothing(int number) { (void)number; }
+
+void larkspur_interrupt_calls(uint64_t from_nanoseconds) {
+  // Again and again, because the first one may come just before the call. Without a value it would be switched off.
+  struct itimerval timer = {.it_interval.tv_usec = 50000, .it_value.tv_usec = 1};
+  if (from_nanoseconds > 1000) {
+    timer.it_value.tv_sec = (time_t)(from_nanoseconds / 1000000000u);
+    timer.it_value.tv_usec = (suseconds_t)(from_nanoseconds % 1000000000u / 1000u);
+  }
+  setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 static void note_signal(int number) {
   int saved = errno;
   uint64_t one = 1;
   caught_signal = number;
   ssize_t ignored = write(wake_up_descriptor, &one, sizeof one);
   (void)ignored;
-  // Whoever is just about to block in a call has not seen the flag and would stay there: interrupt it, and again.
-  static const struct itimerval soon_and_often = {.it_interval.tv_usec = 50000, .it_value.tv_usec = 50000};
-  setitimer(ITIMER_REAL, &soon_and_often, NULL);
+  // Whoever is just about to block in a call has not seen the flag and would stay there: interrupt it.
+  larkspur_interrupt_calls(0);
   errno = saved;
 }
-
-static void interrupt_calls(int number) { (void)number; }
 
 void larkspur_catch_ending_signals(int descriptor) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   wake_up_descriptor = descriptor;
-  struct sigaction interrupting = {.sa_handler = interrupt_calls};
+  struct sigaction interrupting = {.sa_handler = do_nothing};
   sigemptyset(&interrupting.sa_mask);
   sigaction(SIGALRM, &interrupting, NULL);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {

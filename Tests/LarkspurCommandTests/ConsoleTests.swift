@@ -101,6 +101,14 @@ import larkspur
     }
   }
 
+  @Test func theDocumentationHasTheTable() throws {
+    let root = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+    let page = String(
+      decoding: try OpenFile(reading: root + "/Sources/Larkspur/Larkspur.docc/Command.md").readToEnd(), as: UTF8.self)
+    let rows = ExitStatus.explained.map { "| \($0.status.rawValue) | \($0.meaning) |\n" }.joined()
+    #expect(page.contains("|---|---|\n" + rows + "| 129, 130, 143 |"))
+  }
+
   @Test(
     arguments: [
       (TransportError.resolutionFailed(host: "x", reason: "y"), 6), (.connectFailed([]), 7),

@@ -126,15 +126,22 @@ import Testing
 
   @Test func noWholeBodyInTime() async throws {
     let result = try await get(
-      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--max-time=0.2")
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--max-time=0.5")
     check(result, 28, "timed out while receiving the body (--max-time)")
     #expect(result.text == "hello")
   }
 
   /// A limit for the connection says nothing of what comes after it.
   @Test func slowResponseOnAFastConnection() async throws {
-    let result = try await Command.run("get", server.url("/delay/300"), "--connect-timeout", "0.2")
+    let result = try await Command.run("get", server.url("/delay/1200"), "--connect-timeout", "1")
     #expect(result.status == 0)
+  }
+
+  /// Nobody reads what it writes.
+  @Test func outputBlockedForTooLong() async throws {
+    let result = try await Command.run("get", server.url("/bytes/100000000"), "--max-time", "0.2", output: .unread)
+    #expect(result.status == 28)
+    #expect(result.errors.contains("timed out while"))
   }
 
   // MARK: - Signals

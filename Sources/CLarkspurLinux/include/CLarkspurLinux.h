@@ -167,6 +167,10 @@ static inline int larkspur_linger_zero(int descriptor) {
 // From now on SIGINT, SIGTERM and SIGHUP are noted, and make the wake-up descriptor (an eventfd) readable, each once.
 void larkspur_catch_ending_signals(int wake_up_descriptor);
 
+// Blocking calls fail with EINTR so many nanoseconds from now and again every 50 ms, so that they can look at the clock.
+// Only after `larkspur_catch_ending_signals`.
+void larkspur_interrupt_calls(uint64_t from_nanoseconds);
+
 // The signal that was caught last, 0 if none was.
 int larkspur_caught_signal(void);
 

@@ -1,4 +1,5 @@
 import CLarkspurLinux
+import LarkspurBytes
 
 /// The signals that ask the process to end: interrupt (Ctrl-C), terminate, hang-up.
 package enum CaughtSignal {
@@ -10,6 +11,13 @@ package enum CaughtSignal {
   package static var pending: Int32? {
     let number = larkspur_caught_signal()
     return number == 0 ? nil : number
+  }
+
+  /// After `catchAll`: makes a blocked write of an ``OpenFile`` look at its deadline once this one has passed.
+  package static func interruptCalls(at deadline: Deadline) {
+    guard deadline != .never else { return }
+    let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
+    larkspur_interrupt_calls(deadline > now ? deadline.nanoseconds - now.nanoseconds : 0)
   }
 
   /// A write to a pipe that nobody reads fails from now on, in place of ending the process.

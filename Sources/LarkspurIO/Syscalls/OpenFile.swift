@@ -1,4 +1,5 @@
 import CLarkspurLinux
+import LarkspurBytes
 
 /// A file, a pipe or a terminal whose calls block their thread.
 ///
@@ -65,8 +66,9 @@ package final class OpenFile: Sendable {
     }
   }
 
-  /// Writes all of it. `interrupted`: a signal asks the process to end (see ``CaughtSignal``).
-  package func write(_ bytes: Span<UInt8>) throws(Errno) {
+  /// Writes all of it. `interrupted`: a signal asks the process to end. `timedOut`: the deadline has passed, which a
+  /// call that blocks notices only with ``CaughtSignal/interruptCalls(at:)``.
+  package func write(_ bytes: Span<UInt8>, until deadline: Deadline = .never) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
       // Safe: the span is lent for the call, which reads no more than its length.
@@ -76,16 +78,23 @@ package final class OpenFile: Sendable {
       if written >= 0 {
         offset += written
         // A signal cuts a write short that has begun.
-        if offset < bytes.count, CaughtSignal.pending != nil { throw .interrupted }
+        if offset < bytes.count { try checkInterruption(deadline) }
         continue
       }
       switch Errno.current {
-      case .interrupted: if CaughtSignal.pending != nil { throw .interrupted }
+      case .interrupted: try checkInterruption(deadline)
       // Whoever shares the descriptor with us has made it non-blocking.
-      case .wouldBlock: _ = larkspur_wait_until_writable(number)
+      case .wouldBlock:
+        _ = larkspur_wait_until_writable(number)
+        try checkInterruption(deadline)
       case let error: throw error
       }
     }
+  }
+
+  private func checkInterruption(_ deadline: Deadline) throws(Errno) {
+    if CaughtSignal.pending != nil { throw .interrupted }
+    if deadline != .never, deadline.nanoseconds <= larkspur_monotonic_nanoseconds() { throw .timedOut }
   }
 
   package func write(_ text: String) throws(Errno) {

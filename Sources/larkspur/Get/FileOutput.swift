@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 
 /// Where the body goes: standard output, or a file that takes its name only when it is complete.
@@ -19,8 +20,11 @@ final class FileOutput {
   /// Whether its progress is worth showing: the bytes go where nobody sees them come.
   let isFile: Bool
 
-  /// Nil: standard output.
-  init(path: String?) throws(CommandFailure) {
+  private let deadline: Deadline
+
+  /// Nil: standard output. `deadline` is for all writes.
+  init(path: String?, deadline: Deadline) throws(CommandFailure) {
+    self.deadline = deadline
     isStandard = path == nil
     guard let path else {
       name = "standard output"
@@ -63,13 +67,15 @@ final class FileOutput {
   func write(_ bytes: Span<UInt8>) throws(CommandFailure) {
     guard let file else { return }
     do throws(Errno) {
-      try file.write(bytes)
+      try file.write(bytes, until: deadline)
     } catch {
+      switch error {
       // Whoever reads a pipe may stop when they have enough, as `head` does.
-      throw CommandFailure(
-        .writeFailed,
-        isStandard && error == .brokenPipe || error == .interrupted
-          ? nil : "could not write to \(name): \(error)")
+      case .brokenPipe where isStandard, .interrupted: throw CommandFailure(.writeFailed)
+      case .timedOut where deadline != .never:
+        throw CommandFailure(.timedOut, "timed out while writing to \(name) (--max-time)")
+      default: throw CommandFailure(.writeFailed, "could not write to \(name): \(error)")
+      }
     }
   }
 

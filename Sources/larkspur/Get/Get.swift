@@ -22,7 +22,9 @@ struct Get {
     do throws(CommandFailure) {
       let url = try parseURL()
       let request = try GetRequest(options, to: url)
-      let output = try FileOutput(path: options.output)
+      let deadline = deadline(after: options.maxTime)
+      let output = try FileOutput(path: options.output, deadline: deadline)
+      CaughtSignal.interruptCalls(at: deadline)
       do throws(CommandFailure) {
         try await transfer(request, from: url, to: output)
         try output.commit()
