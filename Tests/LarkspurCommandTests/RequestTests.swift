@@ -132,8 +132,8 @@ import Testing
     (["-H", "A b: c"], "the field name \"A b\" is not a token"),
     (["-H", ": c"], "the field name \"\" is not a token"),
     (["-H", "Host: a\nb"], "the value of Host holds a control character"),
-    (["-H", "Content-Length: 5"], "Content-Length follows from the body and cannot be set"),
-    (["-H", "transfer-encoding: chunked"], "transfer-encoding follows from the body and cannot be set"),
+    (["-H", "Content-Length: 5"], "Content-Length follows from the request and cannot be set"),
+    (["-H", "transfer-encoding: chunked"], "transfer-encoding follows from the request and cannot be set"),
     (["-X", "GET /"], "the method \"GET /\" is not a token"),
     (["-X", ""], "the method \"\" is not a token"),
   ])

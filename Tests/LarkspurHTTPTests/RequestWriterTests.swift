@@ -57,7 +57,7 @@ import Testing
     ("GET", RequestWriter.Body.none, ""), ("HEAD", .none, ""), ("DELETE", .none, ""), ("OPTIONS", .none, ""),
     ("CONNECT", .none, ""), ("POST", .none, "Content-Length: 0\r\n"), ("PUT", .none, "Content-Length: 0\r\n"),
     ("PATCH", .none, "Content-Length: 0\r\n"), ("post", .none, ""), ("GET", .length(0), "Content-Length: 0\r\n"),
-    ("POST", .length(.max), "Content-Length: 9223372036854775807\r\n"),
+    ("POST", .length(.max), "Content-Length: 18446744073709551615\r\n"),
     ("PUT", .chunked, "Transfer-Encoding: chunked\r\n"),
     ("GET", .chunked, "Transfer-Encoding: chunked\r\n"),
   ])

@@ -1,5 +1,5 @@
-/// A word to look for in any letter case: letters and '-', at most 24 of them, kept so that comparing is a matter of
-/// a few instructions. What is compared often belongs in a `static let`.
+/// A word to look for in any letter case: letters and '-', kept so that comparing one of 8 to 24 is a matter of a few
+/// instructions. What is compared often belongs in a `static let`.
 package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
   private let first: UInt64
@@ -34,7 +34,7 @@ package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
     // other visible character becomes one of those.
     return unsafe bytes.withUnsafeBytes { raw in
       guard let text = unsafe raw.baseAddress.map({ unsafe $0 + range.lowerBound }) else { return count == 0 }
-      guard count >= 8 else { return unsafe matchesLetters(text) }
+      guard 8...24 ~= count else { return unsafe matchesLetters(text) }
       let small: UInt64 = 0x2020_2020_2020_2020
       return unsafe text.loadUnaligned(as: UInt64.self) | small == first
         && text.loadUnaligned(fromByteOffset: min(8, count - 8), as: UInt64.self) | small == middle
