@@ -125,6 +125,11 @@ private struct ConnectionOptions {
   private(set) var keepAlive = false
 
   mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
+    // What most servers send needs no taking apart.
+    if Word.keepAlive.matches(head, value) {
+      keepAlive = true
+      return
+    }
     var elements = ListElements(value)
     while let element = elements.next(in: head) {
       if Word.close.matches(head, element) { close = true }

@@ -36,6 +36,7 @@ package struct ResponseParser: ~Copyable {
     case end(trailerBase: Int)
   }
 
+  // Without payloads: a state is compared and left several times a response.
   private enum State {
     case idle
     case statusLine
@@ -43,12 +44,12 @@ package struct ResponseParser: ~Copyable {
     case statusLF
     case fields
     case afterInterim
-    case length(remaining: Int)
+    case length
     case chunked
     case untilClose
     case ending
     case tunnel
-    case failed(ResponseError)
+    case failed
   }
 
   /// The latest head. It may be swapped against another one to keep it without a copy.
@@ -56,6 +57,10 @@ package struct ResponseParser: ~Copyable {
   package private(set) var trailers = FieldTable()
 
   private var state = State.idle
+  /// What `failed` failed with.
+  private var failure = ResponseError.unsolicitedBytes
+  /// What is missing of a counted body while the state is `length`.
+  private var remaining = 0
   /// Present while the state is `fields`.
   private var lines = FieldLineParser(from: 0)
   /// Present while the state is `chunked`.
@@ -76,7 +81,7 @@ package struct ResponseParser: ~Copyable {
 
   /// Expects the response to a request. False if a response is still in the way.
   package mutating func begin(_ request: RequestContext) -> Bool {
-    guard case .idle = state else { return false }
+    guard state == .idle else { return false }
     self.request = request
     interimCount = 0
     startHead()
@@ -85,17 +90,17 @@ package struct ResponseParser: ~Copyable {
 
   /// Whether no response is expected: whatever arrives now is an error.
   package var isIdle: Bool {
-    if case .idle = state { true } else { false }
+    state == .idle
   }
 
   /// Whether all of the response has been read, so that `next` will answer `end` without another byte.
   package var isComplete: Bool {
-    if case .ending = state { true } else { false }
+    state == .ending
   }
 
   /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
   package var isTunnel: Bool {
-    if case .tunnel = state { true } else { false }
+    state == .tunnel
   }
 
   /// Reads on from `consumed`, and moves it past what is done with.
@@ -105,13 +110,14 @@ package struct ResponseParser: ~Copyable {
     do {
       return try step(bytes, &consumed)
     } catch {
-      state = .failed(error)
+      state = .failed
+      failure = error
       throw error
     }
   }
 
   private mutating func step(_ bytes: Span<UInt8>, _ consumed: inout Int) throws(ResponseError) -> Event {
-    if case .afterInterim = state { startHead() }
+    if state == .afterInterim { startHead() }
     switch state {
     case .idle, .afterInterim:
       guard consumed >= bytes.count else { throw .unsolicitedBytes }
@@ -126,12 +132,12 @@ package struct ResponseParser: ~Copyable {
     case .fields:
       return try parseFields(bytes, &consumed)
 
-    case .length(let remaining):
+    case .length:
       guard consumed < bytes.count else { return .needMore }
       let start = consumed
       consumed += min(remaining, bytes.count - start)
-      let left = remaining - (consumed - start)
-      state = left == 0 ? .ending : .length(remaining: left)
+      remaining -= consumed - start
+      if remaining == 0 { state = .ending }
       return .body(start..<consumed)
 
     case .chunked:
@@ -156,8 +162,8 @@ package struct ResponseParser: ~Copyable {
     case .tunnel:
       return .needMore
 
-    case .failed(let error):
-      throw error
+    case .failed:
+      throw failure
     }
   }
 
@@ -172,12 +178,13 @@ package struct ResponseParser: ~Copyable {
       return true
     case .statusLine where unread == 0 && interimCount == 0: place = .beforeHead
     case .statusLine, .reason, .statusLF, .fields, .afterInterim: place = .head
-    case .length(let remaining): place = .body(missing: remaining)
+    case .length: place = .body(missing: remaining)
     case .chunked: place = chunked.place
-    case .failed(let error): throw error
+    case .failed: throw failure
     }
-    state = .failed(.truncated(place))
-    throw .truncated(place)
+    state = .failed
+    failure = .truncated(place)
+    throw failure
   }
 
   private mutating func startHead() {
@@ -193,7 +200,7 @@ package struct ResponseParser: ~Copyable {
 extension ResponseParser {
   /// `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`. False: more is needed.
   private mutating func parseStatusLine(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Bool {
-    if case .statusLine = state {
+    if state == .statusLine {
       if position == 0, let line = Scan.plainStatusLine(in: bytes, from: base),
         line.reasonEnd - base <= limits.fieldLineBytesMax, line.reasonEnd + 2 - base <= limits.headBytesMax
       {
@@ -211,7 +218,7 @@ extension ResponseParser {
       }
       state = bytes[base + 12] == ASCII.cr ? .statusLF : .reason
     }
-    if case .reason = state {
+    if state == .reason {
       let window = base + min(limits.fieldLineBytesMax + 1, limits.headBytesMax)
       let stop = Scan.endOfFieldValue(in: bytes, from: base + position, to: window)
       position = stop - base
@@ -281,7 +288,9 @@ extension ResponseParser {
     try head.decideFraming(in: bytes, base: base, request: request)
     switch head.framing {
     case .none: state = .ending
-    case .length(let length): state = .length(remaining: length)
+    case .length(let length):
+      remaining = length
+      state = .length
     case .chunked:
       chunked = ChunkedDecoder()
       state = .chunked
