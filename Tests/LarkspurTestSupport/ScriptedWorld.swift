@@ -91,7 +91,7 @@ package func request(_ method: String = "GET", _ target: String = "/", body: Int
       try writer.field("Connection", "upgrade")
       try writer.field("Upgrade", "websocket")
     }
-    return writer.finish(body: body.map { .length($0) } ?? .none)
+    return writer.finish(body: body.map { .length(UInt($0)) } ?? .none)
   } catch {
     preconditionFailure("\(error)")
   }
