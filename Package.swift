@@ -59,7 +59,22 @@ let package = Package(
       name: "LarkspurTransportTests",
       dependencies: [
         "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport",
-        "LarkspurTestServer",
+        "LarkspurTestServer", "TestKit",
+      ],
+      swiftSettings: testSettings),
+    // Real servers, installed by the test command and started by the tests.
+    .testTarget(
+      name: "LarkspurRealServerTests",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+      ],
+      swiftSettings: testSettings),
+    // The rules of the house, and its budgets.
+    .testTarget(
+      name: "LarkspurHouseTests",
+      dependencies: [
+        "CAllocations", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
     .testTarget(
