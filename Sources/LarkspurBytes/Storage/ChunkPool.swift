@@ -11,6 +11,9 @@ package struct ChunkPool: ~Copyable {
   private var free: [[UnsafeMutableRawPointer]] = unsafe Array(repeating: [], count: ChunkPool.sizes)
   private var byteCount = 0
   private let bytesMax: Int
+  /// The chunk that came back last: in steady state it is the only one, and goes back and forth without a look at
+  /// the lists.
+  private var latest = Chunk()
 
   package init(bytesMax: Int = 1024 * 1024) {
     self.bytesMax = bytesMax
@@ -23,6 +26,12 @@ package struct ChunkPool: ~Copyable {
 
   /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
   package mutating func take(atLeast capacity: Int) -> Chunk {
+    if latest.capacity >= capacity, latest.capacity > 0 {
+      var chunk = Chunk()
+      swap(&chunk, &latest)
+      byteCount -= chunk.capacity
+      return chunk
+    }
     guard let size = Self.size(holding: capacity) else { return Chunk(capacity: capacity) }
     let rounded = Self.smallest << size
     guard let base = unsafe free[size].popLast() else { return Chunk(capacity: rounded) }
@@ -32,12 +41,18 @@ package struct ChunkPool: ~Copyable {
   }
 
   package mutating func recycle(_ chunk: consuming Chunk) {
+    guard chunk.capacity > 0, byteCount + chunk.capacity <= bytesMax, Self.isPooled(chunk.capacity) else { return }
+    byteCount += chunk.capacity
+    chunk.drop(chunk.count)
+    swap(&chunk, &latest)
     let capacity = chunk.capacity
-    guard byteCount + capacity <= bytesMax, let size = Self.size(holding: capacity), Self.smallest << size == capacity
-    else { return }
-    guard let base = unsafe chunk.surrender() else { return }
-    byteCount += capacity
+    guard let size = Self.size(holding: capacity), let base = unsafe chunk.surrender() else { return }
     unsafe free[size].append(base)
+  }
+
+  /// Whether chunks of this size are kept.
+  private static func isPooled(_ capacity: Int) -> Bool {
+    smallest...largest ~= capacity && capacity & (capacity - 1) == 0
   }
 
   private static func size(holding capacity: Int) -> Int? {

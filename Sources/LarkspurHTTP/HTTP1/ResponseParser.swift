@@ -98,6 +98,13 @@ package struct ResponseParser: ~Copyable {
     state == .ending
   }
 
+  /// Ends a response that is complete, in place of `next`. False: it is not.
+  package mutating func finish() -> Bool {
+    guard state == .ending else { return false }
+    state = .idle
+    return true
+  }
+
   /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
   package var isTunnel: Bool {
     state == .tunnel

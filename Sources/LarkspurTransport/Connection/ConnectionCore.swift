@@ -137,10 +137,7 @@ struct ConnectionCore: ~Copyable {
   /// Ends the exchange if nothing of the response is missing, without waiting to be asked: the connection is
   /// free for the next one at once.
   private mutating func settle() {
-    guard parser.isComplete, case .end(let base) = try? Self.parse(input, by: &parser, consumed: &consumed) else {
-      return
-    }
-    endResponse(trailersAt: base)
+    if parser.finish() { endResponse(trailersAt: consumed) }
   }
 
   /// A wait ended early.
@@ -195,11 +192,13 @@ struct ConnectionCore: ~Copyable {
         input.drop(consumed)
         consumed = 0
       }
-      do throws(ResponseError) {
-        let event = try Self.parse(input, by: &parser, consumed: &consumed)
-        guard case .needMore = event else { return .event(event) }
-      } catch {
-        throw fail { $0.responseFailed(error, into: &$1) }
+      if input.count > 0 || parser.isComplete {
+        do throws(ResponseError) {
+          let event = try Self.parse(input, by: &parser, consumed: &consumed)
+          guard case .needMore = event else { return .event(event) }
+        } catch {
+          throw fail { $0.responseFailed(error, into: &$1) }
+        }
       }
       if !output.isEmpty, channel.isWritable { flush() }
       guard channel.mayReceive else { break }

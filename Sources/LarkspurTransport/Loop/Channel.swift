@@ -126,6 +126,7 @@ package final class Channel {
     while !isWritable, isOpen { try await suspend(writing: true) }
   }
 
+  @inline(__always)
   private func suspend(writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
