@@ -62,6 +62,22 @@ let package = Package(
         "LarkspurTestServer",
       ],
       swiftSettings: testSettings),
+    // Real servers, installed by the test command and started by the tests.
+    .testTarget(
+      name: "LarkspurRealServerTests",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+      ],
+      swiftSettings: testSettings),
+    // The rules of the house, and its budgets.
+    .target(name: "CLarkspurMallocCount", path: "Tests/CLarkspurMallocCount"),
+    .testTarget(
+      name: "LarkspurHouseTests",
+      dependencies: [
+        "CLarkspurMallocCount", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport",
+      ],
+      swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurBytesTests", dependencies: ["LarkspurBytes", "CAllocations", "TestKit"],
       swiftSettings: testSettings),

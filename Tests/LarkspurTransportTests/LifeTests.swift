@@ -331,9 +331,17 @@ import Testing
       } catch {
         #expect(error as? TransportError == .localMisuse(.exchangeRunning))
       }
+      let tunnel = connection.takeTunnel()
+      #expect(tunnel?.received == [0x81, 0])
+      let again = connection.takeTunnel()
+      #expect(again?.received == nil)
+      // The channel is the new owner's now.
       connection.close()
+      #expect(world.kernel.openSockets == 1)
+      tunnel?.channel.close()
     }
-    peer.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\u{81}\u{0}")
+    let head = Array("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".utf8)
+    peer.send(head + [0x81, 0])
     world.settle()
     #expect(running.isOver && running.error == nil)
     #expect(events.value == ["handedOver", "closed unneeded"])
@@ -352,6 +360,23 @@ import Testing
   }
 
   // MARK: - The loop
+
+  /// The last owner lets go on a thread that is not the loop's.
+  @Test func lettingGoOnAnotherThread() throws {
+    let connection = Shared<Connection?>(nil)
+    let running = world.run { [world] in
+      let opened = try await Connection.open(to: [address], on: world.loop)
+      _ = try await opened.send(request())
+      connection.value = opened
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    world.settle()
+    #expect(running.isOver)
+    let thread = try SystemThread(name: "another") { connection.value = nil }
+    thread.join()
+    world.settle()
+    #expect(world.leftovers == [])
+  }
 
   @Test func everythingGoesWithTheLoop() throws {
     var world: ScriptedWorld? = try ScriptedWorld()

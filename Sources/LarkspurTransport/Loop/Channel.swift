@@ -66,7 +66,7 @@ package final class Channel {
 
   /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
   /// closed when the last owner lets go of the channel, which the loop does here.
-  func close() {
+  package func close() {
     guard isOpen else { return }
     isOpen = false
     loop.deregister(slot: slot)

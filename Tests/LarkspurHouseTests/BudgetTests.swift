@@ -1,0 +1,144 @@
+import CLarkspurMallocCount
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// What one request may cost on a loop that is warm. The numbers are counted, not timed, and may only fall.
+@Suite struct BudgetTests {
+  static let warmUp = 50
+  static let requests = 1000
+
+  #if DEBUG
+    /// Without optimisation closures and generic code allocate.
+    static let allocationsPerRequestMax = 4
+  #else
+    static let allocationsPerRequestMax = 4
+  #endif
+
+  struct Cost: Sendable {
+    var calls = CountingKernel.Counts()
+    var allocations: UInt64 = 0
+  }
+
+  /// Requests one after another over one connection, on this thread.
+  static func measure() throws -> Cost {
+    let server = try TestServer()
+    // One send: what arrives in two pieces costs the client two receives, which is not its doing.
+    server.enqueue([
+      .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")])
+    ])
+    let kernel = CountingKernel()
+    let loop = try ClientLoop(withoutThreadOn: kernel)
+    let port = UInt16(server.port)
+    let outcome = Shared<Result<Cost, any Error>?>(nil)
+    Task(executorPreference: loop) { @concurrent in
+      do {
+        let connection = try await Connection.open(to: [.loopback(port: port)], on: loop)
+        let head = request()
+        try await exchanges(warmUp, head, over: connection)
+        let calls = kernel.counts.value
+        let allocations = larkspur_allocations()
+        try await exchanges(requests, head, over: connection)
+        outcome.value = .success(
+          Cost(calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations))
+        connection.close()
+      } catch {
+        outcome.value = .failure(error)
+      }
+      // The turn that this ends in would wait for ever.
+      loop.stop()
+    }
+    while outcome.value == nil { loop.takeTurn() }
+    return try #require(outcome.value).get()
+  }
+
+  static func exchanges(_ count: Int, _ head: RequestHead, over connection: Connection) async throws {
+    for _ in 0..<count {
+      let exchange = try await connection.send(head)
+      var received = 0
+      while try await exchange.receivePiece({ received += $0.count }) {}
+      guard exchange.status == 200, received == 13 else { throw TransportError.connectionClosed }
+    }
+  }
+
+  @Test func systemCallsPerRequest() throws {
+    let cost = try Self.measure()
+    #expect(cost.calls.sends == Self.requests)
+    #expect(cost.calls.receives == Self.requests)
+    #expect(cost.calls.waits == Self.requests)
+    // Nothing else: no registration, no wake-up, no option.
+    #expect(cost.calls.others == 0)
+  }
+
+  @Test func allocationsPerRequest() throws {
+    let cost = try Self.measure()
+    print("allocations per request:", Double(cost.allocations) / Double(Self.requests))
+    #expect(cost.allocations <= UInt64(Self.allocationsPerRequestMax * Self.requests))
+    // The counter counts.
+    let before = larkspur_allocations()
+    let array = Array(repeating: 0, count: Int(before % 100) + 100)
+    #expect(larkspur_allocations() > before && !array.isEmpty)
+  }
+}
+
+/// The real kernel, with its calls counted. One thread uses it.
+final class CountingKernel: Kernel {
+  struct Counts: Sendable {
+    var sends = 0
+    var receives = 0
+    var waits = 0
+    /// Everything but the clock.
+    var others = 0
+
+    static func - (later: Counts, earlier: Counts) -> Counts {
+      Counts(
+        sends: later.sends - earlier.sends, receives: later.receives - earlier.receives,
+        waits: later.waits - earlier.waits, others: later.others - earlier.others)
+    }
+  }
+
+  let counts = Shared(Counts())
+  private let kernel = LinuxKernel.shared
+
+  func now() -> Deadline { kernel.now() }
+
+  func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
+    counts.value.receives += 1
+    return kernel.receive(descriptor, into: &buffer)
+  }
+
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+    counts.value.sends += 1
+    return kernel.send(descriptor, from: queue)
+  }
+
+  func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
+    counts.value.waits += 1
+    return kernel.wait(poller, into: &events, milliseconds: milliseconds)
+  }
+
+  private func other<T>(_ body: () -> T) -> T {
+    counts.value.others += 1
+    return body()
+  }
+
+  func openSocket(for address: SocketAddress) -> Int32 { other { kernel.openSocket(for: address) } }
+  func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    other { kernel.connect(descriptor, to: address) }
+  }
+  func pendingError(_ descriptor: Int32) -> Int32 { other { kernel.pendingError(descriptor) } }
+  func setNoDelay(_ descriptor: Int32) { other { kernel.setNoDelay(descriptor) } }
+  func close(_ descriptor: Int32) { other { kernel.close(descriptor) } }
+  func openPoller() -> Int32 { other { kernel.openPoller() } }
+  func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
+    other { kernel.watch(poller, descriptor, slot: slot, registration: registration) }
+  }
+  func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 { other { kernel.unwatch(poller, descriptor) } }
+  func openWakeUp() -> Int32 { other { kernel.openWakeUp() } }
+  func wake(_ descriptor: Int32) { other { kernel.wake(descriptor) } }
+  func drainWakeUp(_ descriptor: Int32) { other { kernel.drainWakeUp(descriptor) } }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+extension Tag {
+  /// Takes minutes.
+  @Tag static var slow: Self
+}
+
+/// A package that depends on this one by version, as users' packages do.
+@Suite(.tags(.slow), .serialized) struct ConsumerTests {
+  struct Failed: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  @Test func aPackageThatDependsOnUsByVersion() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-consumer-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let clone = folder.appending(path: "larkspur")
+    let consumer = folder.appending(path: "consumer")
+    try FileManager.default.createDirectory(
+      at: consumer.appending(path: "Sources/consumer"), withIntermediateDirectories: true)
+
+    // What is committed counts: a version is a commit.
+    try run("git", "clone", "--quiet", "--no-hardlinks", House.root.path, clone.path)
+    try run("git", "-C", clone.path, "tag", "0.1.0")
+    try Data(
+      """
+      // swift-tools-version: 6.2
+      import PackageDescription
+      let package = Package(
+        name: "consumer",
+        dependencies: [.package(url: "file://\(clone.path)", from: "0.1.0")],
+        targets: [
+          .executableTarget(
+            name: "consumer", dependencies: [.product(name: "LarkspurTestServer", package: "larkspur")])
+        ])
+      """.utf8
+    ).write(to: consumer.appending(path: "Package.swift"))
+    try Data(
+      """
+      import LarkspurTestServer
+      let server = try TestServer()
+      print("listening:", server.port > 0)
+      """.utf8
+    ).write(to: consumer.appending(path: "Sources/consumer/main.swift"))
+
+    for options in [[], ["--static-swift-stdlib"]] {
+      let build = ["--package-path", consumer.path, "--cache-path", folder.appending(path: "cache").path] + options
+      try run(["swift", "build"] + build)
+      let binaries = try run(["swift", "build", "--show-bin-path"] + build)
+      let program = binaries.trimmingCharacters(in: .whitespacesAndNewlines) + "/consumer"
+      #expect(try run(program) == "listening: true\n")
+    }
+  }
+
+  @discardableResult
+  private func run(_ command: String...) throws -> String { try run(command) }
+
+  /// Runs a program, and returns what it writes; a failure tells it.
+  @discardableResult
+  private func run(_ command: [String]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = command
+    var environment = ProcessInfo.processInfo.environment
+    // The checkout may belong to another user than the one who tests.
+    environment["GIT_CONFIG_COUNT"] = "1"
+    environment["GIT_CONFIG_KEY_0"] = "safe.directory"
+    environment["GIT_CONFIG_VALUE_0"] = "*"
+    process.environment = environment
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failed(description: "\(command.joined(separator: " ")): \(text.suffix(3000))")
+    }
+    return text
+  }
+}

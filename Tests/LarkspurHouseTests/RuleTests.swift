@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+/// The rules of the house, as far as a text search can see them.
+@Suite struct RuleTests {
+  static let sources = House.files(under: "Sources")
+  static let tests = House.files(under: "Tests")
+
+  /// What each module may import. Imports point one way: a line added here is a decision.
+  static let imports: [String: Set<String>] = [
+    "LarkspurBytes": ["CLarkspurScan", "Synchronization"],
+    "LarkspurCoding": ["CLarkspurZlib"],
+    "LarkspurHTTP": ["LarkspurBytes"],
+    "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
+    "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
+    "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
+    "LarkspurTestServer": ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
+    "Larkspur": [
+      "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "LarkspurTransport", "Synchronization",
+    ],
+    "AFNetworking": ["Foundation", "Larkspur"],
+    "larkspur": [
+      "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer",
+      "LarkspurTransport", "Synchronization",
+    ],
+  ]
+
+  @Test func importsPointOneWay() {
+    #expect(!Self.sources.isEmpty)
+    for file in Self.sources {
+      let allowed = Self.imports[file.module]
+      #expect(allowed != nil, "\(file.path): the module \(file.module) is not in the table")
+      for name in Self.importedModules(file) where allowed?.contains(name) == false {
+        Issue.record("\(file.path) imports \(name)")
+      }
+    }
+  }
+
+  static func importedModules(_ file: House.File) -> [String] {
+    file.code.compactMap { line in
+      let words = line.split(whereSeparator: \.isWhitespace)
+      // `import X`, `public import X`, `@preconcurrency import struct X.Y`.
+      guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
+        words[..<place].allSatisfy({ $0.hasPrefix("@") || ["public", "package", "internal", "private"].contains($0) })
+      else { return nil }
+      let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+      let name = kinds.contains(words[place + 1]) ? words[words.count - 1] : words[place + 1]
+      return String(name.prefix { $0 != "." })
+    }
+  }
+
+  /// The module that Larkspur replaces, and the library beneath it.
+  @Test func nobodyImportsFoundationNetworking() {
+    let files = House.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
+    for file in files {
+      for (number, line) in file.code.enumerated()
+      where line.contains("import FoundationNetworking") || line.contains("curl/") || line.contains("libcurl") {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  static let unsafeFolders: Set<String> = [
+    "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
+    "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
+  ]
+
+  @Test func unsafeHasItsRooms() {
+    for file in Self.sources where !Self.unsafeFolders.contains(file.folder) {
+      for (number, line) in file.code.enumerated() where line.hasWord("unsafe") {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  /// `unsafe` lines that no `Safe:` comment explains: none in the ten lines before it, none behind it, and no
+  /// `@unsafe` on the declaration. The numbers only fall.
+  static let unexplainedMax: [String: Int] = [
+    "Sources/LarkspurBytes/Scan": 29, "Sources/LarkspurBytes/Storage": 3, "Sources/LarkspurIO/Syscalls": 25,
+    "Sources/LarkspurCoding/Zlib": 1, "Sources/LarkspurTransport/Loop": 7,
+  ]
+
+  @Test func unsafeIsExplained() {
+    var unexplained: [String: [String]] = [:]
+    for file in Self.sources {
+      let lines = file.lines
+      for (number, line) in file.code.enumerated() where line.hasWord("unsafe") && !line.contains("@unsafe") {
+        let reach = lines[max(number - 10, 0)...min(number + 1, lines.count - 1)]
+        guard !reach.contains(where: { $0.contains("Safe:") || $0.contains("@unsafe") }) else { continue }
+        unexplained[file.folder, default: []].append("\(file.path):\(number + 1)")
+      }
+    }
+    for (folder, places) in unexplained {
+      #expect(places.count <= Self.unexplainedMax[folder, default: 0], "\(places.joined(separator: ", "))")
+    }
+  }
+
+  @Test(arguments: ["try!", "as!", "fatalError", "preconditionFailure", "precondition("])
+  func nothingTraps(word: String) {
+    for file in Self.sources {
+      for (number, line) in file.code.enumerated() where line.contains(word) {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  @Test func noTestSleeps() {
+    for file in Self.tests {
+      for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord) {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  @Test func filesAreShort() {
+    for folder in ["Sources", "Tests", "Fuzz", "Benchmarks"] {
+      for file in House.files(under: folder) {
+        #expect(file.lines.count <= 600, "\(file.path) has \(file.lines.count) lines")
+      }
+    }
+  }
+
+  /// What may stand at the top, and what tools leave there.
+  static let topLevel: Set<String> = [
+    ".ci", ".editorconfig", ".gitignore", ".swift-format", "Benchmarks", "Fuzz", "LICENSE", "Package.swift",
+    "README.md", "Sources", "Tests",
+  ]
+  static let leftByTools: Set<String> = [
+    ".git", ".build", ".swiftpm", ".vscode", ".index-build", ".DS_Store", "Package.resolved",
+  ]
+
+  @Test func theTopLevelIsTidy() throws {
+    let names = Set(try FileManager.default.contentsOfDirectory(atPath: House.root.path))
+    #expect(names.subtracting(Self.topLevel).subtracting(Self.leftByTools) == [])
+  }
+
+  /// The names of the libraries that a program needs stand in it as text.
+  @Test func theCommandLinksNoCurl() throws {
+    let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    let command = program.deletingLastPathComponent().appending(path: "larkspur")
+    let data = try Data(contentsOf: command)
+    // The search finds what is there.
+    #expect(data.firstRange(of: Data("libc.so".utf8)) != nil)
+    for library in ["libcurl", "libFoundationNetworking"] {
+      #expect(data.firstRange(of: Data(library.utf8)) == nil, "\(command.path) needs \(library)")
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import Glibc
+import LarkspurIO
+import LarkspurTestServer
+import Testing
+
+/// nginx or Apache httpd, started for a test on a loopback port and ended with it.
+final class RealServer {
+  enum Kind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case nginx
+    case apache
+
+    var testDescription: String { rawValue }
+
+    /// Debian's package, and the program that it brings.
+    var package: String { self == .nginx ? "nginx" : "apache2" }
+    var program: String { "/usr/sbin/" + package }
+    /// What it writes when its port is open and it serves.
+    fileprivate var readyWords: String { self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations" }
+
+    /// A server that is not installed: a failure where nothing may be left out, and said aloud elsewhere.
+    func check() throws {
+      guard !FileManager.default.isExecutableFile(atPath: program) else { return }
+      let words = "\(program) is not there: install the package \(package)"
+      guard ProcessInfo.processInfo.environment["CI"] == nil else { throw Unavailable(description: words) }
+      FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
+      try Test.cancel("\(words)")
+    }
+  }
+
+  struct Unavailable: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  let kind: Kind
+  let port: UInt16
+  private let folder: URL
+  private let process = Process()
+
+  static let hundredKiB = TestServer.content(count: 100 * 1024)
+  static let largeCount = 16 << 20
+
+  init(_ kind: Kind) throws {
+    try kind.check()
+    self.kind = kind
+    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
+    var started: UInt16?
+    // Another process may take the port between our look and the server's.
+    for attempt in 1...5 where started == nil {
+      let port = try Self.freePort()
+      try Self.write(kind, folder, port)
+      do {
+        try Self.start(process, kind, folder)
+        started = port
+      } catch where attempt < 5 && !process.isRunning {
+        continue
+      }
+    }
+    guard let started else { throw Unavailable(description: "\(kind) does not start") }
+    port = started
+  }
+
+  deinit {
+    if process.isRunning {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// A port that was free a moment ago: the kernel's choice for a listener that is closed again here.
+  private static func freePort() throws -> UInt16 {
+    try BlockingListener(address: .loopback(port: 0)).port
+  }
+
+  /// Starts the server in the foreground, and reads what it writes until it says that it serves.
+  private static func start(_ process: Process, _ kind: Kind, _ folder: URL) throws {
+    let output = Pipe()
+    process.executableURL = URL(filePath: kind.program)
+    process.arguments =
+      switch kind {
+      case .nginx: ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"]
+      case .apache: ["-d", folder.path, "-f", folder.path + "/httpd.conf", "-DFOREGROUND"]
+      }
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    var text = ""
+    while !text.contains(kind.readyWords) {
+      let data = output.fileHandleForReading.availableData
+      guard !data.isEmpty else {
+        process.waitUntilExit()
+        throw Unavailable(description: "\(kind) does not start: \(text.suffix(2000))")
+      }
+      text += String(decoding: data, as: UTF8.self)
+    }
+    // Nobody reads its log any more, and it must not wait for somebody to.
+    output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+  }
+
+  // MARK: - Files
+
+  private static func write(_ kind: Kind, _ folder: URL, _ port: UInt16) throws {
+    let files = FileManager.default
+    for name in ["www/directory", "www/uploads", "cgi", "logs", "tmp"] {
+      try files.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
+      // The server may run as somebody else.
+      chmod(folder.appending(path: name).path, 0o777)
+    }
+    func put(_ path: String, _ bytes: [UInt8], mode: mode_t = 0o644) throws {
+      try Data(bytes).write(to: folder.appending(path: path))
+      chmod(folder.appending(path: path).path, mode)
+    }
+    chmod(folder.path, 0o755)
+    chmod(folder.appending(path: "www").path, 0o755)
+    try put("www/small", Array("Hello, world!".utf8))
+    try put("www/100k", hundredKiB)
+    try put("www/large", TestServer.content(count: largeCount))
+    try put("www/page.shtml", Array("<!--#set var=\"a\" value=\"included\" --><!--#echo var=\"a\" -->".utf8))
+    try put("cgi/echo", Array("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\nexec cat\n".utf8), mode: 0o755)
+    try put(
+      "cgi/long",
+      Array(
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\nhead -c 200000 /dev/zero | tr '\\000' x\n".utf8),
+      mode: 0o755)
+    try put("cgi/empty", Array("#!/bin/sh\nprintf 'Status: 204\\r\\n\\r\\n'\n".utf8), mode: 0o755)
+    try put(kind == .nginx ? "nginx.conf" : "httpd.conf", Array((kind == .nginx ? nginx : apache)(folder.path, port).utf8))
+  }
+
+  private static func nginx(_ folder: String, _ port: UInt16) -> String {
+    """
+    daemon off;
+    master_process off;
+    pid \(folder)/nginx.pid;
+    error_log stderr notice;
+    events { use epoll; }
+    http {
+      access_log off;
+      client_body_temp_path \(folder)/tmp/body;
+      proxy_temp_path \(folder)/tmp/proxy;
+      fastcgi_temp_path \(folder)/tmp/fastcgi;
+      uwsgi_temp_path \(folder)/tmp/uwsgi;
+      scgi_temp_path \(folder)/tmp/scgi;
+      keepalive_requests 1000;
+      server {
+        listen 127.0.0.1:\(port);
+        root \(folder)/www;
+        location = /page.shtml { ssi on; ssi_types *; }
+        location = /empty { return 204; }
+        location /uploads/ { dav_methods PUT DELETE; client_max_body_size 10m; }
+        location = /three { alias \(folder)/www/small; keepalive_requests 3; }
+      }
+    }
+    """
+  }
+
+  private static func apache(_ folder: String, _ port: UInt16) -> String {
+    let modules = [
+      "mpm_event", "authz_core", "alias", "cgi", "dir", "env", "filter", "include", "mime", "setenvif",
+    ].map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
+    return """
+      \(modules)
+      ServerName a.example
+      Listen 127.0.0.1:\(port)
+      PidFile \(folder)/httpd.pid
+      DefaultRuntimeDir \(folder)/tmp
+      Mutex pthread
+      ErrorLog /dev/stderr
+      LogLevel notice
+      \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+      StartServers 1
+      ServerLimit 1
+      ThreadsPerChild 8
+      MaxRequestWorkers 8
+      KeepAlive On
+      MaxKeepAliveRequests 1000
+      DocumentRoot \(folder)/www
+      ScriptAlias /cgi/ \(folder)/cgi/
+      AddOutputFilter INCLUDES .shtml
+      <Directory />
+        Options +Includes +ExecCGI
+        Require all granted
+      </Directory>
+      BrowserMatch "old" downgrade-1.0 force-response-1.0
+      """
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// The corpus of broken and cut connections, over real sockets.
+@Suite struct FaultCorpusTests {
+  struct Scenario: Decodable, Sendable, CustomTestStringConvertible {
+    struct Step: Decodable, Sendable {
+      var op: String
+      var latin1: String?
+      var segment: Int?
+    }
+
+    var id: String
+    var steps: [Step]
+    var expect: String
+
+    var testDescription: String { id }
+
+    /// What the server sends, all of it.
+    var sent: [UInt8] { steps.flatMap { ($0.latin1 ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } } }
+
+    /// The body's bytes among them, its coding taken off. All bodies of the corpus are rows of one letter.
+    var body: [UInt8] {
+      let text = String(decoding: sent, as: UTF8.self)
+      guard let end = text.range(of: "\r\n\r\n") else { return [] }
+      return text[end.upperBound...].utf8.filter { $0 == UInt8(ascii: "x") }
+    }
+  }
+
+  static let corpus = Corpus("faults/scenarios.json")
+
+  static let scenarios: [Scenario] = corpus.data.flatMap { try? JSONDecoder().decode([Scenario].self, from: $0) } ?? []
+
+  @Test func theCorpusIsThere() throws {
+    try Self.corpus.check()
+    guard Self.corpus.data != nil else { return }
+    #expect(Self.scenarios.count >= 123)
+  }
+
+  @Test(arguments: scenarios) func scenario(_ scenario: Scenario) async throws {
+    let server = try TestServer()
+    server.enqueue(Self.script(scenario))
+    let loop = try ClientLoop()
+    defer { loop.stop() }
+    // Only what can end in no other way is given a deadline, so that its length decides nothing.
+    let (error, delivered) = await Self.fetch(
+      from: server, on: loop, deadline: scenario.expect == "error:timedOut" ? .milliseconds(100) : nil)
+
+    let isError = error != nil
+    switch scenario.expect {
+    case "ok":
+      #expect(!isError, "\(String(describing: error))")
+      #expect(delivered == scenario.body)
+    case _ where scenario.expect.hasPrefix("ok-partial"):
+      // A body without a length ends with the connection: nobody can tell that it was cut.
+      #expect(!isError, "\(String(describing: error))")
+      #expect(delivered == scenario.body)
+    case "error:timedOut":
+      let isTimeOut = if case .timedOut? = error { true } else { false }
+      #expect(isTimeOut, "\(String(describing: error))")
+    case _ where scenario.expect.hasPrefix("error:connectionLost"):
+      let isLoss =
+        switch error {
+        case .connectionLost?, .badResponse(.truncated)?: true
+        default: false
+        }
+      #expect(isLoss, "\(String(describing: error))")
+    default: Issue.record("an expectation that this test does not know: \(scenario.expect.prefix(60))")
+    }
+    #expect(scenario.body.starts(with: delivered))
+    server.stop()
+    #expect(server.failures == [])
+  }
+
+  /// Asks once, and says what came.
+  static func fetch(
+    from server: TestServer, on loop: ClientLoop, deadline: Duration?
+  ) async -> (TransportError?, [UInt8]) {
+    let port = UInt16(server.port)
+    return await loop.run {
+      let delivered = Shared<[UInt8]>([])
+      do {
+        let connection = try await Connection.open(to: [.loopback(port: port)], on: loop)
+        let until = deadline.map { loop.now.advanced(by: $0) } ?? .never
+        let exchange = try await connection.send(request(), deadline: until)
+        while try await exchange.receivePiece({ piece in
+          for index in piece.indices { delivered.value.append(piece[index]) }
+        }) {}
+        return (nil, delivered.value)
+      } catch let error as TransportError {
+        return (error, delivered.value)
+      } catch {
+        Issue.record("an error of another kind: \(error)")
+        return (nil, delivered.value)
+      }
+    }
+  }
+
+  static func script(_ scenario: Scenario) -> TestServer.Script {
+    var steps: [TestServer.Step] = [.expectRequest]
+    for step in scenario.steps {
+      switch step.op {
+      case "send": steps.append(.send(latin1: step.latin1 ?? "", inPiecesOf: step.segment ?? .max))
+      case "fin": steps.append(.close)
+      case "rst": steps.append(.reset)
+      case "shutdown_write": steps.append(.halfClose)
+      case "hang": steps.append(.hang)
+      default: Issue.record("a step that this test does not know: \(step.op)")
+      }
+    }
+    return TestServer.Script(steps)
+  }
+}
+
+/// A file of the corpora, which lie beside the project and are not part of it.
+struct Corpus {
+  let data: Data?
+  private let path: String
+
+  init(_ path: String) {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let folder =
+      ProcessInfo.processInfo.environment["LARKSPUR_CORPORA"]
+      ?? root.deletingLastPathComponent().appending(path: "shared/corpora").path
+    self.path = folder + "/" + path
+    data = FileManager.default.contents(atPath: self.path)
+  }
+
+  /// Absent: said so aloud, and a failure where nothing may be left out.
+  func check() throws {
+    guard data == nil else { return }
+    let words = "the corpus \(path) is not there; LARKSPUR_CORPORA says where the corpora are"
+    guard ProcessInfo.processInfo.environment["CI"] == nil else {
+      Issue.record("\(words)")
+      return
+    }
+    FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
+    try Test.cancel("\(words)")
+  }
+}
