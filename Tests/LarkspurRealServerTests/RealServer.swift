@@ -35,7 +35,7 @@ final class RealServer {
   let kind: Kind
   let port: UInt16
   private let folder: URL
-  private let process = Process()
+  private let process: ServerProcess
 
   static let hundredKiB = TestServer.content(count: 100 * 1024)
   static let largeCount = 16 << 20
@@ -44,27 +44,24 @@ final class RealServer {
     try kind.check()
     self.kind = kind
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
-    var started: UInt16?
-    // Another process may take the port between our look and the server's.
-    for attempt in 1...5 where started == nil {
+    var attempt = 1
+    while true {
       let port = try Self.freePort()
       try Self.write(kind, folder, port)
-      do {
-        try Self.start(process, kind, folder)
-        started = port
-      } catch where attempt < 5 && !process.isRunning {
-        continue
+      do throws(Unavailable) {
+        process = try ServerProcess(kind.program, Self.arguments(kind, folder), readyWords: kind.readyWords)
+        self.port = port
+        return
+      } catch {
+        // Another process may take the port between our look and the server's.
+        guard attempt < 5 else { throw error }
+        attempt += 1
       }
     }
-    guard let started else { throw Unavailable(description: "\(kind) does not start") }
-    port = started
   }
 
   deinit {
-    if process.isRunning {
-      process.terminate()
-      process.waitUntilExit()
-    }
+    process.end()
     try? FileManager.default.removeItem(at: folder)
   }
 
@@ -73,29 +70,11 @@ final class RealServer {
     try BlockingListener(address: .loopback(port: 0)).port
   }
 
-  /// Starts the server in the foreground, and reads what it writes until it says that it serves.
-  private static func start(_ process: Process, _ kind: Kind, _ folder: URL) throws {
-    let output = Pipe()
-    process.executableURL = URL(filePath: kind.program)
-    process.arguments =
-      switch kind {
-      case .nginx: ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"]
-      case .apache: ["-d", folder.path, "-f", folder.path + "/httpd.conf", "-DFOREGROUND"]
-      }
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    var text = ""
-    while !text.contains(kind.readyWords) {
-      let data = output.fileHandleForReading.availableData
-      guard !data.isEmpty else {
-        process.waitUntilExit()
-        throw Unavailable(description: "\(kind) does not start: \(text.suffix(2000))")
-      }
-      text += String(decoding: data, as: UTF8.self)
+  private static func arguments(_ kind: Kind, _ folder: URL) -> [String] {
+    switch kind {
+    case .nginx: ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"]
+    case .apache: ["-d", folder.path, "-f", folder.path + "/httpd.conf", "-DFOREGROUND"]
     }
-    // Nobody reads its log any more, and it must not wait for somebody to.
-    output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
   }
 
   // MARK: - Files
@@ -113,6 +92,7 @@ final class RealServer {
     }
     chmod(folder.path, 0o755)
     chmod(folder.appending(path: "www").path, 0o755)
+    try put("mime.types", Array("text/html shtml\n".utf8))
     try put("www/small", Array("Hello, world!".utf8))
     try put("www/100k", hundredKiB)
     try put("www/large", TestServer.content(count: largeCount))
@@ -174,6 +154,7 @@ final class RealServer {
       MaxRequestWorkers 8
       KeepAlive On
       MaxKeepAliveRequests 1000
+      TypesConfig \(folder)/mime.types
       DocumentRoot \(folder)/www
       ScriptAlias /cgi/ \(folder)/cgi/
       AddOutputFilter INCLUDES .shtml
