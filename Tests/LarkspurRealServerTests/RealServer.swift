@@ -97,7 +97,10 @@ final class RealServer {
     try put("www/100k", hundredKiB)
     try put("www/large", TestServer.content(count: largeCount))
     try put("www/page.shtml", Array("<!--#set var=\"a\" value=\"included\" --><!--#echo var=\"a\" -->".utf8))
-    try put("cgi/echo", Array("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\nexec cat\n".utf8), mode: 0o755)
+    // Apache hands the whole body over before it reads the answer: a script that answers meanwhile would block it.
+    let echo = "#!/bin/sh\nfile=$(mktemp -p \(folder.path)/tmp)\ncat > $file\n"
+      + "printf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat $file\nrm $file\n"
+    try put("cgi/echo", Array(echo.utf8), mode: 0o755)
     try put(
       "cgi/long",
       Array(
@@ -150,8 +153,9 @@ final class RealServer {
       \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
       StartServers 1
       ServerLimit 1
-      ThreadsPerChild 8
-      MaxRequestWorkers 8
+      # Too few threads, and Apache closes idle connections to have one free.
+      ThreadsPerChild 64
+      MaxRequestWorkers 64
       KeepAlive On
       MaxKeepAliveRequests 1000
       TypesConfig \(folder)/mime.types
