@@ -59,7 +59,7 @@ let package = Package(
       name: "LarkspurTransportTests",
       dependencies: [
         "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport",
-        "LarkspurTestServer",
+        "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
     // Real servers, installed by the test command and started by the tests.
@@ -70,11 +70,10 @@ let package = Package(
       ],
       swiftSettings: testSettings),
     // The rules of the house, and its budgets.
-    .target(name: "CLarkspurMallocCount", path: "Tests/CLarkspurMallocCount"),
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CLarkspurMallocCount", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
+        "CAllocations", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
         "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),

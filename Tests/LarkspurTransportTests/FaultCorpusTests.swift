@@ -1,10 +1,10 @@
-import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// The corpus of broken and cut connections, over real sockets.
@@ -28,19 +28,17 @@ import Testing
     /// The body's bytes among them, its coding taken off. All bodies of the corpus are rows of one letter.
     var body: [UInt8] {
       let text = String(decoding: sent, as: UTF8.self)
-      guard let end = text.range(of: "\r\n\r\n") else { return [] }
+      guard let end = text.firstRange(of: "\r\n\r\n") else { return [] }
       return text[end.upperBound...].utf8.filter { $0 == UInt8(ascii: "x") }
     }
   }
 
-  static let corpus = Corpus("faults/scenarios.json")
+  static let scenarios = (try? Corpora.decode([Scenario].self, from: "faults/scenarios.json")) ?? []
 
-  static let scenarios: [Scenario] = corpus.data.flatMap { try? JSONDecoder().decode([Scenario].self, from: $0) } ?? []
-
-  @Test func theCorpusIsThere() throws {
-    try Self.corpus.check()
-    guard Self.corpus.data != nil else { return }
-    #expect(Self.scenarios.count >= 123)
+  @Test(.enabled(if: Corpora.shouldRun, Comment(rawValue: Corpora.absence))) func theCorpusIsThere() throws {
+    let scenarios = try Corpora.decode([Scenario].self, from: "faults/scenarios.json")
+    #expect(scenarios.count >= 123)
+    #expect(scenarios.count == Self.scenarios.count)
   }
 
   @Test(arguments: scenarios) func scenario(_ scenario: Scenario) async throws {
@@ -115,33 +113,5 @@ import Testing
       }
     }
     return TestServer.Script(steps)
-  }
-}
-
-/// A file of the corpora, which lie beside the project and are not part of it.
-struct Corpus {
-  let data: Data?
-  private let path: String
-
-  init(_ path: String) {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let folder =
-      ProcessInfo.processInfo.environment["LARKSPUR_CORPORA"]
-      ?? root.deletingLastPathComponent().appending(path: "shared/corpora").path
-    self.path = folder + "/" + path
-    data = FileManager.default.contents(atPath: self.path)
-  }
-
-  /// Absent: said so aloud, and a failure where nothing may be left out.
-  func check() throws {
-    guard data == nil else { return }
-    let words = "the corpus \(path) is not there; LARKSPUR_CORPORA says where the corpora are"
-    guard ProcessInfo.processInfo.environment["CI"] == nil else {
-      Issue.record("\(words)")
-      return
-    }
-    FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
-    try Test.cancel("\(words)")
   }
 }
