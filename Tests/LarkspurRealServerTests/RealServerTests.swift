@@ -45,7 +45,7 @@ struct Ask: Sendable {
     var writer = try RequestWriter(method: method, target: target, host: "a.example")
     for (name, value) in fields { try writer.field(name, value) }
     let exchange = try await connection.send(
-      writer.finish(body: body.isEmpty ? .none : .length(body.count)), body: body,
+      writer.finish(body: body.isEmpty ? .none : .length(UInt(body.count))), body: body,
       // A server that never answers is to fail its test, not to stop all of them.
       deadline: LinuxKernel.shared.now().advanced(by: .seconds(60)))
     let head = String(decoding: exchange.headBytes, as: UTF8.self)
