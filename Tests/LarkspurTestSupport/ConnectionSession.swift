@@ -10,6 +10,8 @@ import LarkspurTransport
 /// - The loop comes to rest after a bounded number of turns, whatever happens.
 /// - Every exchange ends exactly once, and a connection is closed at most once.
 /// - A response that the peer sent well is delivered as a prefix of what it sent, to the exchange it belongs to.
+/// - Bytes behind a complete response end the connection: no other exchange begins on it.
+/// - Nobody sleeps while there is something to receive.
 /// - What is received and not handed on stays below a bound.
 /// - When the caller has gone, no socket and no slot is left; the deadline ends what would wait for ever.
 package func runConnectionSession(_ bytes: [UInt8]) -> [String] {
@@ -58,6 +60,9 @@ private final class Session: @unchecked Sendable {
   private var closes = 0
   /// Whether what the client receives is still what a good server would have sent.
   private var isFaithful = true
+  /// Bytes stand behind the latest answer, in the same piece as its end.
+  private var hasStrayBytes = false
+  private var isWaiting: () -> Bool = { false }
   private static let exchangesMax = 5
   private static let unreadMax = 1 << 20
 
@@ -71,6 +76,7 @@ private final class Session: @unchecked Sendable {
   func run() -> [String] {
     prepareKernel()
     let running = world.start { [self] in try await callerRuns() }
+    isWaiting = { !running.isOver }
     arrangeCancellation(of: running)
     rest()
     // The peer goes on where the caller waits.
@@ -96,7 +102,11 @@ private final class Session: @unchecked Sendable {
     return complaints
   }
 
-  private func rest() { check(world.settle(), "the loop does not come to rest") }
+  private func rest() {
+    check(world.settle(), "the loop does not come to rest")
+    // The caller never waits for anything but the connection.
+    check(!(isWaiting() && peer.isReadable), "the caller sleeps, and there is something to receive")
+  }
 
   private func check(_ isFine: Bool, _ words: @autoclosure () -> String) {
     if !isFine { complain(words()) }
@@ -191,10 +201,14 @@ private final class Session: @unchecked Sendable {
     let method = isHead ? "HEAD" : body.isEmpty ? "GET" : "POST"
     let until = script.chance(1, of: 6) ? world.loop.now.advanced(by: .seconds(script.next())) : deadline
     // The answer arrives at the first wait behind this, when the request is on its way.
+    let hadStrayBytes = hasStrayBytes
+    hasStrayBytes = false
     let sent = answer(number, isHead: isHead)
     let wasFaithful = isFaithful
+    let mustNotBegin = hadStrayBytes
     let exchange = try await connection.send(
       request(method, body: body.isEmpty ? nil : body.count, upgrade: isUpgrade), body: body, deadline: until)
+    check(!mustNotBegin, "exchange \(number) began behind stray bytes")
     if script.chance(1, of: 10) { return false }
     if script.chance(1, of: 10) { exchange.canceller?.cancel() }
     let closesInside = script.chance(1, of: 10)
@@ -255,7 +269,16 @@ private final class Session: @unchecked Sendable {
     if isCut { bytes.removeLast(min(bytes.count, script.next())) }
     // Bytes behind the answer: its own exchange is fine, and there must not be another.
     let stray = script.chance(1, of: 10) ? script.take(1 + script.next(below: 40)) : []
-    peer.arrive(cut(bytes + stray))
+    var arrivals = cut(bytes)
+    // A piece like that is told from the next answer only when it comes with this one's end.
+    if !stray.isEmpty, case .bytes(let last)? = arrivals.last {
+      arrivals[arrivals.count - 1] = .bytes(last + stray)
+      hasStrayBytes = !isCut && !mustClose
+    }
+    if mustClose, script.chance(1, of: 2), case .bytes(let last)? = arrivals.last {
+      arrivals[arrivals.count - 1] = .bytesThenEnd(last)
+    }
+    peer.arrive(arrivals)
     if mustClose {
       // Its end cannot be told from a cut.
       if isCut || !stray.isEmpty { isFaithful = false }

@@ -27,6 +27,8 @@ package final class ScriptedKernel: Kernel {
     case bytes([UInt8])
     case end
     case reset
+    /// Both in one event: the last bytes, and the end behind them.
+    case bytesThenEnd([UInt8])
     /// An event without anything behind it.
     case nothing
   }
@@ -47,6 +49,7 @@ package final class ScriptedKernel: Kernel {
   struct Socket {
     var connect = Connect.later(nil)
     var isConnected = false
+    var isConnectReported = false
     var pendingError: Int32 = 0
     var address = SocketAddress.loopback(port: 0)
     var slot: UInt32?
@@ -396,6 +399,9 @@ extension ScriptedKernel.Socket {
     switch arrivals.removeFirst() {
     case .bytes(let bytes): received.append(contentsOf: bytes)
     case .end: hasEnded = true
+    case .bytesThenEnd(let bytes):
+      received.append(contentsOf: bytes)
+      hasEnded = true
     case .reset:
       hasEnded = true
       isReset = true
@@ -408,7 +414,9 @@ extension ScriptedKernel.Socket {
     guard hasEdge, let slot, isConnected else { return nil }
     hasEdge = false
     let isReadable = unread > 0 || hasEnded
-    let isWritable = sendRoom > 0
+    // A new connection has room, whatever comes then; a socket that has failed is ready for everything (EPOLLERR).
+    let isWritable = sendRoom > 0 || !isConnectReported || pendingError != 0 || isReset
+    isConnectReported = true
     guard isReadable || isWritable else { return nil }
     return PollerEvent(
       slot: slot, registration: registration, isReadable: isReadable, isWritable: isWritable, isHungUp: hasEnded)
@@ -438,9 +446,17 @@ package struct ScriptedPeer: Sendable {
     kernel.withSocket(index) { socket in
       socket.unread
         + socket.arrivals.reduce(0) { sum, arrival in
-          if case .bytes(let bytes) = arrival { sum + bytes.count } else { sum }
+          switch arrival {
+          case .bytes(let bytes), .bytesThenEnd(let bytes): sum + bytes.count
+          case .end, .reset, .nothing: sum
+          }
         }
     }
+  }
+
+  /// Whether a receive would say anything: bytes, the end or an error.
+  package var isReadable: Bool {
+    kernel.withSocket(index) { $0.isOpen && $0.isConnected && ($0.unread > 0 || $0.hasEnded) }
   }
 
   /// The slot and the registration that the socket is watched with.
