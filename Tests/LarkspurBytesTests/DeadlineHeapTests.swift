@@ -56,3 +56,20 @@ import Testing
     }
   }
 }
+
+extension DeadlineHeapTests {
+  @Test func whatIsStaleGoesAtOnce() {
+    var heap = DeadlineHeap()
+    for number in 0..<100 {
+      heap.insert(
+        .init(deadline: Deadline(nanoseconds: UInt64(997 * number % 100)), slot: 0, registration: UInt32(number)))
+    }
+    heap.removeAll { $0.registration % 3 != 0 }
+    var left: [UInt64] = []
+    while let due = heap.popDue(at: .never) {
+      #expect(due.registration % 3 == 0)
+      left.append(due.deadline.nanoseconds)
+    }
+    #expect(left == left.sorted() && left.count == 34)
+  }
+}

@@ -107,7 +107,8 @@ import Testing
 
   @Test func noTestSleeps() {
     for file in Self.tests {
-      for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord) {
+      for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord)
+      {
         Issue.record("\(file.path):\(number + 1): \(line)")
       }
     }

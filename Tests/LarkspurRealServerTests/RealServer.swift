@@ -16,7 +16,9 @@ final class RealServer {
     var package: String { self == .nginx ? "nginx" : "apache2" }
     var program: String { "/usr/sbin/" + package }
     /// What it writes when its port is open and it serves.
-    fileprivate var readyWords: String { self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations" }
+    fileprivate var readyWords: String {
+      self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations"
+    }
 
     /// A server that is not installed: a failure where nothing may be left out, and said aloud elsewhere.
     func check() throws {
@@ -98,7 +100,8 @@ final class RealServer {
     try put("www/large", TestServer.content(count: largeCount))
     try put("www/page.shtml", Array("<!--#set var=\"a\" value=\"included\" --><!--#echo var=\"a\" -->".utf8))
     // Apache hands the whole body over before it reads the answer: a script that answers meanwhile would block it.
-    let echo = "#!/bin/sh\nfile=$(mktemp -p \(folder.path)/tmp)\ncat > $file\n"
+    let echo =
+      "#!/bin/sh\nfile=$(mktemp -p \(folder.path)/tmp)\ncat > $file\n"
       + "printf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat $file\nrm $file\n"
     try put("cgi/echo", Array(echo.utf8), mode: 0o755)
     try put(
@@ -107,7 +110,8 @@ final class RealServer {
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\nhead -c 200000 /dev/zero | tr '\\000' x\n".utf8),
       mode: 0o755)
     try put("cgi/empty", Array("#!/bin/sh\nprintf 'Status: 204\\r\\n\\r\\n'\n".utf8), mode: 0o755)
-    try put(kind == .nginx ? "nginx.conf" : "httpd.conf", Array((kind == .nginx ? nginx : apache)(folder.path, port).utf8))
+    try put(
+      kind == .nginx ? "nginx.conf" : "httpd.conf", Array((kind == .nginx ? nginx : apache)(folder.path, port).utf8))
   }
 
   private static func nginx(_ folder: String, _ port: UInt16) -> String {

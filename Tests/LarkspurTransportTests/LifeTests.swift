@@ -331,14 +331,16 @@ import Testing
       } catch {
         #expect(error as? TransportError == .localMisuse(.exchangeRunning))
       }
-      let tunnel = connection.takeTunnel()
+      var tunnel = connection.takeTunnel()
       #expect(tunnel?.received == [0x81, 0])
       let again = connection.takeTunnel()
       #expect(again?.received == nil)
       // The channel is the new owner's now.
       connection.close()
       #expect(world.kernel.openSockets == 1)
-      tunnel?.channel.close()
+      // Nobody has to close it: letting go of it does.
+      tunnel = nil
+      #expect(world.kernel.openSockets == 0)
     }
     let head = Array("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".utf8)
     peer.send(head + [0x81, 0])

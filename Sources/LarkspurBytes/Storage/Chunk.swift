@@ -16,6 +16,7 @@ package struct Chunk: ~Copyable {
   private var end = 0
 
   package init() {
+    // Safe: there is nothing to own, and every use of `base` asks whether it is there.
     unsafe base = nil
     capacity = 0
   }

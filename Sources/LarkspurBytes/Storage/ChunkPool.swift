@@ -26,17 +26,17 @@ package struct ChunkPool: ~Copyable {
 
   /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
   package mutating func take(atLeast capacity: Int) -> Chunk {
-    if latest.capacity >= capacity, latest.capacity > 0 {
-      var chunk = Chunk()
-      swap(&chunk, &latest)
-      byteCount -= chunk.capacity
-      return chunk
-    }
     guard let size = Self.size(holding: capacity) else { return Chunk(capacity: capacity) }
     let rounded = Self.smallest << size
+    if latest.capacity == rounded {
+      var chunk = Chunk()
+      swap(&chunk, &latest)
+      byteCount -= rounded
+      return chunk
+    }
+    // Safe: the pool owned `base`, which holds `rounded` bytes, and has just forgotten it.
     guard let base = unsafe free[size].popLast() else { return Chunk(capacity: rounded) }
     byteCount -= rounded
-    // Safe: the pool owned `base`, which holds `rounded` bytes, and has just forgotten it.
     return unsafe Chunk(adopting: base, capacity: rounded)
   }
 
@@ -46,6 +46,7 @@ package struct ChunkPool: ~Copyable {
     chunk.drop(chunk.count)
     swap(&chunk, &latest)
     let capacity = chunk.capacity
+    // Safe: the memory is the pool's from here on, and nobody else's.
     guard let size = Self.size(holding: capacity), let base = unsafe chunk.surrender() else { return }
     unsafe free[size].append(base)
   }

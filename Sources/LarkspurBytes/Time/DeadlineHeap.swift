@@ -52,4 +52,11 @@ package struct DeadlineHeap: ~Copyable {
       index = child
     }
   }
+
+  /// Drops the entries that are not wanted any more, in one go: what is dropped costs nothing meanwhile but memory.
+  package mutating func removeAll(where isStale: (Entry) -> Bool) {
+    let kept = entries.filter { !isStale($0) }
+    entries.removeAll(keepingCapacity: true)
+    for entry in kept { insert(entry) }
+  }
 }

@@ -119,9 +119,18 @@ package final class Connection {
   var trailerBytes: [UInt8] { core.trailerBytes }
 }
 
-/// A connection that has been handed over to another protocol.
-package struct Tunnel {
+/// A connection that has been handed over to another protocol. It is closed when its owner lets go of it.
+package final class Tunnel {
   package let channel: Channel
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
+
+  init(channel: Channel, received: [UInt8]) {
+    self.channel = channel
+    self.received = received
+  }
+
+  deinit {
+    channel.abandon()
+  }
 }

@@ -156,8 +156,7 @@ struct ConnectionCore: ~Copyable {
 
   /// The owner is gone, on whatever thread.
   mutating func abandon() {
-    guard let channel else { return }
-    if loop.isCurrent { release() } else { loop.post(abandoned: channel) }
+    if loop.isCurrent { release() } else { channel?.abandon() }
   }
 
   /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.

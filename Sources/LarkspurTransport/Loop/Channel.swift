@@ -47,7 +47,7 @@ package final class Channel {
 
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
-  private var deadlineEntry = Deadline.never
+  private(set) var deadlineEntry = Deadline.never
 
   private var turn: UInt64 = 0
   private var receivedInTurn = 0
@@ -71,6 +71,11 @@ package final class Channel {
     isOpen = false
     loop.deregister(slot: slot)
     wakeWaiter()
+  }
+
+  /// Closes the channel from whatever thread its last owner was on.
+  func abandon() {
+    if loop.isCurrent { close() } else { loop.post(abandoned: self) }
   }
 
   // MARK: - Calls

@@ -278,8 +278,19 @@ package final class ClientLoop: @unchecked Sendable {
   func yield(_ channel: Channel) { own.state.yielding.append(channel) }
 
   func insert(_ entry: DeadlineHeap.Entry) {
+    // Entries of channels that are gone stay until they are due. With many short connections and long deadlines
+    // they would pile up: once most entries must be such, they go.
+    if own.state.deadlines.count > 64 + 4 * own.state.slots.count {
+      own.state.deadlines.removeAll { !isAwaited($0) }
+    }
     own.state.deadlines.insert(entry)
     own.state.soonest = own.state.deadlines.soonest
+  }
+
+  private func isAwaited(_ entry: DeadlineHeap.Entry) -> Bool {
+    let slot = own.state.slots[Int(entry.slot)]
+    guard slot.registration == entry.registration else { return false }
+    return slot.timer != nil || slot.channel?.deadlineEntry == entry.deadline
   }
 
   func takeChunk(atLeast capacity: Int) -> Chunk { own.state.chunks.take(atLeast: capacity) }
