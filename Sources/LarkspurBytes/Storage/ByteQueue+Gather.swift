@@ -1,12 +1,19 @@
 extension ByteQueue {
   /// Lends the first segments, at most `limit` of them, for one gathered write.
   ///
-  /// The pointers are good until `body` returns.
+  /// Safe: the pointers are good until `body` returns, and each array is lent that long.
   @unsafe
   package borrowing func withSegments(
     atMost limit: Int, _ body: (UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Void
   ) {
     let count = min(limit, segmentCount)
+    if count == 1 {
+      // Most requests are one segment: no list, no second frame.
+      return unsafe segment(0).withUnsafeBytes { bytes in
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[firstOffset...])
+        unsafe withUnsafePointer(to: rest) { unsafe body(UnsafeBufferPointer(start: $0, count: 1)) }
+      }
+    }
     unsafe withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: count) { list in
       unsafe gather(0, count, into: list, body)
     }

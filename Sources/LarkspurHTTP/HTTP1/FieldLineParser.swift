@@ -55,6 +55,10 @@ struct FieldLineParser {
       switch phase {
       case .lineStart:
         switch bytes[index] {
+        case ASCII.cr where index + 1 < bytes.count && bytes[index + 1] == ASCII.lf:
+          guard position + 2 <= bounds.sectionBytesMax else { throw bounds.tooLarge }
+          position += 2
+          return true
         case ASCII.cr:
           phase = .lastLF
           position += 1

@@ -76,10 +76,15 @@ private struct ContentLength: Equatable {
 
   /// Reads a field's value: a number, or a list of one and the same number.
   init(_ head: Span<UInt8>, _ value: Range<Int>) throws(ResponseError) {
+    // What almost every server sends needs no taking apart.
+    if let number = Self(digits: head, value) {
+      self = number
+      return
+    }
     var elements = ListElements(value)
     var first: ContentLength?
     while let element = elements.next(in: head) {
-      let this = try ContentLength(digits: head, element)
+      guard let this = ContentLength(digits: head, element) else { throw .contentLengthInvalid }
       guard first == nil || first == this else { throw .contentLengthConflicting }
       first = this
     }
@@ -87,15 +92,16 @@ private struct ContentLength: Equatable {
     self = first
   }
 
-  private init(digits head: Span<UInt8>, _ element: Range<Int>) throws(ResponseError) {
-    guard !element.isEmpty else { throw .contentLengthInvalid }
+  /// Nil: not digits only, or too large.
+  private init?(digits head: Span<UInt8>, _ element: Range<Int>) {
+    guard !element.isEmpty else { return nil }
     var value = 0
     for index in element {
       let byte = head[index]
-      guard ASCII.isDigit(byte) else { throw .contentLengthInvalid }
+      guard ASCII.isDigit(byte) else { return nil }
       let (tens, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, overflow2) = tens.addingReportingOverflow(Int(byte &- UInt8(ascii: "0")))
-      guard !overflow, !overflow2 else { throw .contentLengthInvalid }
+      guard !overflow, !overflow2 else { return nil }
       value = sum
     }
     self.value = value

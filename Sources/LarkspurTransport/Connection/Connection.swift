@@ -100,8 +100,12 @@ package final class Connection {
     }
   }
 
+  @inline(__always)
   private func tellStory() {
-    guard let observer else { return }
+    if let observer { tellStory(to: observer) }
+  }
+
+  private func tellStory(to observer: Observer) {
     for (event, time) in core.takeStory() { observer(event, time) }
   }
 

@@ -65,10 +65,9 @@ struct ConnectionCore: ~Copyable {
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    try lookForEnd()
-    guard let channel, machine.begin(), parser.begin(request.context) else {
-      throw channel == nil ? .connectionClosed : .localMisuse(.exchangeRunning)
-    }
+    guard let channel else { throw .connectionClosed }
+    if machine.isIdle, channel.isReadable { try lookForEnd(of: channel) }
+    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     phase = .sending
     failure = nil
@@ -78,7 +77,7 @@ struct ConnectionCore: ~Copyable {
     output.append(body)
     channel.begin(exchange: exchangeNumber, deadline: deadline)
     note(.requestStarted(bytes: output.byteCount))
-    flush()
+    flush(to: channel)
     return exchangeNumber
   }
 
@@ -199,7 +198,7 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if !output.isEmpty, channel.isWritable { flush() }
+      if !output.isEmpty, channel.isWritable { flush(to: channel) }
       guard channel.mayReceive else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
@@ -240,8 +239,7 @@ struct ConnectionCore: ~Copyable {
   }
 
   /// Hands the kernel what is queued of the request.
-  private mutating func flush() {
-    guard let channel else { return }
+  private mutating func flush(to channel: Channel) {
     do throws(Errno) {
       guard try channel.send(&output) else { return }
       if phase == .sending { phase = .awaitingHead }
@@ -254,8 +252,8 @@ struct ConnectionCore: ~Copyable {
   }
 
   private mutating func endResponse(trailersAt base: Int) {
-    trailers = parser.trailers
-    if trailers.count > 0 {
+    if parser.trailers.count > 0 {
+      trailers = parser.trailers
       trailerBytes.removeAll(keepingCapacity: true)
       input.lend(base..<consumed) { trailerBytes.append(copying: $0) }
     }
@@ -269,8 +267,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
   /// whatever bytes it sends there answer nothing.
-  private mutating func lookForEnd() throws(TransportError) {
-    guard let channel, machine.isIdle, channel.isReadable else { return }
+  private mutating func lookForEnd(of channel: Channel) throws(TransportError) {
     makeRoom()
     do throws(Errno) {
       switch try channel.receive(into: &input) {
@@ -282,6 +279,7 @@ struct ConnectionCore: ~Copyable {
       decide { $0.connectionLost(into: &$1) }
     }
     releaseInput()
+    if !machine.isIdle { throw .connectionClosed }
   }
 
   // MARK: - Decisions
