@@ -56,8 +56,8 @@ import Testing
   }
 
   @Test func refusedConnection() async throws {
-    let port = server.port
-    server.stop()
+    // A port that no server of another test can be given.
+    let port = 1
     let literal = try await Command.run("get", "127.0.0.1:\(port)")
     #expect(literal.status == 7)
     #expect(literal.errors == "larkspur: could not connect to 127.0.0.1:\(port) (Connection refused (ECONNREFUSED))\n")

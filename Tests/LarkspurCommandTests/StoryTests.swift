@@ -61,8 +61,8 @@ import Testing
   }
 
   @Test func refusedConnection() async throws {
-    let port = server.port
-    server.stop()
+    // A port that no server of another test can be given.
+    let port = 1
     let lines = story(try await Command.run("get", "-v", "localhost:\(port)"))
     #expect(lines.first == "* T resolving localhost")
     #expect(lines.contains("* T could not connect to 127.0.0.1:\(port): Connection refused (ECONNREFUSED)"))

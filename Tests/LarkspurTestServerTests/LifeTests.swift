@@ -16,7 +16,9 @@ import Testing
     server.stop()
     #expect(server.connectionsClosed == server.connectionsAccepted)
     server.stop()
-    #expect(throws: (any Error).self) { try RawClient(server) }
+    // The port may be another server's by now: what counts is that this one takes nobody any more.
+    _ = try? RawClient(server)
+    #expect(server.connectionsAccepted == clients.count)
   }
 
   @Test func lettingGoStops() throws {

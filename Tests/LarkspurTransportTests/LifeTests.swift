@@ -55,6 +55,22 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// An overloaded server answers as soon as a connection is there, and closes it.
+  @Test(arguments: [false, true]) func aServerThatAnswersAtOnce(closes: Bool) {
+    let mayGoOn = mayGoOn
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      while !mayGoOn.value { await Task.yield() }
+      return try await fetch(request("GET", "/1"), over: connection)
+    }
+    world.turn(10)
+    peer.arrive([.bytes(Array("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".utf8))] + (closes ? [.end] : []))
+    world.turn(10)
+    goOn()
+    #expect(running.value == Outcome(status: 503, body: "busy"))
+    #expect(world.leftovers == [])
+  }
+
   @Test func spuriousReadinessOfAnIdleConnection() {
     let running = twoExchanges()
     firstExchange()

@@ -66,7 +66,9 @@ struct ConnectionCore: ~Copyable {
   ) throws(TransportError) -> UInt64 {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     guard let channel else { throw .connectionClosed }
-    if machine.isIdle, channel.isReadable { try lookForEnd(of: channel) }
+    // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
+    // good: there is no earlier exchange whose rest it could be.
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable { try lookForEnd(of: channel) }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     phase = .sending

@@ -46,7 +46,7 @@ struct Peer: CustomStringConvertible {
       return "\(self): \(error) (\(option))"
     case .cancelled: return nil
     // The connection is new: nothing but the server can have ended it.
-    case .connectionClosed: return "\(self): the server closed the connection, or spoke, before the request was sent"
+    case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
     case .connectionLost, .badResponse, .unavailable, .localMisuse: return "\(self): \(error)"
     }
   }
