@@ -86,7 +86,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .badResponse(.truncated): .partialBody
       case .badResponse: .weirdReply
       case .unavailable: .outOfResources
-      case .localMisuse: .defect
+      case .internalInconsistency, .localMisuse: .defect
       }
   }
 }

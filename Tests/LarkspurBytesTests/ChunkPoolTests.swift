@@ -43,6 +43,26 @@ import Testing
     #expect((count, spare) == (0, ChunkPool.smallest))
   }
 
+  /// Large chunks that came back must not keep out the small ones, which every request needs.
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
+  func largeChunksMakeRoom() {
+    var pool = ChunkPool(bytesMax: 4 * ChunkPool.largest)
+    var large: [Int] = []
+    func fill(_ count: Int, _ pool: inout ChunkPool) {
+      guard count > 0 else { return }
+      let chunk = pool.take(atLeast: ChunkPool.largest)
+      fill(count - 1, &pool)
+      large.append(chunk.capacity)
+      pool.recycle(chunk)
+    }
+    fill(4, &pool)
+    #expect(large == Array(repeating: ChunkPool.largest, count: 4))
+    pool.recycle(pool.take(atLeast: 1))
+    let before = larkspur_allocations()
+    for _ in 0..<100 { pool.recycle(pool.take(atLeast: 1)) }
+    #expect(larkspur_allocations() - before == 0)
+  }
+
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
   func whatComesBackIsUsedAgain() {
     var pool = ChunkPool(bytesMax: 3 * ChunkPool.smallest)

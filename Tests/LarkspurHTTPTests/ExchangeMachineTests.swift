@@ -93,7 +93,7 @@ import Testing
     /// The exchange has failed, and the connection is closed.
     case fail(ExchangeMachine.Failure)
     case close(ExchangeMachine.CloseReason)
-    /// A defect of ours: reported, and the connection closed.
+    /// A defect of ours, while there is no exchange to report it to: the connection is closed.
     case defect
 
     func outcome(from start: Start) -> (ExchangeMachine.State, [ExchangeMachine.Action]) {
@@ -104,7 +104,7 @@ import Testing
       case .done(let reason): (.closed, [.complete, .close(reason)])
       case .fail(let failure): (.closed, [.fail(failure), .close(.exchangeFailed)])
       case .close(let reason): (.closed, [.close(reason)])
-      case .defect: (.closed, [.reportInconsistency, .close(.exchangeFailed)])
+      case .defect: (.closed, [.close(.exchangeFailed)])
       }
     }
   }
@@ -116,79 +116,147 @@ import Testing
     (
       .idle,
       [
-        .to(.runningHead), .same, .same, .defect, .defect, .defect, .defect,
-        .close(.exchangeFailed), .close(.peerClosed), .close(.unsolicitedBytes), .close(.connectionLost),
-        .close(.exchangeFailed), .close(.exchangeFailed), .close(.unneeded),
+        .to(.runningHead),
+        .same,
+        .same,
+        .defect,
+        .defect,
+        .defect,
+        .defect,
+        .close(.exchangeFailed),
+        .close(.peerClosed),
+        .close(.unsolicitedBytes),
+        .close(.connectionLost),
+        .close(.exchangeFailed),
+        .close(.exchangeFailed),
+        .close(.unneeded),
       ]
     ),
     (
       .runningHead,
       [
-        .same, .to(.doneHead), .toDoing(.stoppedHead, .stopSending), .to(.runningKeep), .to(.runningClose),
-        .toDoing(.tunnel, .handOver), .fail(.connectionLost),
+        .same,
+        .to(.doneHead),
+        .toDoing(.stoppedHead, .stopSending),
+        .to(.runningKeep),
+        .to(.runningClose),
+        .toDoing(.tunnel, .handOver),
+        .fail(.internalInconsistency),
       ] + endings
     ),
     (
       .runningKeep,
       [
-        .same, .to(.doneKeep), .toDoing(.stoppedKeep, .stopSending), .fail(.connectionLost), .fail(.connectionLost),
-        .fail(.connectionLost), .done(.requestUnfinished),
+        .same,
+        .to(.doneKeep),
+        .toDoing(.stoppedKeep, .stopSending),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .done(.requestUnfinished),
       ] + endings
     ),
     (
       .runningClose,
       [
-        .same, .to(.doneClose), .toDoing(.stoppedClose, .stopSending), .fail(.connectionLost), .fail(.connectionLost),
-        .fail(.connectionLost), .done(.requestUnfinished),
+        .same,
+        .to(.doneClose),
+        .toDoing(.stoppedClose, .stopSending),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .done(.requestUnfinished),
       ] + endings
     ),
     (
       .doneHead,
       [
-        .same, .same, .same, .to(.doneKeep), .to(.doneClose), .toDoing(.tunnel, .handOver), .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .to(.doneKeep),
+        .to(.doneClose),
+        .toDoing(.tunnel, .handOver),
+        .fail(.internalInconsistency),
       ] + endings
     ),
     (
       .doneKeep,
       [
-        .same, .same, .same, .fail(.connectionLost), .fail(.connectionLost), .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .toDoing(.idle, .complete),
       ] + endings
     ),
     (
       .doneClose,
       [
-        .same, .same, .same, .fail(.connectionLost), .fail(.connectionLost), .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.serverWillClose),
       ] + endings
     ),
     (
       .stoppedHead,
       [
-        .same, .same, .same, .to(.stoppedKeep), .to(.stoppedClose), .toDoing(.tunnel, .handOver),
-        .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .to(.stoppedKeep),
+        .to(.stoppedClose),
+        .toDoing(.tunnel, .handOver),
+        .fail(.internalInconsistency),
       ] + endings
     ),
     (
       .stoppedKeep,
       [
-        .same, .same, .same, .fail(.connectionLost), .fail(.connectionLost), .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.requestUnfinished),
       ] + endings
     ),
     (
       .stoppedClose,
       [
-        .same, .same, .same, .fail(.connectionLost), .fail(.connectionLost), .fail(.connectionLost),
+        .same,
+        .same,
+        .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.requestUnfinished),
       ] + endings
     ),
     (
       .tunnel,
       [
-        .same, .same, .same, .defect, .defect, .defect, .defect,
-        .close(.exchangeFailed), .close(.exchangeFailed), .defect, .close(.exchangeFailed), .close(.exchangeFailed),
-        .close(.exchangeFailed), .close(.unneeded),
+        .same,
+        .same,
+        .same,
+        .defect,
+        .defect,
+        .defect,
+        .defect,
+        .close(.exchangeFailed),
+        .close(.exchangeFailed),
+        .defect,
+        .close(.exchangeFailed),
+        .close(.exchangeFailed),
+        .close(.exchangeFailed),
+        .close(.unneeded),
       ]
     ),
     (.closed, Array(repeating: .same, count: Fact.allCases.count)),
@@ -196,7 +264,7 @@ import Testing
 
   /// What ends an exchange ends it the same way wherever it stands.
   static let endings: [Cell] = [
-    .fail(.response(.notHTTP)), .fail(.connectionLost), .fail(.connectionLost), .fail(.connectionLost),
+    .fail(.response(.notHTTP)), .fail(.connectionLost), .fail(.internalInconsistency), .fail(.connectionLost),
     .fail(.timedOut), .fail(.cancelled), .fail(.cancelled),
   ]
 

@@ -71,6 +71,74 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// A body that the head does not announce would be the next request.
+  @Test func aBodyOfAnotherLength() {
+    let smuggled = Array("GET /x HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+    for head in [request(), request("POST", body: smuggled.count - 1), request("POST", body: smuggled.count + 1)] {
+      let running = world.start { [world] in
+        let connection = try await Connection.open(to: [address], on: world.loop)
+        return try await fetch(head, body: smuggled, over: connection)
+      }
+      world.settle()
+      #expect(running.transportError == .localMisuse(.bodyLengthWrong))
+      #expect(world.leftovers == [])
+    }
+  }
+
+  /// After we have said `close`, no other request goes out, whatever the server says.
+  @Test func ourOwnClose() {
+    let running = world.start { [world] in
+      var writer = try RequestWriter(method: "GET", target: "/1", host: "a.example")
+      try writer.field("Connection", "TE, Close")
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let outcome = try await fetch(writer.finish(), over: connection)
+      #expect(!connection.isIdle)
+      return outcome
+    }
+    world.settle()
+    peer.send(Self.response)
+    world.settle()
+    #expect(running.value == Self.whole)
+  }
+
+  @Test func trailersAreThereAtTheEnd() {
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(request())
+      #expect(exchange.trailer("x_sum") == nil)
+      try await exchange.discardBody()
+      return exchange.trailer("x_sum")
+    }
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX_Sum: 4\r\n  2\r\n\r\n")
+    world.settle()
+    #expect(running.value == "4 2")
+  }
+
+  /// The end of one exchange must not take the cancellation of all of them with it.
+  @Test func aLateCancellationOfAnExchangeBesideThatOfItsTask() {
+    let mayGoOn = mayGoOn
+    let late = Shared<Canceller?>(nil)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      return try await connection.cancelledWithTask {
+        let exchange = try await connection.send(request("GET", "/1"))
+        late.value = exchange.canceller
+        _ = try await exchange.collectBody(bytesMax: 100)
+        while !mayGoOn.value { await Task.yield() }
+        return try await fetch(request("GET", "/2"), over: connection)
+      }
+    }
+    firstExchange()
+    running.cancel()
+    world.turn(10)
+    late.value?.cancel()
+    world.turn(10)
+    goOn()
+    #expect(running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
   @Test func spuriousReadinessOfAnIdleConnection() {
     let running = twoExchanges()
     firstExchange()

@@ -1,4 +1,4 @@
-/// A word to look for in any letter case: letters and '-', kept so that comparing one of 8 to 24 is a matter of a few
+/// A word to look for in any letter case: letters, digits, '-' and '_', kept so that comparing one of 8 to 24 is a matter of a few
 /// instructions. What is compared often belongs in a `static let`.
 package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
@@ -22,20 +22,23 @@ package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
     self.count = count
   }
 
+  /// Bit 5 of each of eight bytes.
+  private static let small: UInt64 = 0x2020_2020_2020_2020
+
   @unsafe
   private static func eight(of start: UnsafeRawPointer, _ count: Int, from offset: Int) -> UInt64 {
-    count < 8 ? 0 : unsafe start.loadUnaligned(fromByteOffset: min(offset, count - 8), as: UInt64.self)
+    count < 8 ? 0 : unsafe start.loadUnaligned(fromByteOffset: min(offset, count - 8), as: UInt64.self) | small
   }
 
   /// Whether `range` of `bytes`, which holds visible ASCII, reads this word.
   package func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count == count, range.lowerBound >= 0, range.upperBound <= bytes.count else { return false }
-    // Safe: both have `count` bytes. Setting bit 5 makes capitals small and leaves '-' and small letters; no
-    // other visible character becomes one of those.
+    // Safe: both have `count` bytes. Setting bit 5 on both sides makes capitals small and
+    // leaves small letters, digits and '-'; '_' alone becomes what it becomes on the other side too.
     return unsafe bytes.withUnsafeBytes { raw in
       guard let text = unsafe raw.baseAddress.map({ unsafe $0 + range.lowerBound }) else { return count == 0 }
       guard 8...24 ~= count else { return unsafe matchesLetters(text) }
-      let small: UInt64 = 0x2020_2020_2020_2020
+      let small = Self.small
       return unsafe text.loadUnaligned(as: UInt64.self) | small == first
         && text.loadUnaligned(fromByteOffset: min(8, count - 8), as: UInt64.self) | small == middle
         && text.loadUnaligned(fromByteOffset: min(16, count - 8), as: UInt64.self) | small == last
@@ -47,7 +50,7 @@ package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
     let start = unsafe UnsafeRawPointer(letters.utf8Start)
     for offset in 0..<count {
       let byte = unsafe text.load(fromByteOffset: offset, as: UInt8.self) | 0x20
-      if unsafe byte != start.load(fromByteOffset: offset, as: UInt8.self) { return false }
+      if unsafe byte != start.load(fromByteOffset: offset, as: UInt8.self) | 0x20 { return false }
     }
     return true
   }

@@ -41,7 +41,11 @@ package struct ChunkPool: ~Copyable {
   }
 
   package mutating func recycle(_ chunk: consuming Chunk) {
-    guard chunk.capacity > 0, byteCount + chunk.capacity <= bytesMax, Self.isPooled(chunk.capacity) else { return }
+    guard chunk.capacity > 0, Self.isPooled(chunk.capacity) else { return }
+    // What came back last is what will be wanted next: larger chunks make room for it, or else it goes.
+    while byteCount + chunk.capacity > bytesMax {
+      guard freeLargest(above: chunk.capacity) else { return }
+    }
     byteCount += chunk.capacity
     chunk.drop(chunk.count)
     swap(&chunk, &latest)
@@ -49,6 +53,24 @@ package struct ChunkPool: ~Copyable {
     // Safe: the memory is the pool's from here on, and nobody else's.
     guard let size = Self.size(holding: capacity), let base = unsafe chunk.surrender() else { return }
     unsafe free[size].append(base)
+  }
+
+  /// Frees one chunk of a larger size. False: there is none.
+  private mutating func freeLargest(above capacity: Int) -> Bool {
+    var size = Self.sizes - 1
+    while size >= 0, Self.smallest << size > capacity {
+      // Safe: the pool owned it, and has just forgotten it.
+      if let base = unsafe free[size].popLast() {
+        byteCount -= Self.smallest << size
+        unsafe base.deallocate()
+        return true
+      }
+      size -= 1
+    }
+    guard latest.capacity > capacity else { return false }
+    byteCount -= latest.capacity
+    latest = Chunk()
+    return true
   }
 
   /// Whether chunks of this size are kept.

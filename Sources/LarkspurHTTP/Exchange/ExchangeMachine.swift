@@ -45,6 +45,8 @@ package struct ExchangeMachine {
     case response(ResponseError)
     /// The connection broke: not closed in an orderly way.
     case connectionLost
+    /// A fact came that does not fit the state: a defect of ours, which costs one connection and no more.
+    case internalInconsistency
     case timedOut
     case cancelled
   }
@@ -71,8 +73,6 @@ package struct ExchangeMachine {
     case close(CloseReason)
     /// What is still queued of the request is not to be sent.
     case stopSending
-    /// The fact does not fit the state: a defect of ours, which must cost one connection and no more.
-    case reportInconsistency
   }
 
   /// The decisions on one fact, in order. There are never more than two.
@@ -189,7 +189,7 @@ package struct ExchangeMachine {
 
   private mutating func inconsistent(_ actions: inout Actions) {
     guard state != .closed else { return }
-    if case .active = state { actions.append(.fail(.connectionLost)) } else { actions.append(.reportInconsistency) }
+    if case .active = state { actions.append(.fail(.internalInconsistency)) }
     close(.exchangeFailed, &actions)
   }
 

@@ -48,6 +48,11 @@ package struct RequestWriter: Sendable {
     // RFC 9112 3.2: a second Host line makes a request bad, and is how two servers come to see two hosts.
     guard !isReserved(name), !host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
     if upgrade.matches(span, span.indices) { context.offersUpgrade = true }
+    if connection.matches(span, span.indices) {
+      // RFC 9112 9.6: after `close` no further request is sent, whatever the server says.
+      let options = value.split(separator: ",").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+      if options.contains("close") { context.closesConnection = true }
+    }
     append(name, value)
   }
 
@@ -60,7 +65,7 @@ package struct RequestWriter: Sendable {
     }
     bytes.append(ASCII.cr)
     bytes.append(ASCII.lf)
-    return RequestHead(bytes: bytes, context: context)
+    return RequestHead(bytes: bytes, context: context, body: body)
   }
 
   private mutating func append(_ name: String, _ value: String) {
@@ -77,6 +82,22 @@ package struct RequestWriter: Sendable {
 package struct RequestHead: Hashable, Sendable {
   package let bytes: [UInt8]
   package let context: RequestContext
+  private let body: RequestWriter.Body
+
+  init(bytes: [UInt8], context: RequestContext, body: RequestWriter.Body) {
+    self.bytes = bytes
+    self.context = context
+    self.body = body
+  }
+
+  /// Whether a body of so many bytes is what the head announces. Any other would end in the next request, or be it.
+  package func allows(bodyBytes count: Int) -> Bool {
+    switch body {
+    case .none: count == 0
+    case .length(let length): length == UInt(count)
+    case .chunked: true
+    }
+  }
 }
 
 /// Puts the chunked coding on a request body (RFC 9112 7.1).
@@ -117,6 +138,7 @@ private func isReserved(_ name: String) -> Bool {
 
 private let upgrade: CaselessWord = "upgrade"
 private let host: CaselessWord = "host"
+private let connection: CaselessWord = "connection"
 private let contentLength: CaselessWord = "content-length"
 private let transferEncoding: CaselessWord = "transfer-encoding"
 

@@ -53,7 +53,7 @@ extension ResponseHead {
     // RFC 9112 9.3: `close` wins over `keep-alive`; HTTP/1.0 lives on only by `keep-alive`. RFC 9112 6.1:
     // Transfer-Encoding beside Content-Length may be an attack, and the connection ends with the response.
     isPersistent =
-      !says.close && (minorVersion > 0 || says.keepAlive)
+      !says.close && !request.closesConnection && (minorVersion > 0 || says.keepAlive)
       && !(codings.isPresent && (length != nil || minorVersion == 0))
       && framing != .untilClose
   }

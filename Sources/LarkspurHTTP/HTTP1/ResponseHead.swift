@@ -51,9 +51,12 @@ package struct RequestContext: Hashable, Sendable {
   package var method: Method
   /// The request carried `Upgrade`: only then is a 101 an answer.
   package var offersUpgrade: Bool
+  /// The request carried `Connection: close`: the connection ends with the response.
+  package var closesConnection: Bool
 
-  package init(method: Method = .other, offersUpgrade: Bool = false) {
+  package init(method: Method = .other, offersUpgrade: Bool = false, closesConnection: Bool = false) {
     self.method = method
     self.offersUpgrade = offersUpgrade
+    self.closesConnection = closesConnection
   }
 }

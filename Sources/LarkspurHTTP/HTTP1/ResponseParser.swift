@@ -12,7 +12,8 @@ import LarkspurBytes
 ///  idle --begin--> statusLine -> fields --1xx--> statusLine        (event: interim)
 ///                                  |
 ///                                  +--no body----------------------> ending --> idle   (head, end)
-///                                  +--length / chunked-> body -----> ending --> idle   (head, body..., end)
+///                                  +--length ----------> body -----> ending --> idle   (head, body..., end)
+///                                  +--chunked ---------> body ----------------> idle   (head, body..., end)
 ///                                  +--until close -----> body --peerClosed--> idle
 ///                                  +--101, CONNECT----> tunnel                          (head)
 /// ```
@@ -61,9 +62,9 @@ package struct ResponseParser: ~Copyable {
   private var failure = ResponseError.unsolicitedBytes
   /// What is missing of a counted body while the state is `length`.
   private var remaining = 0
-  /// Present while the state is `fields`.
+  /// Of use while the state is `fields`.
   private var lines = FieldLineParser(from: 0)
-  /// Present while the state is `chunked`.
+  /// Of use while the state is `chunked`.
   private var chunked = ChunkedDecoder()
   private var request = RequestContext()
   private var position = 0

@@ -9,6 +9,9 @@ extension Connection {
     host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
     observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    // It would end the name on its way to the system's resolver.
+    guard !host.utf8.contains(0) else { throw .resolutionFailed(host: host, reason: "the name holds a NUL") }
     observer?(.resolving(host: host), loop.kernel.now())
     let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
     observer?(.resolved(addresses), loop.kernel.now())
@@ -30,6 +33,7 @@ extension Connection {
         return Connection(over: channel, limits: limits, observer: observer)
       } catch {
         observer?(.connectFailed(address, error), loop.kernel.now())
+        if Self.resourceErrors.contains(error) { throw .unavailable(error) }
         if Task.isCancelled { throw .cancelled }
         if deadline <= loop.kernel.now() { throw .timedOut(.connecting) }
         attempts.append(TransportError.Attempt(address: address, error: error))
@@ -37,6 +41,11 @@ extension Connection {
     }
     throw .connectFailed(attempts)
   }
+
+  /// What another address would fail with as well.
+  private static let resourceErrors: Set<Errno> = [
+    .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace,
+  ]
 
   private static func connect(
     to address: SocketAddress, on loop: ClientLoop, deadline: Deadline

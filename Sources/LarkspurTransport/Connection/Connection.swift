@@ -36,14 +36,14 @@ package final class Connection {
 
   /// Closes the connection. An exchange that is running fails as cancelled.
   package func close() {
-    core.release()
+    core.abandon()
     tellStory()
   }
 
   /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
   /// handler serves any number of exchanges: installing one costs as much as a third of an exchange.
   package func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
-    let scope = core.channel?.beginScope()
+    let scope = core.loop.isCurrent ? core.channel?.beginScope() : nil
     let canceller = scope.flatMap { core.channel?.canceller(of: $0) }
     defer { if let scope { core.channel?.endScope(scope) } }
     let result: Result<T, E> = await withTaskCancellationHandler {

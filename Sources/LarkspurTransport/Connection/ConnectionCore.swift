@@ -9,8 +9,8 @@ import LarkspurIO
 /// Bytes are therefore received only when somebody wants them: demand flows back to the server by itself.
 /// Whether the connection lives on is for the `ExchangeMachine` to say.
 ///
-/// It is a value inside `Connection`, so that the exclusivity of all of it is checked once per step. While a
-/// step runs, nobody else's code is called: pieces of a body and the observer's events are handed out after it.
+/// It is a value inside `Connection`, held by `Confined`. While a step runs, nobody else's code is called: pieces
+/// of a body and the observer's events are handed out after it.
 struct ConnectionCore: ~Copyable {
   enum Step {
     /// What was asked for is there.
@@ -66,6 +66,7 @@ struct ConnectionCore: ~Copyable {
   ) throws(TransportError) -> UInt64 {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     guard let channel else { throw .connectionClosed }
+    guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
     if exchangeNumber > 0, machine.isIdle, channel.isReadable { try lookForEnd(of: channel) }
@@ -111,6 +112,7 @@ struct ConnectionCore: ~Copyable {
   /// Goes on to the next piece of the body, and swaps the chunk that holds it into `lent`. The caller has to
   /// bring it back by `restore`, whatever happens.
   mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     while true {
       if let failure { throw failure }
       guard case .active = machine.state else { return .end }
@@ -162,7 +164,7 @@ struct ConnectionCore: ~Copyable {
 
   /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.
   mutating func takeTunnel() -> Tunnel? {
-    guard machine.state == .tunnel, let channel else { return nil }
+    guard loop.isCurrent, machine.state == .tunnel, let channel else { return nil }
     var bytes: [UInt8] = []
     input.lend(consumed..<input.count) { bytes.append(copying: $0) }
     releaseInput()
@@ -204,7 +206,7 @@ struct ConnectionCore: ~Copyable {
       guard channel.mayReceive else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
-    if input.count == 0 { releaseInput() }
+    if input.count == consumed { releaseInput() }
     return .wait(channel, writing: !output.isEmpty)
   }
 
@@ -316,8 +318,6 @@ struct ConnectionCore: ~Copyable {
       channel?.close()
       channel = nil
       note(.closed(reason))
-    case .reportInconsistency:
-      assertionFailure("a fact that does not fit the state of the exchange")
     }
   }
 
@@ -325,6 +325,7 @@ struct ConnectionCore: ~Copyable {
     switch failure {
     case .response(let error): .badResponse(error)
     case .connectionLost: .connectionLost(phase, lastErrno)
+    case .internalInconsistency: .internalInconsistency
     case .timedOut: .timedOut(phase)
     case .cancelled: .cancelled
     }

@@ -25,6 +25,14 @@ package struct Exchange {
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
+  /// The value of the first trailer called `name`, which is given in lower case. Trailers come with the body's end.
+  package func trailer(_ name: StaticString) -> String? {
+    guard isPresent else { return nil }
+    let bytes = connection.trailerBytes
+    guard let entry = connection.trailers.first(named: CaselessWord(name), in: bytes.span) else { return nil }
+    return FieldValue.text(entry.value, in: bytes.span)
+  }
+
   /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread.
   /// False: the body is complete. Nothing is received while nobody asks.
   package func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {

@@ -19,6 +19,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case badResponse(ResponseError)
   /// The loop's resources are exhausted.
   case unavailable(Errno)
+  /// Larkspur's own state does not fit what happened: a defect of ours.
+  case internalInconsistency
   /// A call that does not fit: a defect of the caller's.
   case localMisuse(Misuse)
 
@@ -45,6 +47,7 @@ package enum TransportError: Error, Hashable, Sendable {
     case notOnLoop = "the call was made on a thread that is not the loop's"
     case exchangeRunning = "another exchange is still running on the connection"
     case exchangeOver = "the exchange is over"
+    case bodyLengthWrong = "the body is not as long as the request's head says"
     case bodyTooLarge = "the body is larger than the caller allowed"
   }
 }
@@ -62,6 +65,7 @@ extension TransportError: CustomStringConvertible {
     case .connectionClosed: "the connection had been closed already"
     case .badResponse(let error): "bad response: \(error)"
     case .unavailable(let error): "out of resources: \(error)"
+    case .internalInconsistency: "an internal inconsistency of Larkspur's"
     case .localMisuse(let misuse): misuse.rawValue
     }
   }

@@ -41,9 +41,9 @@ package final class Channel {
   /// The scopes that have begun and not ended, and how many there have been.
   private var scopes: [UInt64] = []
   private var scopesBegun: UInt64 = 0
-  private var interruption: Interruption?
-  /// What the pending interruption was meant for, if it is a cancellation.
-  private var cancelledUse: Use?
+  private var cancelledExchange: UInt64?
+  /// The outermost scope that has been cancelled and has not ended.
+  private var cancelledScope: UInt64?
 
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
@@ -135,21 +135,21 @@ package final class Channel {
   private func suspend(writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
-    if deadline <= loop.now, interruption == nil { interruption = .timedOut }
-    if interruption == nil {
-      wantsWriting = writing
-      await Waiter.suspend { waiter = $0 }
-    }
-    if let reason = interruption {
-      interruption = nil
-      cancelledUse = nil
-      throw reason
-    }
+    if let interruption { throw interruption }
+    wantsWriting = writing
+    await Waiter.suspend { waiter = $0 }
+    if let interruption { throw interruption }
+  }
+
+  /// Why a wait is to end early at present.
+  private var interruption: Interruption? {
+    if cancelledScope != nil || cancelledExchange == exchange { return .cancelled }
+    return deadline <= loop.now ? .timedOut : nil
   }
 
   /// Begins an exchange. A cancellation of the one before may have come when it was over.
   func begin(exchange: UInt64, deadline: Deadline) {
-    if interruption != nil { forgetCancellation(of: .exchange(self.exchange)) }
+    cancelledExchange = nil
     self.exchange = exchange
     setDeadline(deadline)
   }
@@ -162,14 +162,9 @@ package final class Channel {
   }
 
   func endScope(_ use: Use) {
-    scopes.removeAll { .scope($0) == use }
-    forgetCancellation(of: use)
-  }
-
-  private func forgetCancellation(of use: Use) {
-    guard cancelledUse == use else { return }
-    cancelledUse = nil
-    interruption = nil
+    guard case .scope(let number) = use else { return }
+    scopes.removeAll { $0 == number }
+    if cancelledScope == number { cancelledScope = nil }
   }
 
   /// Whether another receive is this channel's to make in this turn.
@@ -205,11 +200,14 @@ package final class Channel {
   /// Ends the present wait, or the next one if nobody waits.
   func cancelled(_ use: Use) {
     switch use {
-    case .exchange(let exchange): guard exchange == self.exchange else { return }
-    case .scope(let scope): guard scopes.contains(scope) else { return }
+    case .exchange(let exchange):
+      guard exchange == self.exchange else { return }
+      cancelledExchange = exchange
+    case .scope(let scope):
+      guard scopes.contains(scope) else { return }
+      // The outermost one lasts longest.
+      cancelledScope = min(scope, cancelledScope ?? scope)
     }
-    interruption = .cancelled
-    cancelledUse = use
     wakeWaiter()
   }
 
@@ -217,13 +215,7 @@ package final class Channel {
     // A sooner entry has replaced this one.
     guard entry == deadlineEntry else { return }
     deadlineEntry = .never
-    guard deadline > loop.now else {
-      if waiter != nil {
-        interruption = .timedOut
-        wakeWaiter()
-      }
-      return
-    }
+    guard deadline > loop.now else { return wakeWaiter() }
     if deadline != .never { setDeadline(deadline) }
   }
 

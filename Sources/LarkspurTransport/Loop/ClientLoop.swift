@@ -9,12 +9,13 @@ import Synchronization
 /// executor. One turn is
 ///
 /// ```
-///  take the mail -> expire deadlines -> run jobs -> wait (epoll) -> wake the tasks whose channels became ready
+///  take the mail -> expire deadlines -> wake those who have yielded -> run jobs -> wait (epoll)
+///    -> wake the tasks whose channels became ready
 /// ```
 ///
 /// Threads. Channels, connections, the chunk pool and the deadlines belong to the loop's thread and are not
-/// locked. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here) and `post` a
-/// cancellation: both go through the mailbox. The wake-up descriptor is written only when the loop sleeps.
+/// locked. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here), and `post` a
+/// cancellation or a channel that lost its owner: all of it goes through the mailbox. The wake-up descriptor is written only when the loop sleeps.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -110,6 +111,9 @@ package final class ClientLoop: @unchecked Sendable {
     try self.init(withoutThreadOn: LinuxKernel.shared)
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
+      // Nobody will look after these any more, and they hold on to the loop as it does to them.
+      takeMail()
+      for slot in own.state.slots { slot.channel?.close() }
     }
     thread.detach()
   }
@@ -281,7 +285,10 @@ package final class ClientLoop: @unchecked Sendable {
     // Entries of channels that are gone stay until they are due. With many short connections and long deadlines
     // they would pile up: once most entries must be such, they go.
     if own.state.deadlines.count > 64 + 4 * own.state.slots.count {
-      own.state.deadlines.removeAll { !isAwaited($0) }
+      var deadlines = DeadlineHeap()
+      swap(&deadlines, &own.state.deadlines)
+      deadlines.removeAll { !isAwaited($0) }
+      swap(&deadlines, &own.state.deadlines)
     }
     own.state.deadlines.insert(entry)
     own.state.soonest = own.state.deadlines.soonest

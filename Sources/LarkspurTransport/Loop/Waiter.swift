@@ -11,6 +11,6 @@ struct Waiter {
     unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
   }
 
-  /// Safe: `Channel.takeWaiter` is the only way to a stored waiter, and it removes what it returns.
+  /// Safe: whoever keeps a waiter (`Channel`, `Lookup`) takes it out of its place before waking it.
   func wake() { unsafe continuation.resume() }
 }

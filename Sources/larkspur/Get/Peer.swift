@@ -47,7 +47,7 @@ struct Peer: CustomStringConvertible {
     case .cancelled: return nil
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .connectionLost, .badResponse, .unavailable, .localMisuse: return "\(self): \(error)"
+    case .connectionLost, .badResponse, .unavailable, .internalInconsistency, .localMisuse: return "\(self): \(error)"
     }
   }
 }
