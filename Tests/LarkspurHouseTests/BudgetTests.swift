@@ -137,7 +137,6 @@ final class CountingKernel: Kernel {
   func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
     other { kernel.watch(poller, descriptor, slot: slot, registration: registration) }
   }
-  func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 { other { kernel.unwatch(poller, descriptor) } }
   func openWakeUp() -> Int32 { other { kernel.openWakeUp() } }
   func wake(_ descriptor: Int32) { other { kernel.wake(descriptor) } }
   func drainWakeUp(_ descriptor: Int32) { other { kernel.drainWakeUp(descriptor) } }

@@ -41,7 +41,6 @@ package final class ScriptedKernel: Kernel {
     package var sends = 0
     package var closes = 0
     package var watches = 0
-    package var unwatches = 0
     package var waits = 0
     package var wakes = 0
   }
@@ -274,17 +273,6 @@ package final class ScriptedKernel: Kernel {
         socket.slot = slot
         socket.registration = registration
         socket.hasEdge = true
-        return 0
-      }
-    }
-  }
-
-  package func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 {
-    called()
-    return with { state in
-      state.counts.unwatches += 1
-      return state.withSocket(descriptor, "unwatch", else: -Errno.badDescriptor.rawValue) { socket in
-        socket.slot = nil
         return 0
       }
     }

@@ -48,11 +48,6 @@ static inline int larkspur_epoll_add(int poller, int descriptor, uint32_t events
   return epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event);
 }
 
-static inline int larkspur_epoll_remove(int poller, int descriptor) {
-  struct epoll_event ignored = {0};
-  return epoll_ctl(poller, EPOLL_CTL_DEL, descriptor, &ignored);
-}
-
 enum { LARKSPUR_EVENTS_MAX = 128 };
 
 // Waits, then spreads the kernel's packed events out for Swift.

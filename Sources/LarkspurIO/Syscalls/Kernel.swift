@@ -24,7 +24,6 @@ package protocol Kernel: AnyObject, Sendable {
   func openPoller() -> Int32
   /// Watches for reading, writing and hang-up, edge-triggered.
   func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32
-  func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32
   /// Waits for at most `milliseconds` (-1: for ever), and returns the number of events.
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32
 

@@ -73,10 +73,6 @@ package final class LinuxKernel: Kernel {
     return result(larkspur_epoll_add(poller, descriptor, events, slot, registration))
   }
 
-  package func unwatch(_ poller: Int32, _ descriptor: Int32) -> Int32 {
-    result(larkspur_epoll_remove(poller, descriptor))
-  }
-
   package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
     unsafe events.fill { list in
       guard let base = list.baseAddress else { return 0 }

@@ -114,6 +114,8 @@ package final class Connection {
 
   // MARK: - The response
 
+  /// Whether something of the response, or of its failure, is still to be received.
+  var isReceiving: Bool { core.isReceiving }
   var exchangeNumber: UInt64 { core.exchangeNumber }
   var status: Int { core.head.status }
   func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }

@@ -77,7 +77,7 @@ struct ConnectionCore: ~Copyable {
     lastErrno = nil
     if trailers.count > 0 { trailers = FieldTable() }
     output.append(request.bytes)
-    output.append(body)
+    if !body.isEmpty { output.append(body) }
     channel.begin(exchange: exchangeNumber, deadline: deadline)
     note(.requestStarted(bytes: output.byteCount))
     flush(to: channel)
@@ -129,6 +129,10 @@ struct ConnectionCore: ~Copyable {
       case .wait(let channel, let writing): return .wait(channel, writing: writing)
       }
     }
+  }
+
+  var isReceiving: Bool {
+    if case .active = machine.state { true } else { failure != nil }
   }
 
   /// Takes the lent chunk back.

@@ -43,7 +43,8 @@ package struct Exchange {
   /// Lends each piece of the body to `consume` as it comes, to the body's end.
   package func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    while try await connection.receivePiece(consume) {}
+    // With its last piece the exchange is over, and need not be asked again.
+    while try await connection.receivePiece(consume), isPresent, connection.isReceiving {}
   }
 
   /// Reads the body to its end, and throws it away.
