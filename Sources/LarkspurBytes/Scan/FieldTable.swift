@@ -59,13 +59,13 @@ package struct FieldTable: Sendable {
     return nil
   }
 
-  /// The first field from `index` on whose name is as long as one of `lengths` (bit N: N bytes, below 32), or
+  /// The first field from `index` on whose name may be as long as one of `lengths` (bit N: N bytes, modulo 32), or
   /// `count`. The length of a name rules almost every field out without a comparison.
   package func index(from index: Int, nameLengths lengths: UInt32) -> Int {
     // Safe: `used` fields are initialised.
     unsafe storage.withUnsafeBufferPointer { fields in
       var index = max(index, 0)
-      while index < used, unsafe lengths >> UInt32(truncatingIfNeeded: min(fields[index].nameCount, 31)) & 1 == 0 {
+      while index < used, unsafe lengths &>> UInt32(truncatingIfNeeded: fields[index].nameCount) & 1 == 0 {
         index &+= 1
       }
       return index

@@ -142,7 +142,7 @@ extension Scan {
   }
 
   @inline(__always)
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+  private static func isBlank(_ byte: UInt8) -> Bool { byte <= 0x20 && (byte == 0x20 || byte == 0x09) }
 }
 
 extension UnsafeRawPointer {

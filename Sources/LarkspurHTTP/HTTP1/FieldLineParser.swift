@@ -50,7 +50,8 @@ struct FieldLineParser {
       // A section that has used up its allowance and is not complete can only become too large.
       guard position < bounds.sectionBytesMax else { throw bounds.tooLarge }
       guard index < bytes.count else { return false }
-      let window = base + min(lineStart + limits.fieldLineBytesMax + 1, bounds.sectionBytesMax)
+      // No search looks past this index.
+      var window: Int { base + min(lineStart + limits.fieldLineBytesMax + 1, bounds.sectionBytesMax) }
 
       switch phase {
       case .lineStart:

@@ -75,11 +75,14 @@ struct ConnectionCore: ~Copyable {
     phase = .sending
     failure = nil
     lastErrno = nil
-    if trailers.count > 0 { trailers = FieldTable() }
+    if !trailerBytes.isEmpty {
+      trailers = FieldTable()
+      trailerBytes.removeAll(keepingCapacity: true)
+    }
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     channel.begin(exchange: exchangeNumber, deadline: deadline)
-    note(.requestStarted(bytes: output.byteCount))
+    if isObserved { note(.requestStarted(bytes: output.byteCount)) }
     flush(to: channel)
     return exchangeNumber
   }
