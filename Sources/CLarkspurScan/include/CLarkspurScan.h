@@ -34,9 +34,9 @@ static inline uint32_t larkspur_bitmask16(larkspur_lanes16 lanes) {
 // decides: ':' ends the name, a rarer token character goes on.
 static inline uint32_t larkspur_name_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
-  larkspur_bytes16 letter = (c | 0x20) - 'a', digit = c - '0';
-  larkspur_lanes16 plain =
-      (larkspur_lanes16)(letter < 26) | (larkspur_lanes16)(digit < 10) | (larkspur_lanes16)(c == '-');
+  // Vectors compare signed bytes in one instruction and unsigned ones in two: the ranges are moved down to -128.
+  larkspur_lanes16 letter = (larkspur_lanes16)((c | 0x20) - ('a' + 128)), digit = (larkspur_lanes16)(c - ('0' + 128));
+  larkspur_lanes16 plain = (letter < -128 + 26) | (digit < -128 + 10) | (larkspur_lanes16)(c == '-');
   return larkspur_bitmask16(~plain);
 }
 
