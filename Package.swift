@@ -28,17 +28,21 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLarkspurLinux"),
+    .target(
+      name: "CLarkspurOpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .target(name: "CLarkspurScan"),
     .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
+    .target(name: "LarkspurTLS", dependencies: ["CLarkspurOpenSSL", "LarkspurBytes"], swiftSettings: settings),
     .target(
-      name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO"],
+      name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS"],
       swiftSettings: settings),
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
     .target(
-      name: "LarkspurTestServer", dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
+      name: "LarkspurTestServer",
+      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
       swiftSettings: settings),
     .executableTarget(
       name: "larkspur",

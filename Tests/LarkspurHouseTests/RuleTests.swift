@@ -14,15 +14,15 @@ import Testing
     "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
-    "LarkspurTestServer": ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
+    "LarkspurTestServer": ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
     "Larkspur": [
       "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "LarkspurTransport", "Synchronization",
     ],
     "AFNetworking": ["Foundation", "Larkspur"],
     "larkspur": [
-      "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer",
-      "LarkspurTransport", "Synchronization",
+      "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "LarkspurTestServer", "LarkspurTransport", "Synchronization",
     ],
   ]
 
@@ -64,6 +64,7 @@ import Testing
   static let unsafeFolders: Set<String> = [
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
+    "Sources/LarkspurTestServer/OpenSSL",
   ]
 
   @Test func unsafeHasItsRooms() {
