@@ -79,7 +79,10 @@ package struct Chunk: ~Copyable {
 
   /// Lends the spare capacity to `fill`, and keeps what it appended there.
   package mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
-    guard let base = unsafe base else { return }
+    guard let base = unsafe base else {
+      var nothing = OutputRawSpan()
+      return fill(&nothing)
+    }
     // Safe: end..<capacity lies inside the allocation; `finalize` checks that the span still describes it.
     let spare = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity - end)
     var output = unsafe OutputRawSpan(buffer: spare, initializedCount: 0)

@@ -1,0 +1,400 @@
+// One TLS connection over memory that Swift lends for each call.
+//
+// Theory of operation. OpenSSL reads and writes through a BIO of ours, whose data is the flow of the present call:
+// ciphertext is copied once, from the receive buffer into OpenSSL's record buffer and from there into the send buffer.
+// OpenSSL's own memory BIO would copy it twice and keep it.
+//
+// Two decisions of a handshake belong to Swift: whether the server is trusted, and who the client is. The callbacks
+// suspend the handshake; Swift looks at the facts, notes its decision, and calls again.
+#include "CLarkspurOpenSSL.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// TLS 1.3 servers send two tickets as a rule. Of a flood only the last ones are kept.
+enum { sessions_max = 4 };
+
+struct larkspur_tls {
+  SSL *ssl;
+  larkspur_tls_flow flow;
+  size_t input_used, output_used;
+  // What a read came to behind the plaintext that it delivered first.
+  larkspur_tls_status ending;
+  bool has_ended;
+
+  bool has_verified, has_decided;
+  int decision;
+  larkspur_tls_verification_result verification;
+
+  bool asks_identity, has_identified;
+  larkspur_tls_failure_details failure;
+
+  SSL_SESSION *sessions[sessions_max];
+  int session_count;
+};
+
+// MARK: - The BIO
+
+static int flow_read(BIO *bio, char *bytes, int count) {
+  larkspur_tls *tls = BIO_get_data(bio);
+  BIO_clear_retry_flags(bio);
+  size_t left = tls->flow.input_count - tls->input_used;
+  if (count <= 0) return 0;
+  if (left == 0) {
+    if (tls->flow.input_ended) return 0;
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  size_t taken = left < (size_t)count ? left : (size_t)count;
+  memcpy(bytes, tls->flow.input + tls->input_used, taken);
+  tls->input_used += taken;
+  return (int)taken;
+}
+
+static int flow_write(BIO *bio, const char *bytes, int count) {
+  larkspur_tls *tls = BIO_get_data(bio);
+  BIO_clear_retry_flags(bio);
+  size_t room = tls->flow.output_room - tls->output_used;
+  if (count <= 0) return 0;
+  if (room == 0) {
+    BIO_set_retry_write(bio);
+    return -1;
+  }
+  size_t taken = room < (size_t)count ? room : (size_t)count;
+  memcpy(tls->flow.output + tls->output_used, bytes, taken);
+  tls->output_used += taken;
+  return (int)taken;
+}
+
+static long flow_control(BIO *bio, int command, long number, void *pointer) {
+  (void)number, (void)pointer;
+  const larkspur_tls *tls = BIO_get_data(bio);
+  switch (command) {
+    case BIO_CTRL_FLUSH: return 1;
+    case BIO_CTRL_EOF: return tls && tls->flow.input_ended && tls->input_used == tls->flow.input_count;
+    default: return 0;
+  }
+}
+
+static BIO_METHOD *flow_method;
+static CRYPTO_ONCE flow_method_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void make_flow_method(void) {
+  BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "larkspur");
+  if (!method) return;
+  BIO_meth_set_read(method, flow_read);
+  BIO_meth_set_write(method, flow_write);
+  BIO_meth_set_ctrl(method, flow_control);
+  flow_method = method;
+}
+
+static BIO *new_flow_bio(larkspur_tls *tls) {
+  if (CRYPTO_THREAD_run_once(&flow_method_once, make_flow_method) != 1 || !flow_method) return NULL;
+  BIO *bio = BIO_new(flow_method);
+  if (!bio) return NULL;
+  BIO_set_data(bio, tls);
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
+// MARK: - Callbacks
+
+static larkspur_tls *of(const SSL *ssl) { return SSL_get_app_data(ssl); }
+
+static void drop_verification(larkspur_tls *tls) {
+  larkspur_chain_free(tls->verification.sent);
+  larkspur_chain_free(tls->verification.verified);
+  tls->verification.sent = tls->verification.verified = NULL;
+}
+
+// The first time it verifies and suspends; the second time it says what was decided.
+static int verify(X509_STORE_CTX *context, void *unused) {
+  (void)unused;
+  SSL *ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
+  larkspur_tls *tls = of(ssl);
+  if (tls->has_decided) {
+    X509_STORE_CTX_set_error(context, tls->decision);
+    return tls->decision == X509_V_OK;
+  }
+  drop_verification(tls);
+  int verified = X509_verify_cert(context);
+  int error = X509_STORE_CTX_get_error(context);
+  // A failure without a reason (out of memory) is a failure all the same.
+  tls->verification.error = verified == 1 ? X509_V_OK : error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;
+  tls->verification.depth = X509_STORE_CTX_get_error_depth(context);
+  tls->verification.verified = X509_STORE_CTX_get1_chain(context);
+  tls->verification.sent = X509_chain_up_ref(X509_STORE_CTX_get0_untrusted(context));
+  tls->has_verified = true;
+  return SSL_set_retry_verify(ssl);
+}
+
+static int certificate_wanted(SSL *ssl, void *unused) {
+  (void)unused;
+  larkspur_tls *tls = of(ssl);
+  tls->failure.identity_requested = true;
+  if (tls->asks_identity && !tls->has_identified) return -1;
+  tls->failure.identity_sent = SSL_get_certificate(ssl) != NULL;
+  return 1;
+}
+
+static int session_given(SSL *ssl, SSL_SESSION *session) {
+  larkspur_tls *tls = of(ssl);
+  if (!tls) return 0;
+  if (tls->session_count == sessions_max) {
+    SSL_SESSION_free(tls->sessions[0]);
+    memmove(tls->sessions, tls->sessions + 1, sizeof tls->sessions - sizeof *tls->sessions);
+    tls->session_count--;
+  }
+  tls->sessions[tls->session_count++] = session;
+  return 1;  // the reference is ours
+}
+
+static void note_alert(const SSL *ssl, int where, int alert) {
+  if (!(where & SSL_CB_ALERT) || !(where & SSL_CB_READ)) return;
+  larkspur_tls *tls = of(ssl);
+  if (tls && (alert & 0xff) != SSL_AD_CLOSE_NOTIFY) tls->failure.alert = alert & 0xff;
+}
+
+// MARK: - The context
+
+static int key_log_index = -1;
+static CRYPTO_ONCE key_log_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void free_key_log_path(void *parent, void *path, CRYPTO_EX_DATA *data, int index, long number, void *pointer) {
+  (void)parent, (void)data, (void)index, (void)number, (void)pointer;
+  free(path);
+}
+
+static void make_key_log_index(void) {
+  key_log_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_key_log_path);
+}
+
+static void log_key(const SSL *ssl, const char *line) {
+  const char *path = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), key_log_index);
+  FILE *file = path ? fopen(path, "ae") : NULL;
+  if (!file) return;
+  fprintf(file, "%s\n", line);
+  fclose(file);
+}
+
+static int set_key_log(SSL_CTX *context, const char *path) {
+  if (CRYPTO_THREAD_run_once(&key_log_once, make_key_log_index) != 1 || key_log_index < 0) return 0;
+  char *copy = strdup(path);
+  if (!copy) return 0;
+  if (!SSL_CTX_set_ex_data(context, key_log_index, copy)) {
+    free(copy);
+    return 0;
+  }
+  SSL_CTX_set_keylog_callback(context, log_key);
+  return 1;
+}
+
+void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
+  // RFC 5280 to the letter: what a lenient reading lets pass has been an attack before.
+  X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT | X509_V_FLAG_TRUSTED_FIRST);
+  X509_VERIFY_PARAM_clear_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
+  X509_VERIFY_PARAM_set_purpose(rules, X509_PURPOSE_SSL_SERVER);
+  X509_VERIFY_PARAM_set_trust(rules, X509_TRUST_SSL_SERVER);
+  // RFC 6125 6.4: subjectAltName only, and a wildcard only as the whole left-most label.
+  X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // 112 bits: no RSA below 2048, no SHA-1.
+  X509_VERIFY_PARAM_set_auth_level(rules, 2);
+}
+
+SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store) {
+  static const unsigned char protocols[] = "\x08http/1.1";
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  if (!context) return NULL;
+  SSL_CTX_set1_cert_store(context, store);
+  SSL_CTX_set_security_level(context, 2);
+  SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  // Buffers of an idle connection go back; what a call could not write may be offered again from another address.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_cert_verify_callback(context, verify, NULL);
+  SSL_CTX_set_cert_cb(context, certificate_wanted, NULL);
+  SSL_CTX_set_info_callback(context, note_alert);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, session_given);
+  SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+  larkspur_verification_rules(SSL_CTX_get0_param(context));
+  if (SSL_CTX_set_min_proto_version(context, settings->minimum_version) != 1 ||
+      SSL_CTX_set_max_proto_version(context, settings->maximum_version) != 1 ||
+      SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0 ||
+      (settings->key_log_path && !set_key_log(context, settings->key_log_path))) {
+    SSL_CTX_free(context);
+    return NULL;
+  }
+  return context;
+}
+
+int larkspur_tls_context_use_identity(SSL_CTX *context, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain) {
+  return SSL_CTX_use_cert_and_key(context, leaf, key, chain, 1);
+}
+
+// MARK: - The connection
+
+larkspur_tls *larkspur_tls_new(SSL_CTX *context, bool asks_identity) {
+  larkspur_tls *tls = calloc(1, sizeof *tls);
+  if (!tls) return NULL;
+  tls->asks_identity = asks_identity;
+  tls->failure.alert = -1;
+  tls->ssl = SSL_new(context);
+  BIO *bio = tls->ssl ? new_flow_bio(tls) : NULL;
+  if (!bio || !SSL_set_app_data(tls->ssl, tls)) {
+    BIO_free(bio);
+    larkspur_tls_free(tls);
+    return NULL;
+  }
+  SSL_set_bio(tls->ssl, bio, bio);
+  SSL_set_connect_state(tls->ssl);
+  return tls;
+}
+
+void larkspur_tls_free(larkspur_tls *tls) {
+  if (!tls) return;
+  if (tls->ssl) {
+    // A session is good for another connection although this one has had no orderly end.
+    SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    SSL_set_app_data(tls->ssl, NULL);
+    SSL_free(tls->ssl);
+  }
+  drop_verification(tls);
+  while (tls->session_count > 0) SSL_SESSION_free(tls->sessions[--tls->session_count]);
+  free(tls);
+}
+
+SSL *larkspur_tls_ssl(const larkspur_tls *tls) { return tls->ssl; }
+
+int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *address, int64_t date) {
+  X509_VERIFY_PARAM *rules = SSL_get0_param(tls->ssl);
+  X509_VERIFY_PARAM_set_time(rules, (time_t)date);
+  if (address) return X509_VERIFY_PARAM_set1_ip_asc(rules, address);
+  return SSL_set_tlsext_host_name(tls->ssl, name) == 1 && X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1;
+}
+
+int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session) { return SSL_set_session(tls->ssl, session); }
+
+static void begin(larkspur_tls *tls, larkspur_tls_flow flow) {
+  tls->flow = flow;
+  tls->input_used = tls->output_used = 0;
+  // What others on this thread have left in the queue must not pass for an error of ours.
+  ERR_clear_error();
+}
+
+static larkspur_tls_result end(larkspur_tls *tls, larkspur_tls_status status, size_t plain_count) {
+  larkspur_tls_result result = {status, tls->input_used, tls->output_used, plain_count};
+  // Nothing of what was lent is kept.
+  tls->flow = (larkspur_tls_flow){0};
+  return result;
+}
+
+static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
+  switch (SSL_get_error(tls->ssl, returned)) {
+    case SSL_ERROR_NONE: return larkspur_tls_done;
+    case SSL_ERROR_WANT_READ: return larkspur_tls_wants_input;
+    case SSL_ERROR_WANT_WRITE: return larkspur_tls_wants_output;
+    case SSL_ERROR_WANT_RETRY_VERIFY: return larkspur_tls_wants_trust;
+    case SSL_ERROR_WANT_X509_LOOKUP: return larkspur_tls_wants_identity;
+    case SSL_ERROR_ZERO_RETURN: return larkspur_tls_closed;
+    default: break;
+  }
+  unsigned long code = ERR_peek_error();
+  tls->failure.code = code;
+  tls->failure.saw_server_hello = SSL_get_pending_cipher(tls->ssl) != NULL;
+  tls->failure.truncated =
+      code == 0 || (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+  ERR_clear_error();
+  return larkspur_tls_failed;
+}
+
+larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow flow) {
+  begin(tls, flow);
+  int returned = SSL_do_handshake(tls->ssl);
+  return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), 0);
+}
+
+larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room) {
+  begin(tls, flow);
+  if (tls->has_ended) return end(tls, tls->ending, 0);
+  size_t total = 0;
+  larkspur_tls_status status = larkspur_tls_done;
+  while (total < room) {
+    size_t count = 0;
+    int returned = SSL_read_ex(tls->ssl, (char *)plain + total, room - total, &count);
+    total += count;
+    if (returned == 1) continue;
+    status = status_of(tls, returned);
+    break;
+  }
+  if (status == larkspur_tls_closed || status == larkspur_tls_failed) {
+    tls->has_ended = true;
+    tls->ending = status;
+    if (total > 0) status = larkspur_tls_done;
+  }
+  return end(tls, status, total);
+}
+
+larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count) {
+  begin(tls, flow);
+  size_t written = 0;
+  int returned = SSL_write_ex(tls->ssl, plain, count, &written);
+  return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), written);
+}
+
+larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow) {
+  begin(tls, flow);
+  SSL_shutdown(tls->ssl);
+  ERR_clear_error();
+  return end(tls, larkspur_tls_done, 0);
+}
+
+// MARK: - Facts and decisions
+
+larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls) {
+  larkspur_tls_verification_result result = tls->verification;
+  tls->verification.sent = tls->verification.verified = NULL;
+  return result;
+}
+
+void larkspur_tls_decide(larkspur_tls *tls, int error) {
+  tls->has_decided = true;
+  tls->decision = error;
+}
+
+int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain) {
+  tls->has_identified = true;
+  return !leaf || SSL_use_cert_and_key(tls->ssl, leaf, key, chain, 1);
+}
+
+larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls) { return tls->failure; }
+
+SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls) {
+  return tls->session_count > 0 ? tls->sessions[--tls->session_count] : NULL;
+}
+
+size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name) {
+  unsigned count = 0;
+  SSL_get0_alpn_selected(tls->ssl, name, &count);
+  return count;
+}
+
+size_t larkspur_tls_stapled_response(const larkspur_tls *tls, const uint8_t **response) {
+  unsigned char *bytes = NULL;
+  long count = SSL_get_tlsext_status_ocsp_resp(tls->ssl, &bytes);
+  *response = bytes;
+  return bytes && count > 0 ? (size_t)count : 0;
+}
+
+int larkspur_tls_acceptable_issuers(const larkspur_tls *tls) {
+  const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
+  return names ? sk_X509_NAME_num(names) : 0;
+}
+
+larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index) {
+  const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
+  return larkspur_name_text(names ? sk_X509_NAME_value(names, index) : NULL);
+}

@@ -1,0 +1,45 @@
+/// An alert, by which a side says why it ends the connection (RFC 8446 6).
+package struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
+  package var number: UInt8
+
+  package init(number: UInt8) { self.number = number }
+
+  /// The name that the RFC gives it.
+  package var name: String? {
+    switch number {
+    case 0: "close_notify"
+    case 10: "unexpected_message"
+    case 20: "bad_record_mac"
+    case 21: "decryption_failed"
+    case 22: "record_overflow"
+    case 30: "decompression_failure"
+    case 40: "handshake_failure"
+    case 42: "bad_certificate"
+    case 43: "unsupported_certificate"
+    case 44: "certificate_revoked"
+    case 45: "certificate_expired"
+    case 46: "certificate_unknown"
+    case 47: "illegal_parameter"
+    case 48: "unknown_ca"
+    case 49: "access_denied"
+    case 50: "decode_error"
+    case 51: "decrypt_error"
+    case 70: "protocol_version"
+    case 71: "insufficient_security"
+    case 80: "internal_error"
+    case 86: "inappropriate_fallback"
+    case 90: "user_canceled"
+    case 100: "no_renegotiation"
+    case 109: "missing_extension"
+    case 110: "unsupported_extension"
+    case 112: "unrecognized_name"
+    case 113: "bad_certificate_status_response"
+    case 115: "unknown_psk_identity"
+    case 116: "certificate_required"
+    case 120: "no_application_protocol"
+    default: nil
+    }
+  }
+
+  package var description: String { name.map { "\($0) (\(number))" } ?? "number \(number)" }
+}

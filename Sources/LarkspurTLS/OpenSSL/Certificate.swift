@@ -1,0 +1,147 @@
+import CLarkspurOpenSSL
+
+/// An X.509 certificate. It is immutable, and read when somebody asks.
+@safe
+package struct Certificate: Sendable {
+  let reference: Reference
+
+  /// Takes a reference over.
+  @unsafe
+  init?(taking pointer: OpaquePointer?) {
+    // Safe: X509_free gives back the one reference that was taken.
+    guard let reference = unsafe Reference(pointer, releasedBy: { unsafe X509_free($0) }) else { return nil }
+    self.reference = reference
+  }
+
+  // Safe, all of these: the certificate lives as long as `reference`, and reading it changes nothing that OpenSSL
+  // does not lock.
+
+  /// The certificate as it is signed.
+  package var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
+
+  /// The key with its algorithm (SubjectPublicKeyInfo), DER.
+  package var publicKeyInfo: [UInt8] { unsafe Array(taking: larkspur_certificate_spki(reference.pointer)) }
+
+  package var sha256: [UInt8] { SHA256Digest.of(der) }
+
+  package var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
+
+  /// The distinguished name as RFC 2253 writes it.
+  package var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
+
+  package var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
+
+  /// The serial number, the most significant byte first.
+  package var serial: [UInt8] { unsafe Array(taking: larkspur_certificate_serial(reference.pointer)) }
+
+  /// Seconds since 1970, UTC.
+  package var notBefore: Int64 { unsafe larkspur_certificate_not_before(reference.pointer) }
+
+  /// Seconds since 1970, UTC.
+  package var notAfter: Int64 { unsafe larkspur_certificate_not_after(reference.pointer) }
+
+  /// Whether the certificate promises that its server always staples a response about it (RFC 7633).
+  package var mustStaple: Bool { unsafe larkspur_certificate_must_staple(reference.pointer) }
+
+  /// What the certificate is for, by its subjectAltName.
+  package enum Name: Hashable, Sendable {
+    case dns(String)
+    /// Four bytes or sixteen.
+    case address([UInt8])
+  }
+
+  /// DNS names and IP addresses in their order. Bytes of a name that are not visible ASCII are escaped as `\xNN`.
+  package var names: [Name] {
+    // Safe: what `larkspur_names_at` lends lives until the list is freed.
+    let list = unsafe larkspur_certificate_names(reference.pointer)
+    defer { unsafe GENERAL_NAMES_free(list) }
+    var names: [Name] = []
+    for index in unsafe 0..<larkspur_names_count(list) {
+      var bytes: UnsafePointer<UInt8>?
+      var count = 0
+      let kind = unsafe larkspur_names_at(list, index, &bytes, &count)
+      let value = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
+      if kind == GEN_DNS { names.append(.dns(Self.visible(value))) }
+      if kind == GEN_IPADD { names.append(.address(value)) }
+    }
+    return names
+  }
+
+  /// Certificates in PEM, any number, or one in DER. Nil: there is none, or one of them cannot be read.
+  package static func read(_ bytes: [UInt8]) -> [Certificate]? {
+    // Safe: the bytes are lent for the call.
+    let chain = unsafe bytes.withUnsafeBytes { unsafe larkspur_read_certificates($0.baseAddress, $0.count) }
+    guard let chain = unsafe chain else { return nil }
+    return unsafe Certificate.list(taking: chain)
+  }
+
+  // MARK: - Chains
+
+  /// The certificates of a list, which is freed.
+  @unsafe
+  static func list(taking chain: OpaquePointer?) -> [Certificate] {
+    // Safe: every certificate gets a reference of its own before the list goes.
+    defer { unsafe larkspur_chain_free(chain) }
+    var certificates: [Certificate] = []
+    for index in unsafe 0..<larkspur_chain_count(chain) {
+      let pointer = unsafe larkspur_chain_at(chain, index)
+      guard unsafe X509_up_ref(pointer) == 1, let certificate = unsafe Certificate(taking: pointer) else { break }
+      certificates.append(certificate)
+    }
+    return certificates
+  }
+
+  /// The certificates as a list of OpenSSL's, which is freed with the reference.
+  static func list(_ certificates: [Certificate]) -> Reference? {
+    // Safe: the list takes references of its own.
+    guard let list = unsafe Reference(larkspur_chain_new(), releasedBy: { unsafe larkspur_chain_free($0) })
+    else { return nil }
+    for certificate in certificates {
+      guard unsafe larkspur_chain_append(list.pointer, certificate.reference.pointer) == 1 else { return nil }
+    }
+    return list
+  }
+
+  // MARK: - Words
+
+  @unsafe
+  static func text(_ bytes: larkspur_bytes) -> String {
+    // Safe: see `Array(taking:)`.
+    String(decoding: unsafe Array(taking: bytes), as: UTF8.self)
+  }
+
+  private static func visible(_ bytes: [UInt8]) -> String {
+    var text = ""
+    for byte in bytes {
+      if byte > 0x20, byte < 0x7f, byte != UInt8(ascii: "\\") {
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      }
+    }
+    return text
+  }
+}
+
+extension Certificate: Hashable {
+  package static func == (left: Certificate, right: Certificate) -> Bool {
+    // Safe: both live.
+    if left.reference === right.reference { return true }
+    return unsafe X509_cmp(left.reference.pointer, right.reference.pointer) == 0
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(sha256) }
+}
+
+/// SHA-256 of bytes.
+package enum SHA256Digest {
+  package static let byteCount = Int(SHA256_DIGEST_LENGTH)
+
+  package static func of(_ bytes: [UInt8]) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { digest, count in
+      // Safe: SHA256 reads `bytes.count` bytes and writes 32.
+      unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA256($0.baseAddress, $0.count, digest.baseAddress) }
+      count = byteCount
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import CLarkspurOpenSSL
+
+/// A certificate with its private key, by which a client shows who it is.
+@safe
+package struct ClientIdentity: Sendable {
+  package let certificate: Certificate
+  /// The certificates behind it, which are sent along.
+  package let chain: [Certificate]
+  let key: Reference
+  let list: Reference
+
+  /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM or DER, encrypted with `password` or not).
+  package init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
+    guard let read = Certificate.read(certificates), let leaf = read.first else { throw TLSError(.identityUnreadable) }
+    var wantsPassword = false
+    // Safe: the bytes are lent for the call, which hands a reference over.
+    let pointer = unsafe key.withUnsafeBytes {
+      unsafe larkspur_read_key($0.baseAddress, $0.count, password, &wantsPassword)
+    }
+    guard let key = unsafe Reference(pointer, releasedBy: { unsafe EVP_PKEY_free($0) }) else {
+      throw TLSError(wantsPassword ? .passwordWrong : .identityUnreadable)
+    }
+    try self.init(certificate: leaf, chain: Array(read.dropFirst()), key: key)
+  }
+
+  /// Reads a PKCS#12 archive.
+  package init(pkcs12: [UInt8], password: String) throws(TLSError) {
+    var leaf: OpaquePointer?
+    var key: OpaquePointer?
+    var chain: OpaquePointer?
+    var isPasswordWrong = false
+    // Safe: the bytes are lent for the call, which hands references over, also when it fails.
+    let read = unsafe pkcs12.withUnsafeBytes {
+      unsafe larkspur_read_pkcs12($0.baseAddress, $0.count, password, &leaf, &key, &chain, &isPasswordWrong)
+    }
+    let behind = unsafe Certificate.list(taking: chain)
+    let certificate = unsafe Certificate(taking: leaf)
+    let owned = unsafe Reference(key, releasedBy: { unsafe EVP_PKEY_free($0) })
+    guard read == 1, let certificate, let owned else {
+      throw TLSError(isPasswordWrong ? .passwordWrong : .identityUnreadable)
+    }
+    try self.init(certificate: certificate, chain: behind, key: owned)
+  }
+
+  private init(certificate: Certificate, chain: [Certificate], key: Reference) throws(TLSError) {
+    guard let list = Certificate.list(chain) else { throw TLSError(.outOfMemory) }
+    // Safe: both live.
+    let isPair = unsafe X509_check_private_key(certificate.reference.pointer, key.pointer) == 1
+    ErrorQueue.clear()
+    guard isPair else { throw TLSError(.keyMismatch) }
+    self.certificate = certificate
+    self.chain = chain
+    self.key = key
+    self.list = list
+  }
+}

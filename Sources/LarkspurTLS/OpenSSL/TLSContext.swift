@@ -1,0 +1,63 @@
+import CLarkspurOpenSSL
+
+/// A configuration made ready: its roots parsed, its sessions kept. Connections on any loops share it.
+///
+/// Making one may read the system's roots from the disk, which takes up to 40 ms: make one per configuration.
+@safe
+package final class TLSContext: Sendable {
+  package let configuration: TLSConfiguration
+  let reference: Reference
+  let store: TrustStore
+  let sessions = SessionCache()
+  /// Told of pins that did not match, whether the connection went on or not; on the thread of the connection's loop.
+  let pinMismatched: (@Sendable (PinMismatch) -> Void)?
+
+  package init(
+    _ configuration: TLSConfiguration = TLSConfiguration(), pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
+  ) throws(TLSError) {
+    self.configuration = configuration
+    self.pinMismatched = pinMismatched
+    store = try TrustStore(configuration.roots, revocationLists: configuration.revocationLists)
+    ErrorQueue.clear()
+    // Safe, here and below: the context is used by this thread alone until `init` returns.
+    var settings = unsafe larkspur_tls_settings()
+    unsafe settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
+    unsafe settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
+    let keyLog = configuration.dangerouslyLogsKeys ? KeyLog.path : nil
+    let store = store.reference
+    let pointer = unsafe keyLog.withOptionalCString { path in
+      unsafe settings.key_log_path = path
+      return unsafe larkspur_tls_context(&settings, store.pointer)
+    }
+    guard let reference = unsafe Reference(pointer, releasedBy: { unsafe SSL_CTX_free($0) }) else {
+      throw TLSError(.outOfMemory, reason: ErrorQueue.takeReason())
+    }
+    self.reference = reference
+    guard let identity = configuration.identity else { return }
+    guard
+      unsafe larkspur_tls_context_use_identity(
+        reference.pointer, identity.certificate.reference.pointer, identity.key.pointer, identity.list.pointer) == 1
+    else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
+  }
+
+  /// Forgets all sessions: the next connection to each server makes a full handshake.
+  package func forgetSessions() { sessions.removeAll() }
+}
+
+enum KeyLog {
+  /// The file that `SSLKEYLOGFILE` names.
+  static var path: String? {
+    // Safe: the text is copied at once. As with all of getenv, nobody may change the environment meanwhile.
+    guard let path = unsafe getenv("SSLKEYLOGFILE") else { return nil }
+    return unsafe String(cString: path)
+  }
+}
+
+extension String? {
+  /// Lends the text to C, or null.
+  @unsafe
+  fileprivate func withOptionalCString<T>(_ body: (UnsafePointer<CChar>?) -> T) -> T {
+    guard let self else { return body(nil) }
+    return unsafe self.withCString { unsafe body($0) }
+  }
+}

@@ -1,0 +1,331 @@
+import CLarkspurOpenSSL
+import LarkspurBytes
+
+/// One side of one TLS connection, the client's: ciphertext in, ciphertext out, plaintext in, plaintext out.
+///
+/// Theory of operation. The engine has no descriptor, no clock and no thread. Each call lends it the ciphertext that has
+/// come and room for ciphertext to send, and says what it needs next. First `handshake` is called until it is done;
+/// then `read` and `write` in any order; at last `shutDown`.
+///
+/// ```
+///  handshake --wantsTrust--> decide --+
+///     |  ^                            |
+///     |  +---------- again <----------+
+///     |  +---------- again <----------+
+///     |--wantsIdentity--> identify ---+
+///     v
+///   done --read, write--> ... --shutDown-->
+/// ```
+///
+/// Trust. The chain is verified by OpenSSL, the pins are looked for in the verified chain, and the caller is asked
+/// if it wants to be. The same is done for a resumed session, with the chain that was verified when the session began.
+/// `done` is reported only when all of it has been passed: no byte of a request leaves before.
+@safe
+package struct TLSEngine: ~Copyable {
+  package struct Options: Sendable {
+    /// Whether `handshake` asks the caller about the server's certificates.
+    package var asksTrust = false
+    /// Whether `handshake` asks the caller for a certificate when the server wants one.
+    package var asksIdentity = false
+
+    package init() {}
+  }
+
+  package enum Step: Sendable {
+    case done(Handshake)
+    /// Ciphertext has to come first.
+    case wantsInput
+    /// The room for ciphertext is used up.
+    case wantsOutput
+    /// The caller has to `decide`, and to call `handshake` again.
+    case wantsTrust(Trust)
+    /// The caller has to `identify`, and to call `handshake` again. The distinguished names (RFC 2253) of issuers
+    /// that the server knows; none: any will do.
+    case wantsIdentity(issuers: [String])
+  }
+
+  package enum Reading: Hashable, Sendable {
+    /// So many bytes of plaintext were appended. There may be more.
+    case bytes(Int)
+    case wantsInput
+    case wantsOutput
+    /// The server has said that no more comes.
+    case closed
+  }
+
+  package enum Writing: Hashable, Sendable {
+    /// So many bytes of plaintext have been taken.
+    case bytes(Int)
+    case wantsInput
+    case wantsOutput
+  }
+
+  private let context: TLSContext
+  private let key: SessionKey
+  private let options: Options
+  /// Seconds since 1970, when the handshake began.
+  private let date: Int64
+  private let reference: Reference
+  // Safe: it lives as long as `reference`, and only the engine uses it.
+  private var tls: OpaquePointer { unsafe reference.pointer }
+
+  /// The session that was offered.
+  private let offered: TLSSession?
+  private var trust: Trust?
+  /// Why the server is not trusted, once that has been decided.
+  private var refusal: TLSError?
+  private var hasDecided = false
+  /// Whether the caller trusted what the verification did not: such a session is not for others.
+  private var isOverridden = false
+
+  /// `date`: seconds since 1970.
+  package init(
+    context: TLSContext, key: SessionKey, options: Options = Options(), date: Int64
+  ) throws(TLSError) {
+    // Safe: the connection keeps a reference to the context.
+    let tls = unsafe larkspur_tls_new(context.reference.pointer, options.asksIdentity)
+    guard let reference = unsafe Reference(tls, releasedBy: { unsafe larkspur_tls_free($0) }) else {
+      throw TLSError(.outOfMemory, reason: ErrorQueue.takeReason())
+    }
+    guard unsafe larkspur_tls_set_server(reference.pointer, key.server.name, key.server.address, date) == 1 else {
+      throw TLSError(.hostInvalid, reason: ErrorQueue.takeReason())
+    }
+    self.reference = reference
+    self.context = context
+    self.key = key
+    self.options = options
+    self.date = date
+    offered = context.configuration.resumesSessions ? context.sessions.take(for: key, date: date) : nil
+    if let offered { _ = unsafe larkspur_tls_offer(reference.pointer, offered.reference.pointer) }
+  }
+
+  // MARK: - Handshake
+
+  /// Goes on with the handshake as far as the ciphertext leads.
+  package mutating func handshake(
+    _ incoming: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
+  ) throws(TLSError) -> Step {
+    while true {
+      let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1) }
+      switch result.status {
+      case larkspur_tls_done: return try finish()
+      case larkspur_tls_wants_input: return .wantsInput
+      case larkspur_tls_wants_output: return .wantsOutput
+      case larkspur_tls_wants_identity: return .wantsIdentity(issuers: acceptableIssuers)
+      case larkspur_tls_wants_trust:
+        let trust = takeTrust()
+        self.trust = trust
+        if options.asksTrust { return .wantsTrust(trust) }
+        decide(.verified)
+      default: throw refusal ?? failure(isHandshake: true)
+      }
+    }
+  }
+
+  /// Says whether the server is trusted.
+  package mutating func decide(_ decision: TrustDecision) {
+    guard let trust else { return }
+    hasDecided = true
+    refusal = judge(trust, decision)
+    isOverridden = decision == .trusted && !trust.result.isTrusted
+    // The number chooses the alert that the server gets.
+    let code =
+      refusal == nil ? X509_V_OK : trust.result.isTrusted ? X509_V_ERR_APPLICATION_VERIFICATION : trust.result.code
+    // Safe: see `tls`.
+    unsafe larkspur_tls_decide(tls, code)
+  }
+
+  /// Says who the client is; nil: it will not say.
+  package mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
+    // Safe: the connection takes references of its own.
+    let isFit =
+      unsafe larkspur_tls_identify(
+        tls, identity?.certificate.reference.pointer, identity?.key.pointer, identity?.list.pointer) == 1
+    guard isFit else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
+  }
+
+  private func judge(_ trust: Trust, _ decision: TrustDecision) -> TLSError? {
+    switch decision {
+    case .refused: return TLSError(.refusedByCaller)
+    case .trusted: break
+    case .verified:
+      if let error = trust.result.error, !context.configuration.dangerouslyAllowsAnyCertificate { return error }
+    }
+    // What was not verified proves nothing, also not for pins.
+    let chain = trust.result.isTrusted ? trust.verified : []
+    var failure: TLSError?
+    for (mismatch, reportsOnly) in context.configuration.pins.mismatches(chain, for: key.server) {
+      context.pinMismatched?(mismatch)
+      if !reportsOnly { failure = TLSError(.pinMismatch(mismatch)) }
+    }
+    return failure
+  }
+
+  /// What is left to look at when the two sides agree.
+  private mutating func finish() throws(TLSError) -> Step {
+    // Safe, all calls here: see `tls`.
+    let isResumed = unsafe SSL_session_reused(larkspur_tls_ssl(tls)) == 1
+    if isResumed, !hasDecided {
+      guard let offered else {
+        throw TLSError(.protocolViolation, reason: "a session was resumed that was not offered")
+      }
+      trust = offered.trust
+      if options.asksTrust { return .wantsTrust(offered.trust) }
+      decide(.verified)
+    }
+    if let refusal { throw refusal }
+    guard let trust, hasDecided else { throw TLSError(.protocolViolation, reason: "the server showed no certificate") }
+    if let protocolName = applicationProtocol, protocolName != "http/1.1" {
+      throw TLSError(.applicationProtocol, reason: protocolName)
+    }
+    if !isResumed { try checkStapledResponse(trust) }
+    keepSessions()
+    guard let version = TLSVersion(rawValue: Int(unsafe SSL_version(larkspur_tls_ssl(tls)))) else {
+      throw TLSError(.protocolVersion)
+    }
+    return .done(Handshake(version: version, cipher: cipher, isResumed: isResumed, trust: trust))
+  }
+
+  /// RFC 6066 8: a response that is not satisfactory ends the handshake; RFC 7633: so does one that was promised
+  /// and does not come.
+  private func checkStapledResponse(_ trust: Trust) throws(TLSError) {
+    // A caller who trusts what was not verified has decided already.
+    guard trust.result.isTrusted, let leaf = trust.verified.first else { return }
+    var bytes: UnsafePointer<UInt8>?
+    // Safe: the response is lent as long as the connection lives.
+    let count = unsafe larkspur_tls_stapled_response(tls, &bytes)
+    var status = larkspur_ocsp_none
+    if count > 0, let list = Certificate.list(trust.verified) {
+      unsafe status = larkspur_check_stapled_response(
+        bytes, count, list.pointer, context.store.reference.pointer, date)
+    }
+    switch status {
+    case larkspur_ocsp_good: return
+    case larkspur_ocsp_none:
+      guard leaf.mustStaple else { return }
+      throw TLSError(.revocationUnknown, reason: "the server staples no response although its certificate promises one")
+    case larkspur_ocsp_revoked: throw TLSError(.revoked, reason: "by the stapled response")
+    case larkspur_ocsp_unknown: throw TLSError(.revocationUnknown, reason: "the stapled response does not know it")
+    case larkspur_ocsp_outdated: throw TLSError(.revocationUnknown, reason: "the stapled response is out of date")
+    case larkspur_ocsp_untrusted:
+      throw TLSError(.revocationUnknown, reason: "the stapled response is not signed by the issuer")
+    default: throw TLSError(.revocationUnknown, reason: "the stapled response cannot be read")
+    }
+  }
+
+  private func takeTrust() -> Trust {
+    // Safe: the lists are handed over.
+    let result = unsafe larkspur_tls_take_verification(tls)
+    return Trust(
+      server: key.server, sent: unsafe Certificate.list(taking: result.sent),
+      verified: unsafe Certificate.list(taking: result.verified),
+      result: VerificationResult(code: unsafe result.error, depth: Int(unsafe result.depth)), store: context.store)
+  }
+
+  private var acceptableIssuers: [String] {
+    // Safe: see `tls`.
+    unsafe (0..<larkspur_tls_acceptable_issuers(tls)).map { index in
+      unsafe Certificate.text(larkspur_tls_acceptable_issuer(tls, index))
+    }
+  }
+
+  private var applicationProtocol: String? {
+    var name: UnsafePointer<UInt8>?
+    // Safe: the name is lent as long as the connection lives, and copied at once.
+    let count = unsafe larkspur_tls_alpn(tls, &name)
+    return unsafe count == 0
+      ? nil : String(decoding: unsafe UnsafeBufferPointer(start: name, count: count), as: UTF8.self)
+  }
+
+  private var cipher: String {
+    // Safe: the name is OpenSSL's own.
+    guard let name = unsafe SSL_CIPHER_standard_name(SSL_get_current_cipher(larkspur_tls_ssl(tls))) else { return "" }
+    return unsafe String(cString: name)
+  }
+
+  /// Gives the sessions that have come to the cache.
+  private func keepSessions() {
+    // Safe: each session is handed over.
+    while let session = unsafe larkspur_tls_take_session(tls) {
+      let session = trust.flatMap { unsafe TLSSession(taking: session, trust: $0, date: date) }
+      guard let session, context.configuration.resumesSessions, !isOverridden else { continue }
+      context.sessions.keep(session, for: key)
+    }
+  }
+
+  // MARK: - Data
+
+  /// Decrypts what has come into the spare room of `plain`.
+  package mutating func read(
+    _ incoming: inout Chunk, into plain: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
+  ) throws(TLSError) -> Reading {
+    var result = larkspur_tls_result()
+    plain.withSpare { room in
+      unsafe room.withUnsafeMutableBytes { bytes, count in
+        // Safe: the room behind the `count` initialised bytes is lent for the call, which says how much it used.
+        let base = unsafe bytes.baseAddress.map { unsafe $0 + count }
+        let free = bytes.count - count
+        result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_read($0, $1, base, free) }
+        count += result.plain_count
+      }
+    }
+    keepSessions()
+    if result.plain_count > 0 { return .bytes(result.plain_count) }
+    switch result.status {
+    case larkspur_tls_wants_output: return .wantsOutput
+    case larkspur_tls_closed: return .closed
+    case larkspur_tls_failed: throw failure(isHandshake: false)
+    default: return .wantsInput
+    }
+  }
+
+  /// Encrypts the front of `plain`: at most one record of 16 KiB.
+  package mutating func write(
+    _ plain: Span<UInt8>, _ incoming: inout Chunk, _ outgoing: inout Chunk
+  ) throws(TLSError) -> Writing {
+    let result = unsafe plain.withUnsafeBufferPointer { bytes in
+      // Safe: the bytes are lent for the call.
+      unsafe call(&incoming, &outgoing, false) { unsafe larkspur_tls_write($0, $1, bytes.baseAddress, bytes.count) }
+    }
+    switch result.status {
+    case larkspur_tls_done: return .bytes(result.plain_count)
+    case larkspur_tls_wants_output: return .wantsOutput
+    case larkspur_tls_failed, larkspur_tls_closed: throw failure(isHandshake: false)
+    default: return .wantsInput
+    }
+  }
+
+  /// Says that no more comes from this side (`close_notify`).
+  package mutating func shutDown(_ outgoing: inout Chunk) {
+    var nothing = Chunk()
+    _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }
+  }
+
+  /// Makes a call with what has come and with room for what is to go.
+  private func call(
+    _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool,
+    _ body: (OpaquePointer, larkspur_tls_flow) -> larkspur_tls_result
+  ) -> larkspur_tls_result {
+    var result = larkspur_tls_result()
+    unsafe incoming.bytes.withUnsafeBufferPointer { input in
+      outgoing.withSpare { room in
+        unsafe room.withUnsafeMutableBytes { output, count in
+          // Safe: both are lent for the call, which says how much of them it used.
+          let flow = unsafe larkspur_tls_flow(
+            input: input.baseAddress, input_count: input.count,
+            output: output.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) },
+            output_room: output.count - count, input_ended: inputEnded)
+          unsafe result = body(tls, flow)
+          count += result.output_used
+        }
+      }
+    }
+    incoming.drop(result.input_used)
+    return result
+  }
+
+  private func failure(isHandshake: Bool) -> TLSError {
+    // Safe: see `tls`.
+    unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
+  }
+}

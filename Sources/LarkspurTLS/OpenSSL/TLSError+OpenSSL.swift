@@ -1,0 +1,53 @@
+import CLarkspurOpenSSL
+
+extension TLSError {
+  /// What a connection failed with.
+  @unsafe
+  init(_ details: larkspur_tls_failure_details, isHandshake: Bool) {
+    // Safe: plain numbers.
+    let code = details.code
+    let words = ErrorQueue.reason(of: code)
+    if details.truncated {
+      self.init(isHandshake ? .connectionLost : .truncated, reason: words)
+    } else if let alert = UInt8(exactly: details.alert) {
+      self.init(unsafe Self.problem(alert, details), reason: words)
+    } else {
+      self.init(Self.problem(code), reason: words)
+    }
+  }
+
+  @unsafe
+  private static func problem(_ alert: UInt8, _ details: larkspur_tls_failure_details) -> Problem {
+    // Safe: plain numbers.
+    switch alert {
+    case 70: return .protocolVersion
+    case 116: return .clientCertificateRequired
+    // TLS 1.2 has no alert of its own for a certificate that is missing.
+    case 40 where details.identity_requested && !details.identity_sent: return .clientCertificateRequired
+    // RFC 8446 4.1.1: no set of parameters in common.
+    case 40 where !details.saw_server_hello, 71 where !details.saw_server_hello: return .noSharedCipher
+    case 42...46 where details.identity_sent, 48 where details.identity_sent,
+      49 where details.identity_sent:
+      return .clientCertificateRefused
+    case 120: return .applicationProtocol
+    default: return .alert(TLSAlert(number: alert))
+    }
+  }
+
+  private static func problem(_ code: UInt) -> Problem {
+    // Safe: plain numbers.
+    guard larkspur_error_library(code) == ERR_LIB_SSL else {
+      return code & 0xff == UInt(ERR_R_MALLOC_FAILURE) ? .outOfMemory : .protocolViolation
+    }
+    return switch larkspur_error_code_reason(code) {
+    case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_VERSION_TOO_LOW:
+      .protocolVersion
+    case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: .notTLS
+    case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_UNKNOWN_CIPHER_RETURNED: .noSharedCipher
+    case SSL_R_BAD_SIGNATURE: .badSignature
+    case SSL_R_DH_KEY_TOO_SMALL, SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_BAD_DH_VALUE: .weakKey
+    case SSL_R_CA_MD_TOO_WEAK, SSL_R_WRONG_SIGNATURE_TYPE: .weakDigest
+    default: .protocolViolation
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import CLarkspurOpenSSL
+
+/// Roots and revocation lists, parsed once. Any thread may verify against it at the same time.
+final class TrustStore: Sendable {
+  let reference: Reference
+
+  init(_ roots: TrustRoots, revocationLists: [[UInt8]] = []) throws(TLSError) {
+    // Safe, here and below: the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
+    guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
+    else { throw TLSError(.outOfMemory) }
+    self.reference = reference
+    switch roots {
+    case .system:
+      try addSystemRoots()
+    case .systemAnd(let certificates):
+      try addSystemRoots()
+      try add(certificates)
+    case .only(let certificates):
+      try add(certificates)
+    }
+    for list in revocationLists {
+      let added = unsafe list.withUnsafeBytes {
+        unsafe larkspur_read_revocation_lists(reference.pointer, $0.baseAddress, $0.count)
+      }
+      guard added > 0 else { throw TLSError(.revocationListUnreadable) }
+    }
+  }
+
+  /// A file is parsed now; of a directory only what a chain needs, when it needs it.
+  private func addSystemRoots() throws(TLSError) {
+    guard unsafe X509_STORE_set_default_paths(reference.pointer) == 1 else {
+      throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
+    }
+    // A file that is missing is no error: then the directory has to do.
+    ErrorQueue.clear()
+  }
+
+  private func add(_ certificates: [Certificate]) throws(TLSError) {
+    for certificate in certificates {
+      // Safe: the store takes a reference of its own.
+      guard unsafe X509_STORE_add_cert(reference.pointer, certificate.reference.pointer) == 1 else {
+        throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
+      }
+    }
+  }
+
+  /// Verifies a chain as a handshake would. Nil for `name`: whatever host it is for.
+  func verify(_ sent: [Certificate], for server: ServerName?, date: Int64) -> (VerificationResult, [Certificate]) {
+    guard let list = Certificate.list(sent) else {
+      return (VerificationResult(code: X509_V_ERR_OUT_OF_MEM, depth: 0), [])
+    }
+    // Safe: store and list live until the call is over.
+    let result = unsafe larkspur_verify(reference.pointer, list.pointer, server?.name, server?.address, date)
+    return (
+      VerificationResult(code: unsafe result.error, depth: unsafe Int(result.depth)),
+      unsafe Certificate.list(taking: result.verified)
+    )
+  }
+}

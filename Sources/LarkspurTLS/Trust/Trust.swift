@@ -1,0 +1,49 @@
+/// A server's certificates, and what came out when they were verified. A value: it can be kept, looked at and evaluated
+/// again on any thread.
+package struct Trust: Sendable {
+  package let server: ServerName
+  /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
+  package let sent: [Certificate]
+  /// The chain that was built, from the server's certificate to the root, as far as one was found.
+  package let verified: [Certificate]
+  package let result: VerificationResult
+  let store: TrustStore
+  /// Until when every certificate of the verified chain is valid: seconds since 1970.
+  let validUntil: Int64
+
+  init(
+    server: ServerName, sent: [Certificate], verified: [Certificate], result: VerificationResult, store: TrustStore
+  ) {
+    self.server = server
+    self.sent = sent
+    self.verified = verified
+    self.result = result
+    self.store = store
+    validUntil = verified.map(\.notAfter).min() ?? .min
+  }
+
+  /// Verifies the same chain again with other inputs.
+  ///
+  /// - Parameters:
+  ///   - host: Whom the certificate has to be for; nil: whoever it is for.
+  ///   - anchors: The roots to trust, and no others; nil: those of the connection.
+  ///   - date: Seconds since 1970, UTC.
+  package func evaluate(
+    host: ServerName?, anchors: [Certificate]? = nil, date: Int64
+  ) throws(TLSError) -> Trust {
+    var store = store
+    if let anchors { store = try TrustStore(.only(anchors)) }
+    let (result, verified) = store.verify(sent, for: host, date: date)
+    return Trust(server: host ?? server, sent: sent, verified: verified, result: result, store: store)
+  }
+}
+
+/// What the caller says when it is asked about a server's certificates.
+package enum TrustDecision: Hashable, Sendable {
+  /// What the verification came to counts.
+  case verified
+  /// The server is trusted, whatever the verification came to. Pins count all the same.
+  case trusted
+  /// The server is not trusted.
+  case refused
+}
