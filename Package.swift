@@ -46,7 +46,9 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "larkspur",
-      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport"],
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport",
+      ],
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(

@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import LarkspurTLS
 import LarkspurTransport
 
 /// How the command ends. Where curl has a number for it, it is that number.
@@ -18,10 +19,17 @@ package enum ExitStatus: Hashable, Sendable {
   case readFailed
   case outOfResources
   case timedOut
+  case tlsFailed
   case defect
   case emptyReply
   case sendFailed
   case receiveFailed
+  case clientCertificateProblem
+  case certificateUntrusted
+  case rootsUnreadable
+  case pinMismatch
+  case revocationStatus
+  case clientCertificateRequired
   /// Cancelled by the signal of that number.
   case signal(Int32)
 
@@ -40,10 +48,17 @@ package enum ExitStatus: Hashable, Sendable {
     case .readFailed: 26
     case .outOfResources: 27
     case .timedOut: 28
+    case .tlsFailed: 35
     case .defect: 43
     case .emptyReply: 52
     case .sendFailed: 55
     case .receiveFailed: 56
+    case .clientCertificateProblem: 58
+    case .certificateUntrusted: 60
+    case .rootsUnreadable: 77
+    case .pinMismatch: 90
+    case .revocationStatus: 91
+    case .clientCertificateRequired: 98
     case .signal(let number): 128 + number
     }
   }
@@ -51,7 +66,7 @@ package enum ExitStatus: Hashable, Sendable {
   /// All but the signals, in the order of their numbers, with what `larkspur help exit-status` says of them.
   package static let explained: [(status: ExitStatus, meaning: String)] = [
     (.success, "The response was received to its end, whatever its status."),
-    (.unsupportedProtocol, "The URL's scheme is not http. (`larkspur demo`: a part failed.)"),
+    (.unsupportedProtocol, "The URL's scheme is neither http nor https. (`larkspur demo`: a part failed.)"),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
     (.resolutionFailed, "The host's name could not be looked up."),
@@ -63,10 +78,17 @@ package enum ExitStatus: Hashable, Sendable {
     (.readFailed, "The file of -d @FILE could not be read."),
     (.outOfResources, "No memory or no descriptors are left."),
     (.timedOut, "The time of --connect-timeout or --max-time was up."),
+    (.tlsFailed, "The two sides could not agree on TLS, or the server broke its rules."),
     (.defect, "A defect of larkspur's."),
     (.emptyReply, "The server closed the connection without a response."),
     (.sendFailed, "The connection broke while the request was sent."),
     (.receiveFailed, "The connection broke before the response's head was complete."),
+    (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
+    (.certificateUntrusted, "The server's certificate is not to be trusted."),
+    (.rootsUnreadable, "The file of --cacert could not be read."),
+    (.pinMismatch, "None of the keys of --pin is in the server's verified chain."),
+    (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),
+    (.clientCertificateRequired, "The server wants a client certificate."),
   ]
 
   package init(_ error: TransportError) {
@@ -85,8 +107,31 @@ package enum ExitStatus: Hashable, Sendable {
       case .badResponse(.truncated(.head)): .receiveFailed
       case .badResponse(.truncated): .partialBody
       case .badResponse: .weirdReply
+      case .tls(let error): ExitStatus(error)
       case .unavailable: .outOfResources
       case .internalInconsistency, .localMisuse: .defect
+      }
+  }
+
+  package init(_ error: TLSError) {
+    self =
+      switch error.problem {
+      case .untrustedRoot, .selfSigned, .expired, .notYetValid, .wrongHost, .revoked, .badSignature, .weakKey,
+        .weakDigest,
+        .certificateInvalid, .refusedByCaller:
+        .certificateUntrusted
+      case .pinMismatch: .pinMismatch
+      case .revocationUnknown: .revocationStatus
+      case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert, .protocolViolation,
+        .connectionLost:
+        .tlsFailed
+      case .truncated: .partialBody
+      case .handshakeTimedOut: .timedOut
+      case .clientCertificateRequired: .clientCertificateRequired
+      case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .keyMismatch: .clientCertificateProblem
+      case .hostInvalid: .malformedURL
+      case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
+      case .outOfMemory: .outOfResources
       }
   }
 }

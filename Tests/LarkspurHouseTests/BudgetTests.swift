@@ -105,6 +105,7 @@ final class CountingKernel: Kernel {
   private let kernel = LinuxKernel.shared
 
   func now() -> Deadline { kernel.now() }
+  func date() -> Int64 { kernel.date() }
 
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
     counts.value.receives += 1
@@ -114,6 +115,11 @@ final class CountingKernel: Kernel {
   func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
     counts.value.sends += 1
     return kernel.send(descriptor, from: queue)
+  }
+
+  func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
+    counts.value.sends += 1
+    return kernel.send(descriptor, bytes)
   }
 
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {

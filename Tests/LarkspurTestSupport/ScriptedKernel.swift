@@ -139,6 +139,9 @@ package final class ScriptedKernel: Kernel {
 
   package func now() -> Deadline { with { $0.now } }
 
+  /// A day in 2026.
+  package func date() -> Int64 { 1_780_000_000 }
+
   package func openSocket(for address: SocketAddress) -> Int32 {
     called()
     return with { state in
@@ -222,11 +225,21 @@ package final class ScriptedKernel: Kernel {
   }
 
   package func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
-    called()
     var offered: [UInt8] = []
     queue.withSegments(atMost: 16) { segments in
       for segment in segments { offered.append(contentsOf: segment) }
     }
+    return send(descriptor, offered: offered)
+  }
+
+  package func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
+    var offered: [UInt8] = []
+    offered.append(copying: bytes)
+    return send(descriptor, offered: offered)
+  }
+
+  private func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
+    called()
     return with { state in
       state.counts.sends += 1
       return state.withSocket(descriptor, "send", else: -Int(Errno.badDescriptor.rawValue)) { socket in

@@ -48,6 +48,12 @@ package struct ByteQueue: ~Copyable {
     }
   }
 
+  /// Lends the first segment, or nothing.
+  package borrowing func lendFirst<T>(to body: (Span<UInt8>) -> T) -> T {
+    guard !isEmpty else { return body(Span()) }
+    return body(segment(0).span.extracting(firstOffset...))
+  }
+
   package mutating func removeAll() {
     segments.removeAll(keepingCapacity: true)
     first = 0

@@ -53,17 +53,28 @@ package struct ClientSocket: ~Copyable {
   /// Sends as much of the queue as the kernel takes. False: it takes no more for now.
   package func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
     while !queue.isEmpty {
-      let result = descriptor.kernel.send(descriptor.number, from: queue)
-      if result >= 0 {
-        queue.drop(result)
-        continue
-      }
-      switch Errno(rawValue: Int32(truncatingIfNeeded: -result)) {
-      case .interrupted: continue
-      case .wouldBlock: return false
-      case let error: throw error
-      }
+      guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, from: queue)) else { return false }
+      queue.drop(sent)
     }
     return true
+  }
+
+  /// Sends as much of the chunk as the kernel takes. False: it takes no more for now.
+  package func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
+    while chunk.count > 0 {
+      guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, chunk.bytes)) else { return false }
+      chunk.drop(sent)
+    }
+    return true
+  }
+
+  /// How many bytes the kernel took: none when it was interrupted, nil when it takes no more.
+  private static func sent(_ result: Int) throws(Errno) -> Int? {
+    if result >= 0 { return result }
+    switch Errno(rawValue: Int32(truncatingIfNeeded: -result)) {
+    case .interrupted: return 0
+    case .wouldBlock: return nil
+    case let error: throw error
+    }
   }
 }

@@ -7,6 +7,8 @@ import LarkspurBytes
 package protocol Kernel: AnyObject, Sendable {
   /// The monotonic clock.
   func now() -> Deadline
+  /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
+  func date() -> Int64
 
   /// A non-blocking, close-on-exec TCP socket for `address`'s family.
   func openSocket(for address: SocketAddress) -> Int32
@@ -19,6 +21,7 @@ package protocol Kernel: AnyObject, Sendable {
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int
   /// Sends from the front of `queue`, without taking anything out of it.
   func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int
+  func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int
   func close(_ descriptor: Int32)
 
   func openPoller() -> Int32

@@ -10,6 +10,8 @@ package final class LinuxKernel: Kernel {
 
   package func now() -> Deadline { Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) }
 
+  package func date() -> Int64 { Int64(time(nil)) }
+
   package func openSocket(for address: SocketAddress) -> Int32 {
     let family =
       switch address {
@@ -59,6 +61,11 @@ package final class LinuxKernel: Kernel {
       }
     }
     return result(sent)
+  }
+
+  package func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
+    // Safe: the bytes are lent for the call.
+    unsafe bytes.withUnsafeBytes { unsafe result(larkspur_send(descriptor, $0.baseAddress, $0.count)) }
   }
 
   package func close(_ descriptor: Int32) {

@@ -45,8 +45,8 @@ package struct TLSEngine: ~Copyable {
   }
 
   package enum Reading: Hashable, Sendable {
-    /// So many bytes of plaintext were appended. There may be more.
-    case bytes(Int)
+    /// So many bytes of plaintext were appended. `drained`: more of them need more ciphertext.
+    case bytes(Int, drained: Bool)
     case wantsInput
     case wantsOutput
     /// The server has said that no more comes.
@@ -270,7 +270,9 @@ package struct TLSEngine: ~Copyable {
       }
     }
     keepSessions()
-    if result.plain_count > 0 { return .bytes(result.plain_count) }
+    if result.plain_count > 0 {
+      return .bytes(result.plain_count, drained: result.status == larkspur_tls_wants_input)
+    }
     switch result.status {
     case larkspur_tls_wants_output: return .wantsOutput
     case larkspur_tls_closed: return .closed

@@ -1,21 +1,29 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 
 extension Connection {
   /// Looks a host up and connects to the first of its addresses that answers. `host` is a name or an IP
-  /// address without brackets. `deadline` is for all of it.
+  /// address without brackets. With `security`, TLS is spoken. `deadline` is for all of it.
   package static func open(
-    host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
-    observer: Observer? = nil
+    host: String, port: UInt16, security: Security? = nil, on loop: ClientLoop, deadline: Deadline = .never,
+    limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     // It would end the name on its way to the system's resolver.
     guard !host.utf8.contains(0) else { throw .resolutionFailed(host: host, reason: "the name holds a NUL") }
+    let server = ServerName(host: host)
+    if security != nil, server == nil { throw .tls(TLSError(.hostInvalid)) }
     observer?(.resolving(host: host), loop.kernel.now())
     let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
     observer?(.resolved(addresses), loop.kernel.now())
-    return try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
+    let connection = try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
+    if let security, let server {
+      observer?(.securing(server), loop.kernel.now())
+      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+    }
+    return connection
   }
 
   /// Connects to the first of `addresses` that answers, trying one after another.
@@ -81,15 +89,15 @@ extension Connection {
     _ host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline
   ) async throws(TransportError) -> [SocketAddress] {
     if let address = SocketAddress(literal: host, port: port) { return [address] }
-    let lookup: Lookup
+    let lookup: Answer<Lookup.Outcome>
     do throws(Errno) {
-      lookup = try Lookup(host: host, port: port)
+      lookup = try Lookup.start(host: host, port: port)
     } catch {
       throw .unavailable(error)
     }
     switch await lookup.outcome(deadline: deadline, on: loop) {
-    case .found(let addresses): return addresses
-    case .failed(let reason): throw .resolutionFailed(host: host, reason: reason)
+    case .answered(.found(let addresses)): return addresses
+    case .answered(.failed(let reason)): throw .resolutionFailed(host: host, reason: reason)
     case .cancelled: throw .cancelled
     case .timedOut: throw .timedOut(.resolving)
     }

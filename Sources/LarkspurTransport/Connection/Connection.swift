@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 
 /// A connection to a server, which serves one exchange after another.
 ///
@@ -38,6 +39,55 @@ package final class Connection {
   package func close() {
     core.abandon()
     tellStory()
+  }
+
+  // MARK: - TLS
+
+  /// Makes the handshake. What it fails with closes the connection.
+  func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
+    async throws(TransportError)
+  {
+    defer { tellStory() }
+    do throws(TransportError) {
+      let engine = try security.engine(for: server, port: port, date: core.loop.kernel.date())
+      core.secure(engine)
+      while true {
+        switch try core.pollHandshake() {
+        case .done: return
+        case .wait(let channel, let writing):
+          tellStory()
+          do throws(Channel.Interruption) {
+            try await channel.wait(writing: writing)
+          } catch {
+            throw error == .timedOut ? .tls(TLSError(.handshakeTimedOut)) : .cancelled
+          }
+        case .wantsTrust(let trust):
+          guard let decideTrust = security.decideTrust else { throw .internalInconsistency }
+          core.decide(try await answer(until: deadline) { await decideTrust(trust) })
+        case .wantsIdentity(let issuers):
+          guard let provideIdentity = security.provideIdentity else { throw .internalInconsistency }
+          try core.identify(try await answer(until: deadline) { await provideIdentity(issuers) })
+        }
+      }
+    } catch {
+      core.abandon()
+      throw error
+    }
+  }
+
+  /// Asks the caller, who answers on a thread of its own. The handshake waits, and the loop does not.
+  private func answer<T: Sendable>(
+    until deadline: Deadline, _ ask: @escaping @Sendable () async -> T
+  ) async throws(TransportError) -> T {
+    let answer = Answer<T>()
+    let question = Task { @concurrent in answer.finish(.answered(await ask())) }
+    let outcome = await answer.outcome(deadline: deadline, on: core.loop)
+    question.cancel()
+    switch outcome {
+    case .answered(let value): return value
+    case .timedOut: throw .tls(TLSError(.handshakeTimedOut))
+    case .cancelled: throw .cancelled
+    }
   }
 
   /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
@@ -128,11 +178,14 @@ package final class Connection {
 /// A connection that has been handed over to another protocol. It is closed when its owner lets go of it.
 package final class Tunnel {
   package let channel: Channel
+  /// What is between the two protocols and the channel, if anything.
+  let tls: TLSLayer?
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
 
-  init(channel: Channel, received: [UInt8]) {
+  init(channel: Channel, tls: consuming TLSLayer?, received: [UInt8]) {
     self.channel = channel
+    self.tls = tls
     self.received = received
   }
 

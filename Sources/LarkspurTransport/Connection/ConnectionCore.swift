@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 
 /// The state of a connection, and each step of it that needs no waiting.
 ///
@@ -24,6 +25,9 @@ struct ConnectionCore: ~Copyable {
   let loop: ClientLoop
   /// Nil once the connection is closed: with its last owner the descriptor goes.
   private(set) var channel: Channel?
+  /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there.
+  private var tls: TLSLayer?
+  private var isSecured = false
   private var parser: ResponseParser
   private(set) var machine = ExchangeMachine()
   private var output = ByteQueue()
@@ -40,6 +44,7 @@ struct ConnectionCore: ~Copyable {
   private var phase = TransportError.Phase.sending
   private var failure: TransportError?
   private var lastErrno: Errno?
+  private var lastTLSError: TLSError?
 
   // The present or latest response. The storage is used again for the next one.
   private(set) var head = ResponseHead()
@@ -56,6 +61,51 @@ struct ConnectionCore: ~Copyable {
     self.isObserved = isObserved
     loop = channel.loop
     parser = ResponseParser(limits: limits)
+  }
+
+  // MARK: - Handshake
+
+  enum HandshakeStep {
+    case done(Handshake)
+    case wait(Channel, writing: Bool)
+    case wantsTrust(Trust)
+    case wantsIdentity(issuers: [String])
+  }
+
+  /// Puts TLS between the connection and its channel.
+  mutating func secure(_ engine: consuming TLSEngine) {
+    tls = TLSLayer(engine, on: loop)
+    isSecured = true
+  }
+
+  mutating func pollHandshake() throws(TransportError) -> HandshakeStep {
+    guard let channel else { throw .connectionClosed }
+    do throws(TLSLayer.Failure) {
+      switch try tls?.handshake(over: channel) {
+      case .done(let handshake):
+        note(.secured(handshake))
+        return .done(handshake)
+      case .wait(let writing): return .wait(channel, writing: writing)
+      case .wantsTrust(let trust): return .wantsTrust(trust)
+      case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
+      case nil: throw TLSLayer.Failure.tls(TLSError(.connectionLost))
+      }
+    } catch {
+      switch error {
+      case .tls(let error): throw .tls(error)
+      case .kernel(let error): throw .connectionLost(.securing, error)
+      }
+    }
+  }
+
+  mutating func decide(_ decision: TrustDecision) { tls?.decide(decision) }
+
+  mutating func identify(_ identity: ClientIdentity?) throws(TransportError) {
+    do throws(TLSError) {
+      try tls?.identify(identity)
+    } catch {
+      throw .tls(error)
+    }
   }
 
   // MARK: - Steps
@@ -75,6 +125,7 @@ struct ConnectionCore: ~Copyable {
     phase = .sending
     failure = nil
     lastErrno = nil
+    lastTLSError = nil
     if !trailerBytes.isEmpty {
       trailers = FieldTable()
       trailerBytes.removeAll(keepingCapacity: true)
@@ -176,7 +227,9 @@ struct ConnectionCore: ~Copyable {
     input.lend(consumed..<input.count) { bytes.append(copying: $0) }
     releaseInput()
     self.channel = nil
-    return Tunnel(channel: channel, received: bytes)
+    var layer: TLSLayer?
+    swap(&layer, &tls)
+    return Tunnel(channel: channel, tls: layer, received: bytes)
   }
 
   /// What has happened since the last call.
@@ -209,12 +262,30 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if !output.isEmpty, channel.isWritable { flush(to: channel) }
-      guard channel.mayReceive else { break }
+      if hasOutput, channel.isWritable { flush(to: channel) }
+      guard channel.mayReceive || hasPlaintext else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
     if input.count == consumed { releaseInput() }
-    return .wait(channel, writing: !output.isEmpty)
+    return .wait(channel, writing: hasOutput)
+  }
+
+  private var hasOutput: Bool {
+    if !output.isEmpty { return true }
+    guard isSecured else { return false }
+    switch tls {
+    case .some(let layer): return layer.hasOutput
+    case .none: return false
+    }
+  }
+
+  /// Whether something may be read without a receive.
+  private var hasPlaintext: Bool {
+    guard isSecured else { return false }
+    switch tls {
+    case .some(let layer): return layer.hasInput
+    case .none: return false
+    }
   }
 
   private static func parse(
@@ -227,10 +298,10 @@ struct ConnectionCore: ~Copyable {
   private mutating func receive(from channel: Channel) throws(TransportError) -> Bool {
     makeRoom()
     let received: ClientSocket.Received
-    do throws(Errno) {
-      received = try channel.receive(into: &input)
+    do throws(TLSLayer.Failure) {
+      received = try receiveOnce(from: channel)
     } catch {
-      lastErrno = error
+      keep(error)
       throw fail { $0.connectionLost(into: &$1) }
     }
     switch received {
@@ -249,15 +320,54 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
+  private mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
+    if isSecured, let received = try receiveSecured(from: channel) { return received }
+    do throws(Errno) {
+      return try channel.receive(into: &input)
+    } catch {
+      throw .kernel(error)
+    }
+  }
+
+  /// A stream that ends without `close_notify` may have been cut by anybody. Where the framing tells the end of the
+  /// response, that does no harm; where the end of the stream is the end of the body, it is an error.
+  private mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received? {
+    do throws(TLSLayer.Failure) {
+      return try tls?.receive(from: channel, into: &input)
+    } catch {
+      guard case .tls(let error) = error, error.problem == .truncated else { throw error }
+      guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
+      throw .tls(error)
+    }
+  }
+
+  private mutating func keep(_ failure: TLSLayer.Failure) {
+    switch failure {
+    case .kernel(let error): lastErrno = error
+    case .tls(let error): lastTLSError = error
+    }
+  }
+
+  private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
+    if isSecured, let sentAll = try tls?.send(&output, to: channel) { return sentAll }
+    do throws(Errno) {
+      return try channel.send(&output)
+    } catch {
+      throw .kernel(error)
+    }
+  }
+
   /// Hands the kernel what is queued of the request.
   private mutating func flush(to channel: Channel) {
-    do throws(Errno) {
-      guard try channel.send(&output) else { return }
+    // Of TLS alone something may be left to send, when the request has left.
+    let hasRequest = !output.isEmpty
+    do throws(TLSLayer.Failure) {
+      guard try send(to: channel), hasRequest else { return }
       if phase == .sending { phase = .awaitingHead }
       note(.requestSent)
       decide { $0.requestSent(into: &$1) }
     } catch {
-      lastErrno = error
+      keep(error)
       decide { $0.sendingFailed(into: &$1) }
     }
   }
@@ -280,8 +390,8 @@ struct ConnectionCore: ~Copyable {
   /// whatever bytes it sends there answer nothing.
   private mutating func lookForEnd(of channel: Channel) throws(TransportError) {
     makeRoom()
-    do throws(Errno) {
-      switch try channel.receive(into: &input) {
+    do throws(TLSLayer.Failure) {
+      switch try receiveOnce(from: channel) {
       case .wouldBlock: break
       case .bytes: decide { $0.unsolicitedBytes(into: &$1) }
       case .endOfStream: decide { $0.peerClosed(into: &$1) }
@@ -322,6 +432,7 @@ struct ConnectionCore: ~Copyable {
     case .close(let reason):
       output.removeAll()
       releaseInput()
+      if let channel { tls?.close(over: channel) }
       channel?.close()
       channel = nil
       note(.closed(reason))
@@ -331,7 +442,7 @@ struct ConnectionCore: ~Copyable {
   private func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
     switch failure {
     case .response(let error): .badResponse(error)
-    case .connectionLost: .connectionLost(phase, lastErrno)
+    case .connectionLost: lastTLSError.map { .tls($0) } ?? .connectionLost(phase, lastErrno)
     case .internalInconsistency: .internalInconsistency
     case .timedOut: .timedOut(phase)
     case .cancelled: .cancelled

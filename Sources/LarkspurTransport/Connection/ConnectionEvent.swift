@@ -1,5 +1,6 @@
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 
 /// What a connection tells its observer.
 package enum ConnectionEvent: Sendable {
@@ -8,6 +9,8 @@ package enum ConnectionEvent: Sendable {
   case connecting(SocketAddress)
   case connectFailed(SocketAddress, Errno)
   case connected(SocketAddress)
+  case securing(ServerName)
+  case secured(Handshake)
   case requestStarted(bytes: Int)
   case requestSent
   case interimReceived(status: Int)

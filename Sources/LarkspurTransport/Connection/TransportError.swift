@@ -1,5 +1,6 @@
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 
 /// Why the transport could not do what it was asked.
 package enum TransportError: Error, Hashable, Sendable {
@@ -15,6 +16,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case connectionLost(Phase, Errno?)
   /// The connection had ended before this request could be sent on it: nothing was sent.
   case connectionClosed
+  /// TLS failed: the server is not trusted, or the two sides do not agree.
+  case tls(TLSError)
   /// The server's response breaks the rules or is incomplete.
   case badResponse(ResponseError)
   /// The loop's resources are exhausted.
@@ -38,6 +41,7 @@ package enum TransportError: Error, Hashable, Sendable {
   package enum Phase: String, Hashable, Sendable {
     case resolving = "while looking up the host's name"
     case connecting = "while connecting"
+    case securing = "while making the connection secure"
     case sending = "while sending the request"
     case awaitingHead = "while waiting for the response"
     case receivingBody = "while receiving the body"
@@ -63,6 +67,7 @@ extension TransportError: CustomStringConvertible {
     case .connectionLost(let phase, let error):
       "the connection broke \(phase.rawValue)" + (error.map { ": \($0)" } ?? "")
     case .connectionClosed: "the connection had been closed already"
+    case .tls(let error): "TLS: \(error)"
     case .badResponse(let error): "bad response: \(error)"
     case .unavailable(let error): "out of resources: \(error)"
     case .internalInconsistency: "an internal inconsistency of Larkspur's"

@@ -114,6 +114,13 @@ package final class Channel {
     return sentAll
   }
 
+  /// Sends what the kernel takes. True: all of it.
+  func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
+    let sentAll = try socket.send(&chunk)
+    isWritable = sentAll
+    return sentAll
+  }
+
   // MARK: - Waiting
 
   /// Waits until the socket may be readable (or, on demand, writable), or until the turn's share is renewed.

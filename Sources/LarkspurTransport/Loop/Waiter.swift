@@ -11,6 +11,6 @@ struct Waiter {
     unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
   }
 
-  /// Safe: whoever keeps a waiter (`Channel`, `Lookup`) takes it out of its place before waking it.
+  /// Safe: whoever keeps a waiter (`Channel`, `Answer`) takes it out of its place before waking it.
   func wake() { unsafe continuation.resume() }
 }

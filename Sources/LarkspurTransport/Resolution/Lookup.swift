@@ -1,64 +1,25 @@
-import LarkspurBytes
 import LarkspurIO
-import Synchronization
 
-/// One look-up of a host name on a thread of its own, because the system's resolver blocks. The first of its
-/// answer, the deadline and a cancellation ends the wait; the thread then ends by itself.
-final class Lookup: Sendable {
+/// Look-ups of host names, each on a thread of its own, because the system's resolver blocks.
+enum Lookup {
   enum Outcome: Sendable {
     case found([SocketAddress])
     case failed(String)
-    case timedOut
-    case cancelled
   }
 
-  private struct State {
-    var outcome: Outcome?
-    var waiter: Waiter?
-  }
-
-  private let state = Mutex(State())
-
-  init(host: String, port: UInt16) throws(Errno) {
-    let thread = try SystemThread(name: "larkspur-lookup") { [self] in
+  /// The thread ends by itself, whether somebody still waits for its answer or not.
+  static func start(host: String, port: UInt16) throws(Errno) -> Answer<Outcome> {
+    let answer = Answer<Outcome>()
+    let thread = try SystemThread(name: "larkspur-lookup") {
       do throws(NameLookup.Failure) {
-        finish(.found(try NameLookup.addresses(of: host, port: port)))
+        answer.finish(.answered(.found(try NameLookup.addresses(of: host, port: port))))
       } catch {
         switch error {
-        case .failed(let reason): finish(.failed(reason))
+        case .failed(let reason): answer.finish(.answered(.failed(reason)))
         }
       }
     }
     thread.detach()
-  }
-
-  /// Waits for the outcome, on the loop.
-  func outcome(deadline: Deadline, on loop: ClientLoop) async -> Outcome {
-    let timer = loop.startTimer(deadline) { [self] in finish(.timedOut) }
-    defer { loop.stopTimer(timer) }
-    await withTaskCancellationHandler {
-      await Waiter.suspend { waiter in
-        let isOver = state.withLock { state in
-          if state.outcome == nil { state.waiter = waiter }
-          return state.outcome != nil
-        }
-        if isOver { waiter.wake() }
-      }
-    } onCancel: {
-      finish(.cancelled)
-    }
-    return state.withLock { $0.outcome } ?? .cancelled
-  }
-
-  /// The first outcome counts.
-  private func finish(_ outcome: Outcome) {
-    let waiter = state.withLock { state -> Waiter? in
-      guard state.outcome == nil else { return nil }
-      state.outcome = outcome
-      let waiter = state.waiter
-      state.waiter = nil
-      return waiter
-    }
-    waiter?.wake()
+    return answer
   }
 }

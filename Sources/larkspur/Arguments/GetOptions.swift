@@ -30,17 +30,19 @@ package struct GetOptions: Hashable, Sendable {
   package var connectTimeout: Duration?
   package var maxTime: Duration?
   package var failsOnHTTPError = false
+  package var tls = TLSOptions()
 
   package init(url: String) {
     self.url = url
   }
 
-  private static let options: [ArgumentReader.Option] = [
-    .init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true),
-    .init("H", "header", takesValue: true), .init("X", "request", takesValue: true),
-    .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
-    .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
-  ]
+  private static let options: [ArgumentReader.Option] =
+    [
+      .init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true),
+      .init("H", "header", takesValue: true), .init("X", "request", takesValue: true),
+      .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
+      .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
+    ] + TLSOptions.options
 
   /// Nil: help is asked for.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
@@ -53,10 +55,12 @@ package struct GetOptions: Hashable, Sendable {
         guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .get) }
         result.url = word
       case .option("help", _): return nil
-      case .option(let name, let value): try result.take(name, value)
+      case .option(let name, let value):
+        if try !result.tls.take(name, value, topic: .get) { try result.take(name, value) }
       }
     }
     guard !result.url.isEmpty else { throw UsageError("the URL is missing", topic: .get) }
+    try result.tls.check(topic: .get)
     return result
   }
 
@@ -76,8 +80,8 @@ package struct GetOptions: Hashable, Sendable {
     case "data":
       data.append(
         value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
-    case "connect-timeout": connectTimeout = try Self.timeout(value, of: name)
-    case "max-time": maxTime = try Self.timeout(value, of: name)
+    case "connect-timeout": connectTimeout = try Self.timeout(value, of: name, topic: .get)
+    case "max-time": maxTime = try Self.timeout(value, of: name, topic: .get)
     default: throw UsageError("unknown option --\(name)", topic: .get)
     }
   }
@@ -99,9 +103,9 @@ package struct GetOptions: Hashable, Sendable {
   }
 
   /// Nil for 0: no limit.
-  private static func timeout(_ text: String, of name: String) throws(UsageError) -> Duration? {
+  static func timeout(_ text: String, of name: String, topic: HelpTopic) throws(UsageError) -> Duration? {
     guard let duration = Duration(seconds: text) else {
-      throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)", topic: .get)
+      throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)", topic: topic)
     }
     return duration == .zero ? nil : duration
   }

@@ -2,6 +2,7 @@
 package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
   case get
+  case pins
   case demo
   case exitStatus = "exit-status"
 
@@ -12,8 +13,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       larkspur: an HTTP/1.1 client written from the socket up
 
         larkspur get URL [option ...]   fetch a URL
+        larkspur pins URL [option ...]  show the keys of a server's certificates, for --pin
         larkspur demo                   see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]           TOPIC is get, demo or exit-status
+        larkspur help [TOPIC]           TOPIC is get, pins, demo or exit-status
         larkspur --version
 
       """
@@ -21,7 +23,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       """
       larkspur get URL [option ...]
 
-      Fetches URL (http only; `http://` may be left out) and writes the body to standard output.
+      Fetches URL (http or https; `http://` may be left out) and writes the body to standard output.
 
         -o, --output FILE         Write to FILE. It is replaced when the transfer is complete: if that fails,
                                   what was there stays. (`-`: standard output.)
@@ -37,12 +39,32 @@ package enum HelpTopic: String, CaseIterable, Sendable {
             --connect-timeout S   Give up when there is no connection after S seconds (0.5 is half a second).
             --max-time S          Give up when the transfer is not complete after S seconds.
         -f, --fail                For a status of 400 or more print no body, and exit with 22.
-        -h, --help
 
-      A user and a password in the URL (http://user:password@host/) are sent as Basic authorization. Redirects are
-      not followed. The progress is shown if standard error is a terminal and the output is a file.
+      """ + TLSOptions.help + """
+          -h, --help
 
-      """ + "See `larkspur help exit-status` for the numbers that it exits with.\n"
+        A user and a password in the URL (http://user:password@host/) are sent as Basic authorization. Redirects are
+        not followed. The progress is shown if standard error is a terminal and the output is a file.
+
+        """ + "See `larkspur help exit-status` for the numbers that it exits with.\n"
+    case .pins:
+      """
+      larkspur pins URL [option ...]
+
+      Makes a TLS connection to the server of URL (`https://` may be left out), verifies its certificates, and prints
+      the pin of each in the verified chain, from the server's own to the root:
+
+        sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=  CN=example.org
+
+      A pin goes by the key, and survives the renewal of the certificate as long as the key stays. Pin at least two,
+      one of them of a key that is kept in reserve.
+
+            --connect-timeout S   Give up when there is no connection after S seconds.
+
+      """ + TLSOptions.help + """
+          -h, --help
+
+        """
     case .demo:
       """
       larkspur demo

@@ -48,6 +48,22 @@ package enum Format {
     return decimal(milliseconds / 1000, digits: 2) + " s"
   }
 
+  /// `2026-11-21`: the day, in UTC, of a time in seconds since 1970.
+  package static func date(_ seconds: Int64) -> String {
+    guard seconds > -62_135_596_800, seconds < 253_402_300_800 else { return "?" }
+    // Years begin in March here, so that the odd day is the last of its year.
+    let days = seconds / 86400 - (seconds % 86400 < 0 ? 1 : 0) + 719_468
+    let (era, day) = (days / 146_097, days % 146_097)
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
+    let dayOfYear = day - (365 * year + year / 4 - year / 100)
+    let month = (5 * dayOfYear + 2) / 153
+    let numbers = [
+      (year + era * 400 + (month < 10 ? 0 : 1), 4), (month < 10 ? month + 3 : month - 9, 2),
+      (dayOfYear - (153 * month + 2) / 5 + 1, 2),
+    ]
+    return numbers.map { padded("\($0)", to: $1, with: "0", atEnd: false) }.joined(separator: "-")
+  }
+
   /// `0:07`, `12:34`, `1:02:03`
   package static func clock(_ duration: Duration) -> String {
     let seconds = max(Int(duration.components.seconds), 0)

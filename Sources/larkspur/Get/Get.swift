@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 
 /// `larkspur get`: one request, its body straight from the connection to the output.
@@ -20,13 +21,14 @@ struct Get {
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
-      let url = try parseURL()
+      let url = try RequestURL.parse(options.url)
       let request = try GetRequest(options, to: url)
+      let security = try TLSSetUp.security(options.tls, for: url)
       let deadline = deadline(after: options.maxTime)
       let output = try FileOutput(path: options.output, deadline: deadline)
       CaughtSignal.interruptCalls(at: deadline)
       do throws(CommandFailure) {
-        try await transfer(request, from: url, to: output)
+        try await transfer(request, from: url, by: security, to: output)
         try output.commit()
       } catch {
         output.abandon()
@@ -39,22 +41,11 @@ struct Get {
     }
   }
 
-  private func parseURL() throws(CommandFailure) -> RequestURL {
-    do throws(RequestURL.Invalid) {
-      return try RequestURL(options.url)
-    } catch {
-      switch error {
-      case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
-      case .malformed: throw CommandFailure(.malformedURL, "\(options.url.debugDescription): \(error)")
-      }
-    }
-  }
-
   private func transfer(
-    _ request: GetRequest, from url: RequestURL, to output: FileOutput
+    _ request: GetRequest, from url: RequestURL, by security: Security?, to output: FileOutput
   ) async throws(CommandFailure) {
     let story = options.tellsStory ? VerboseStory(since: start, of: request) : nil
-    let connection = try await connect(to: url, story)
+    let connection = try await connect(to: url, by: security, story)
     defer { connection.close() }
     let peer = Peer(url, address: connection.address)
     // Cancelled together: a signal ends whatever is going on.
@@ -71,11 +62,14 @@ struct Get {
     }
   }
 
-  private func connect(to url: RequestURL, _ story: VerboseStory?) async throws(CommandFailure) -> Connection {
+  private func connect(
+    to url: RequestURL, by security: Security?, _ story: VerboseStory?
+  ) async throws(CommandFailure) -> Connection {
     let deadline = min(deadline(after: options.connectTimeout), deadline(after: options.maxTime))
     let observer: Connection.Observer? = story.map { story in { story.tell($0, at: $1) } }
     return try await translating(Peer(url, address: nil)) { () async throws(TransportError) in
-      try await Connection.open(host: url.host, port: url.port, on: loop, deadline: deadline, observer: observer)
+      try await Connection.open(
+        host: url.host, port: url.port, security: security, on: loop, deadline: deadline, observer: observer)
     }
   }
 

@@ -1,5 +1,6 @@
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 
 /// Whom a request goes to, for messages.
@@ -37,17 +38,23 @@ struct Peer: CustomStringConvertible {
       return "could not connect to \(name) ("
         + attempts.map { isLiteral ? "\($0.error)" : "\($0.address): \($0.error)" }.joined(separator: "; ") + ")"
     case .timedOut(let phase):
-      var option = ""
-      switch (phase, connectTimeout, maxTime) {
-      case (.resolving, let limit?, let max), (.connecting, let limit?, let max):
-        option = limit < max ?? .seconds(Int64.max) ? "--connect-timeout" : "--max-time"
-      default: option = "--max-time"
-      }
-      return "\(self): \(error) (\(option))"
+      return "\(self): \(error) (\(option(in: phase, connectTimeout, maxTime)))"
+    case .tls(let problem) where problem.problem == .handshakeTimedOut:
+      return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .connectionLost, .badResponse, .unavailable, .internalInconsistency, .localMisuse: return "\(self): \(error)"
+    case .connectionLost, .badResponse, .tls, .unavailable, .internalInconsistency, .localMisuse:
+      return "\(self): \(error)"
+    }
+  }
+
+  /// The option whose time was up.
+  private func option(in phase: TransportError.Phase, _ connectTimeout: Duration?, _ maxTime: Duration?) -> String {
+    switch (phase, connectTimeout) {
+    case (.resolving, let limit?), (.connecting, let limit?), (.securing, let limit?):
+      limit < maxTime ?? .seconds(Int64.max) ? "--connect-timeout" : "--max-time"
+    default: "--max-time"
     }
   }
 }

@@ -7,23 +7,23 @@ import LarkspurIO
 /// also there to see what a server makes of them.
 package struct RequestURL: Hashable, Sendable {
   package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
-    /// `https`, or a scheme that is not known at all.
     case schemeUnsupported(String)
     case malformed(String)
 
     package var description: String {
       switch self {
-      case .schemeUnsupported("https"): "https:// is not supported yet: TLS comes with a later version"
-      case .schemeUnsupported(let scheme): "\(scheme):// is not supported: only http:// is"
+      case .schemeUnsupported(let scheme): "\(scheme):// is not supported: only http:// and https:// are"
       case .malformed(let words): words
       }
     }
   }
 
+  /// Whether TLS is spoken: `https`.
+  package private(set) var isSecure = false
   /// A name or an IP address, without brackets.
   package private(set) var host = ""
   package private(set) var port: UInt16 = 80
-  /// What the `Host` field says: brackets around an IPv6 address, the port unless it is 80.
+  /// What the `Host` field says: brackets around an IPv6 address, the port unless it is the scheme's own.
   package private(set) var authority = ""
   /// Path and query, percent-encoded.
   package private(set) var target = "/"
@@ -32,7 +32,7 @@ package struct RequestURL: Hashable, Sendable {
 
   package init(_ text: String) throws(Invalid) {
     let bytes = Array(text.utf8)
-    var rest = try Self.withoutScheme(bytes[...])
+    var rest = try readScheme(bytes[...])
     if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
     let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
     try readAuthority(rest[..<end])
@@ -40,16 +40,35 @@ package struct RequestURL: Hashable, Sendable {
     target = encoded.hasPrefix("/") ? encoded : "/" + encoded
   }
 
+  /// Parses what stands on a command line. `scheme` counts where there is none.
+  static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
+    do throws(RequestURL.Invalid) {
+      let isBare = !text.contains("://") && !text.hasPrefix("http:") && !text.hasPrefix("https:")
+      return try RequestURL(isBare ? scheme + text : text)
+    } catch {
+      switch error {
+      case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
+      case .malformed: throw CommandFailure(.malformedURL, "\(text.debugDescription): \(error)")
+      }
+    }
+  }
+
   // MARK: - Scheme
 
-  private static func withoutScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
-    let beforeColon = bytes.prefix { isSchemeCharacter($0) }
-    let scheme = string(beforeColon).lowercased()
+  /// The scheme's own port (RFC 9110 4.2).
+  private var ownPort: UInt16 { isSecure ? 443 : 80 }
+
+  /// Returns what follows the scheme. Without one it is http.
+  private mutating func readScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
+    let beforeColon = bytes.prefix { Self.isSchemeCharacter($0) }
+    let scheme = Self.string(beforeColon).lowercased()
     let rest = bytes[beforeColon.endIndex...]
     if rest.starts(with: "://".utf8) {
-      guard scheme == "http" else {
+      guard scheme == "http" || scheme == "https" else {
         throw scheme.isEmpty ? .malformed("the URL has no scheme before ://") : .schemeUnsupported(scheme)
       }
+      isSecure = scheme == "https"
+      port = ownPort
       return rest.dropFirst(3)
     }
     // `http:/host` would otherwise be a host called "http".
@@ -129,7 +148,7 @@ package struct RequestURL: Hashable, Sendable {
       throw .malformed("the port is not a number from 1 to 65535: \(text.debugDescription)")
     }
     port = number
-    if port != 80 { authority += ":\(port)" }
+    if port != ownPort { authority += ":\(port)" }
   }
 
   // MARK: - Percent coding

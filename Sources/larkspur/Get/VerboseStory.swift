@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 
 /// Tells what happens to a connection on standard error, for `-v`:
@@ -29,6 +30,10 @@ final class VerboseStory {
     case .connecting(let address): say("connecting to \(address)", time)
     case .connectFailed(let address, let error): say("could not connect to \(address): \(error)", time)
     case .connected(let address): say("connected to \(address)", time)
+    case .securing(let server): say("TLS handshake with \(server.text)", time)
+    case .secured(let handshake):
+      say("\(handshake.version), \(handshake.cipher)" + (handshake.isResumed ? ", resumed" : ""), time)
+      for line in TrustStory.lines(of: handshake.trust) { Console.note("*              " + line) }
     case .requestStarted(let bytes):
       say("sending the request, \(Format.grouped(bytes)) bytes" + (bodyBytes > 0 ? " with its body" : ""), time)
       tellHead(head.bytes, prefix: ">")

@@ -1,0 +1,28 @@
+import LarkspurTLS
+
+/// That a connection speaks TLS, and how.
+package struct Security: Sendable {
+  package var context: TLSContext
+  /// The proxies on the way: sessions of one path are not resumed on another.
+  package var path = ""
+  /// Asked for each connection, resumed ones too, whether its server is trusted; on a thread that is not the loop's. The
+  /// handshake waits for the answer, until its deadline; the task is cancelled when nobody waits any more.
+  package var decideTrust: (@Sendable (Trust) async -> TrustDecision)?
+  /// Asked when the server wants a certificate, with the issuers that it knows (RFC 2253; none: any). Nil: there is
+  /// none to show. Not asked when the configuration has an identity.
+  package var provideIdentity: (@Sendable (_ issuers: [String]) async -> ClientIdentity?)?
+
+  package init(_ context: TLSContext) { self.context = context }
+
+  func engine(for server: ServerName, port: UInt16, date: Int64) throws(TransportError) -> TLSEngine {
+    var options = TLSEngine.Options()
+    options.asksTrust = decideTrust != nil
+    options.asksIdentity = provideIdentity != nil && context.configuration.identity == nil
+    do throws(TLSError) {
+      return try TLSEngine(
+        context: context, key: SessionKey(server: server, port: port, path: path), options: options, date: date)
+    } catch {
+      throw .tls(error)
+    }
+  }
+}

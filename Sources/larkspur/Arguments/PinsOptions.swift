@@ -1,0 +1,28 @@
+/// The options of `larkspur pins`.
+package struct PinsOptions: Hashable, Sendable {
+  package var url = ""
+  /// Nil: no limit.
+  package var connectTimeout: Duration?
+  package var tls = TLSOptions()
+
+  /// Nil: help is asked for.
+  static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> PinsOptions? {
+    let options: [ArgumentReader.Option] = [.init(nil, "connect-timeout", takesValue: true), .init("h", "help")]
+    var reader = ArgumentReader(arguments, options: options + TLSOptions.options, topic: .pins)
+    var result = PinsOptions()
+    while let argument = try reader.next() {
+      switch argument {
+      case .operand(let word):
+        guard result.url.isEmpty else { throw UsageError("more than one URL: \(result.url) and \(word)", topic: .pins) }
+        result.url = word
+      case .option("help", _): return nil
+      case .option("connect-timeout", let value):
+        result.connectTimeout = try GetOptions.timeout(value, of: "connect-timeout", topic: .pins)
+      case .option(let name, let value): _ = try result.tls.take(name, value, topic: .pins)
+      }
+    }
+    guard !result.url.isEmpty else { throw UsageError("the URL is missing", topic: .pins) }
+    try result.tls.check(topic: .pins)
+    return result
+  }
+}

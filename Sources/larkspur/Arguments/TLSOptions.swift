@@ -1,0 +1,80 @@
+import LarkspurTLS
+
+/// What the command line says about TLS, for every command that makes connections.
+package struct TLSOptions: Hashable, Sendable {
+  /// A file of roots, in place of the system's.
+  package var roots: String?
+  /// The client's certificate and those behind it in PEM, or a PKCS#12 archive with the key.
+  package var certificate: String?
+  /// The client's key; nil: it stands in the certificate's file.
+  package var key: String?
+  package var password: String?
+  package var pins: [Pin] = []
+  package var minimumVersion = TLSVersion.tls12
+  package var maximumVersion = TLSVersion.tls13
+  package var isInsecure = false
+
+  package init() {}
+
+  static let options: [ArgumentReader.Option] = [
+    .init(nil, "cacert", takesValue: true), .init(nil, "cert", takesValue: true),
+    .init(nil, "key", takesValue: true), .init(nil, "pass", takesValue: true), .init(nil, "pin", takesValue: true),
+    .init(nil, "tls-min", takesValue: true), .init(nil, "tls-max", takesValue: true), .init("k", "insecure"),
+  ]
+
+  /// False: the option is not one of these.
+  mutating func take(_ name: String, _ value: String, topic: HelpTopic) throws(UsageError) -> Bool {
+    switch name {
+    case "cacert": roots = value
+    case "cert": certificate = value
+    case "key": key = value
+    case "pass": password = value
+    case "pin":
+      guard let pin = Pin(value) else {
+        throw UsageError("--pin wants sha256/ and 44 characters of base64, not \(value.debugDescription)", topic: topic)
+      }
+      pins.append(pin)
+    case "tls-min": minimumVersion = try Self.version(value, of: name, topic: topic)
+    case "tls-max": maximumVersion = try Self.version(value, of: name, topic: topic)
+    case "insecure": isInsecure = true
+    default: return false
+    }
+    return true
+  }
+
+  /// What no single option can be blamed for.
+  func check(topic: HelpTopic) throws(UsageError) {
+    if maximumVersion < minimumVersion {
+      throw UsageError("--tls-min \(minimumVersion.number) is above --tls-max \(maximumVersion.number)", topic: topic)
+    }
+    if certificate == nil, key != nil { throw UsageError("--key needs --cert", topic: topic) }
+    if isInsecure, !pins.isEmpty {
+      throw UsageError("--pin and --insecure exclude each other: what is not verified has no pins", topic: topic)
+    }
+  }
+
+  private static func version(_ text: String, of name: String, topic: HelpTopic) throws(UsageError) -> TLSVersion {
+    guard let version = TLSVersion.allCases.first(where: { $0.number == text }) else {
+      throw UsageError("--\(name) wants 1.2 or 1.3, not \(text.debugDescription)", topic: topic)
+    }
+    return version
+  }
+
+  static let help = """
+            --cacert FILE         Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and
+                                  SSL_CERT_DIR count, or the system's roots.
+            --cert FILE           Show this client certificate (PEM, with those behind it; or PKCS#12 with its key).
+            --key FILE            The certificate's key, if it does not stand in its file.
+            --pass PHRASE         What the key is encrypted with. (Others on this machine can see command lines.)
+            --pin sha256/...      Go on only if a key of the verified chain has this digest. Repeatable: one of them
+                                  has to match. `larkspur pins URL` shows the pins of a server.
+            --tls-min VERSION     1.2 (as it is anyway) or 1.3.
+            --tls-max VERSION     1.2 or 1.3.
+        -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
+
+    """
+}
+
+extension TLSVersion {
+  fileprivate var number: String { self == .tls12 ? "1.2" : "1.3" }
+}

@@ -1,0 +1,57 @@
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+
+/// Makes of the options what a connection needs: reads the files that they name.
+enum TLSSetUp {
+  static func security(_ options: TLSOptions, for url: RequestURL) throws(CommandFailure) -> Security? {
+    guard url.isSecure else { return nil }
+    var configuration = TLSConfiguration()
+    configuration.minimumVersion = options.minimumVersion
+    configuration.maximumVersion = options.maximumVersion
+    configuration.dangerouslyAllowsAnyCertificate = options.isInsecure
+    if options.isInsecure {
+      Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
+    }
+    if let path = options.roots { configuration.roots = .only(try roots(path)) }
+    configuration.identity = try identity(options)
+    if !options.pins.isEmpty, let host = PinPolicy.Host(url.host, pins: Set(options.pins)) {
+      configuration.pins = PinPolicy([host])
+    }
+    do throws(TLSError) {
+      return Security(try TLSContext(configuration))
+    } catch {
+      throw CommandFailure(ExitStatus(error), "cannot set up TLS: \(error)")
+    }
+  }
+
+  private static func roots(_ path: String) throws(CommandFailure) -> [Certificate] {
+    guard let roots = Certificate.read(try read(path, .rootsUnreadable)) else {
+      throw CommandFailure(.rootsUnreadable, "\(path) holds no certificate that could be read")
+    }
+    return roots
+  }
+
+  private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
+    guard let path = options.certificate else { return nil }
+    let bytes = try read(path, .clientCertificateProblem)
+    let isPEM = String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ")
+    var key = bytes
+    if let path = options.key { key = try read(path, .clientCertificateProblem) }
+    do throws(TLSError) {
+      return isPEM
+        ? try ClientIdentity(certificates: bytes, key: key, password: options.password)
+        : try ClientIdentity(pkcs12: bytes, password: options.password ?? "")
+    } catch {
+      throw CommandFailure(.clientCertificateProblem, "\(path): \(error)")
+    }
+  }
+
+  private static func read(_ path: String, _ status: ExitStatus) throws(CommandFailure) -> [UInt8] {
+    do throws(Errno) {
+      return try OpenFile(reading: path).readToEnd()
+    } catch {
+      throw CommandFailure(status, "could not read \(path): \(error)")
+    }
+  }
+}
