@@ -99,7 +99,7 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
-      dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
+      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
       swiftSettings: testSettings),
   ]
 )

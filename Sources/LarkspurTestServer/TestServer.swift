@@ -33,13 +33,13 @@ public final class TestServer: Sendable {
     public var headBytesMax = 1 << 20
     /// How much of a request's body is kept for routes and records. The rest is counted and summed only.
     public var bodyBytesKept = 16 << 20
-    /// How many requests ``TestServer/requests`` keeps: the latest ones.
+    /// How many requests ``TestServer/requests`` keeps: the latest ones. (And handshakes, ``TestServer/handshakes``.)
     public var requestsKept = 10_000
 
     public init() {}
   }
 
-  /// The server could not begin to listen: why, in words.
+  /// The server could not begin to listen, or its TLS makes no sense: why, in words.
   public struct ListenError: Error, Hashable, CustomStringConvertible {
     public let description: String
   }
@@ -54,7 +54,15 @@ public final class TestServer: Sendable {
   private let core: ServerCore
 
   /// Starts to listen, on a port that is free.
-  public init(_ options: Options = Options()) throws(ListenError) {
+  ///
+  /// - Parameter tls: Nil: the server speaks HTTP without TLS.
+  public init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
+    let security: (TLS, TLSContext)?
+    do {
+      security = if let tls { (tls, try TLSContext(tls)) } else { nil }
+    } catch {
+      throw ListenError(description: "TLS cannot be set up: \(error.words)")
+    }
     let address: SocketAddress =
       switch options.address {
       case .ipv4: .loopback(port: 0)
@@ -67,7 +75,7 @@ public final class TestServer: Sendable {
       throw ListenError(description: "cannot listen on \(address): \(error)")
     }
     port = Int(listener.port)
-    core = ServerCore(listener, options: options)
+    core = ServerCore(listener, options: options, tls: security)
     guard core.startThread("test-server", { acceptConnections(listener, $0) }) else {
       throw ListenError(description: "cannot start a thread")
     }
@@ -86,9 +94,12 @@ public final class TestServer: Sendable {
   /// `127.0.0.1:port`, or `[::1]:port`: what stands in a URL.
   public var authority: String { (core.options.address == .ipv4 ? "127.0.0.1:" : "[::1]:") + String(port) }
 
-  /// The URL of a path on this server, such as `/get` or `/range/100?x=1`.
-  public func url(_ path: String = "/") -> String {
-    "http://" + authority + (path.hasPrefix("/") ? path : "/" + path)
+  /// The URL of a path on this server, such as `/get` or `/range/100?x=1`: `https` if it speaks TLS.
+  ///
+  /// - Parameter host: A name that leads to this machine, to stand in place of the IP address: `localhost`.
+  public func url(_ path: String = "/", host: String? = nil) -> String {
+    let authority = host.map { "\($0):\(port)" } ?? authority
+    return (core.tls == nil ? "http://" : "https://") + authority + (path.hasPrefix("/") ? path : "/" + path)
   }
 
   // MARK: Routes
@@ -134,6 +145,11 @@ public final class TestServer: Sendable {
   /// How many requests there have been.
   public var requestsReceived: Int { core.count(.requests) }
 
+  /// The latest TLS handshakes, in the order in which they were done or had failed.
+  ///
+  /// A failed one is a record, no more: it is not in ``failures``.
+  public var handshakes: [Handshake] { core.handshakes }
+
   /// How many connections have been accepted.
   public var connectionsAccepted: Int { core.count(.connections) }
 
@@ -156,6 +172,13 @@ public final class TestServer: Sendable {
 
   /// Suspends until so many connections have been accepted since the server's start.
   public func waitForConnections(_ count: Int) async throws { try await core.wait(for: .connections, count) }
+
+  /// Suspends until so many TLS handshakes are done or have failed since the server's start, and returns the records.
+  @discardableResult
+  public func waitForHandshakes(_ count: Int) async throws -> [Handshake] {
+    try await core.wait(for: .handshakes, count)
+    return handshakes
+  }
 
   /// Suspends until so many connections are over: closed by the server, usually because the client has closed.
   public func waitForClosedConnections(_ count: Int) async throws {

@@ -22,21 +22,29 @@ final class RawClient {
 
   struct EndOfStream: Error {}
 
-  private let socket: BlockingSocket
+  let socket: BlockingSocket
+  /// Nil: without TLS.
+  let tls: ClientTLS?
   private var buffer: [UInt8] = []
 
   /// Held, so that the server does not stop before its client is done.
   private let server: TestServer?
 
-  init(_ server: TestServer, holdsServer: Bool = true) throws {
+  /// With `tls` it does the handshake.
+  init(_ server: TestServer, holdsServer: Bool = true, tls: ClientTLS? = nil) throws {
     let text = server.authority.hasPrefix("[") ? "::1" : "127.0.0.1"
     let address = try #require(SocketAddress(literal: text, port: UInt16(server.port)))
     self.server = holdsServer ? server : nil
     socket = try BlockingSocket.connect(to: address)
+    self.tls = tls
+    try tls?.handshake(socket)
   }
 
-  func send(_ text: String) throws { try socket.send(Array(text.utf8)) }
-  func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
+  func send(_ text: String) throws { try send(Array(text.utf8)) }
+  func send(_ bytes: [UInt8]) throws {
+    if let tls { try tls.send(bytes, socket) } else { try socket.send(bytes) }
+  }
+  /// Without a word of TLS.
   func halfClose() { socket.shutDownWriting() }
   func reset() { socket.resetOnClose() }
 
@@ -108,7 +116,7 @@ final class RawClient {
   }
 
   private func fill() throws {
-    let bytes = try socket.receive(atMost: 1 << 16)
+    let bytes = if let tls { try tls.receive(socket) } else { try socket.receive(atMost: 1 << 16) }
     if bytes.isEmpty { throw EndOfStream() }
     buffer += bytes
   }

@@ -25,7 +25,8 @@ final class Connection {
     guard let socket = core.socket(number) else { return }
     let wire = Wire(consume socket) { core.forgetSocket(number) }
     var outcome = Outcome.open
-    if let script { outcome = runScript(script, on: wire) }
+    if core.tls != nil, script?.startsBeforeHandshake != true { outcome = secure(wire) }
+    if let script, outcome == .open { outcome = runScript(script, on: wire) }
     if outcome == .open { _ = serveRoutes(wire) }
     wire.close()
   }
@@ -48,6 +49,7 @@ final class Connection {
     requestsRead += 1
     request.connection = number
     request.ordinal = requestsRead
+    request.isSecure = wire.isSecure
     return request
   }
 

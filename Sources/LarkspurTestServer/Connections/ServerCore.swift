@@ -8,7 +8,7 @@ import Synchronization
 final class ServerCore: Sendable {
   /// What a test can wait for: the count of one of these.
   enum Tally: Hashable {
-    case requests, connections, closedConnections
+    case requests, connections, closedConnections, handshakes
   }
 
   private struct State {
@@ -23,9 +23,8 @@ final class ServerCore: Sendable {
     var tallies: [Tally: Int] = [:]
     var waiters: [(id: Int, tally: Tally, count: Int, suspension: Suspension)] = []
     var nextWaiter = 0
-    var requests: [TestServer.Request] = []
-    /// How many older ones are no more in `requests`.
-    var requestsForgotten = 0
+    var requests: Recent<TestServer.Request>
+    var handshakes: Recent<TestServer.Handshake>
     var failures: [String] = []
     var scripts: [TestServer.Script] = []
     var defaultScript: TestServer.Script?
@@ -33,13 +32,21 @@ final class ServerCore: Sendable {
   }
 
   let options: TestServer.Options
+  /// Nil: the server speaks HTTP without TLS.
+  let tls: (options: TestServer.TLS, context: TLSContext)?
   private let state: Mutex<State>
   private let stopped = Latch()
   private let allThreadsEnded = Latch()
 
-  init(_ listener: BlockingListener, options: TestServer.Options) {
+  init(
+    _ listener: BlockingListener, options: TestServer.Options, tls: (options: TestServer.TLS, context: TLSContext)?
+  ) {
     self.options = options
-    state = Mutex(State(listener: listener))
+    self.tls = tls
+    state = Mutex(
+      State(
+        listener: listener, requests: Recent(countMax: options.requestsKept),
+        handshakes: Recent(countMax: options.requestsKept)))
   }
 
   func deadline(after duration: Duration) -> Deadline { LinuxKernel.shared.now().advanced(by: duration) }
@@ -195,14 +202,7 @@ final class ServerCore: Sendable {
   @discardableResult
   func record(_ request: TestServer.Request) -> Int {
     let (place, due) = state.withLock { state in
-      state.requests.append(request)
-      // Dropped by halves: so that each request is moved once at most.
-      if state.requests.count >= 2 * max(options.requestsKept, 1) {
-        let surplus = state.requests.count - options.requestsKept
-        state.requests.removeFirst(surplus)
-        state.requestsForgotten += surplus
-      }
-      return (state.requestsForgotten + state.requests.count - 1, Self.count(.requests, in: &state))
+      (state.requests.append(request), Self.count(.requests, in: &state))
     }
     for suspension in due { suspension.end(.success(())) }
     return place
@@ -210,13 +210,26 @@ final class ServerCore: Sendable {
 
   /// Completes a request that was recorded when only its head was there.
   func amendRequest(_ place: Int, with request: TestServer.Request) {
-    state.withLock { state in
-      let index = place - state.requestsForgotten
-      if state.requests.indices.contains(index) { state.requests[index] = request }
-    }
+    state.withLock { $0.requests.replace(place, with: request) }
   }
 
-  var requests: [TestServer.Request] { state.withLock { Array($0.requests.suffix(options.requestsKept)) } }
+  var requests: [TestServer.Request] { state.withLock { $0.requests.latest } }
+
+  /// Records a handshake. The result is its place.
+  @discardableResult
+  func record(_ handshake: TestServer.Handshake) -> Int {
+    let (place, due) = state.withLock { state in
+      (state.handshakes.append(handshake), Self.count(.handshakes, in: &state))
+    }
+    for suspension in due { suspension.end(.success(())) }
+    return place
+  }
+
+  func amendHandshake(_ place: Int, with handshake: TestServer.Handshake) {
+    state.withLock { $0.handshakes.replace(place, with: handshake) }
+  }
+
+  var handshakes: [TestServer.Handshake] { state.withLock { $0.handshakes.latest } }
 
   func fail(_ words: String) { state.withLock { $0.failures.append(words) } }
 

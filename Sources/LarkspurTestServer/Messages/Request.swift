@@ -11,6 +11,8 @@ extension TestServer {
     public var target: String
     /// `HTTP/1.1` or `HTTP/1.0`.
     public var version: String
+    /// Whether it came over TLS.
+    public var isSecure = false
     public var fields: Fields
     /// The body with its chunks joined: its first bytes, if there are more than ``TestServer/Options/bodyBytesKept``.
     public var body: [UInt8] = []
@@ -45,8 +47,11 @@ extension TestServer {
 
     /// What the client asked for, as far as the request tells.
     public var url: String {
-      target.hasPrefix("/") ? "http://" + (fields["Host"] ?? "") + target : target
+      target.hasPrefix("/") ? origin + target : target
     }
+
+    /// The scheme and the authority, as far as the request tells.
+    var origin: String { (isSecure ? "https://" : "http://") + (fields["Host"] ?? "") }
 
     /// The target without the scheme and the authority that a request to a proxy has.
     private func origin(of target: String) -> Substring {

@@ -8,7 +8,7 @@ let redirectRoutes: [Router.Route] = [
     let count = try request.number("count", in: 1...1_000_000)
     let isAbsolute = request.queryFlag("absolute")
     let next = count == 1 ? "/get" : "/redirect/\(count - 1)" + (isAbsolute ? "?absolute=1" : "")
-    return .redirect(to: (isAbsolute ? "http://" + (request.fields["Host"] ?? "") : "") + next)
+    return .redirect(to: (isAbsolute ? request.origin : "") + next)
   },
   Router.Route("*", "/redirect-to") { request in
     guard let url = request.query["url"], !url.utf8.contains(where: { $0 < 0x20 }) else {

@@ -21,5 +21,10 @@ extension TestServer {
     }
 
     public static func + (first: Script, second: Script) -> Script { Script(first.steps + second.steps) }
+
+    /// Whether the script is to do the handshake itself.
+    var startsBeforeHandshake: Bool {
+      if case .beforeHandshake? = steps.first?.kind { true } else { false }
+    }
   }
 }

@@ -90,6 +90,16 @@ struct ScriptRunner {
       signal.fire()
     case .pause(let duration):
       try pause(duration)
+    case .beforeHandshake:
+      // The connection has seen to it.
+      guard path == [1], depth == 0 else { throw .failed("it is to be the first step of a connection's script") }
+    case .handshake(let fault):
+      guard connection.core.tls != nil else { throw .failed("the server has been started without TLS") }
+      guard connection.secure(wire, fault) == .open else { throw .quiet }
+    case .closeNotify:
+      wire.closeNotify()
+    case .closeWithoutNotify:
+      wire.closeWithoutNotify()
     case .close:
       wire.close()
     case .reset:

@@ -21,13 +21,17 @@ extension TestServer {
       case serveRoutes(requestsMax: Int?)
       case `repeat`(count: Int?, Script)
       case setSendBuffer(bytes: Int)
+      case beforeHandshake
+      case handshake(TLSLayer.Fault)
+      case closeNotify
+      case closeWithoutNotify
     }
 
     let kind: Kind
     /// For messages.
     let name: String
 
-    private init(_ kind: Kind, _ name: String) {
+    init(_ kind: Kind, _ name: String) {
       self.kind = kind
       self.name = name
     }
@@ -122,13 +126,13 @@ extension TestServer.Step {
 // MARK: Ends
 
 extension TestServer.Step {
-  /// Closes the connection in order (FIN): the client reads the end of the stream; what it sends later is answered by RST.
+  /// Closes the connection in order (over TLS close_notify; FIN): the client reads the end of the stream; what it sends later is answered by RST.
   public static let close = Self(.close, "close")
 
-  /// Aborts the connection (RST). Bytes that the client's kernel has not taken yet are lost.
+  /// Aborts the connection (RST), over TLS without close_notify. Bytes that the client's kernel has not taken yet are lost.
   public static let reset = Self(.reset, "reset")
 
-  /// Ends the sending side only (FIN). The client reads the end of the stream, and can go on sending.
+  /// Ends the sending side only (over TLS close_notify; FIN). The client reads the end of the stream, and can go on sending.
   public static let halfClose = Self(.halfClose, "halfClose")
 
   /// Neither reads nor writes until the client ends its side or the server stops.

@@ -1,0 +1,10 @@
+/// RFC 7468: base64 in lines of 64 characters between two lines that say what it is.
+func pem(_ label: String, _ der: [UInt8]) -> String {
+  var rest = base64(der)[...]
+  var lines = "-----BEGIN \(label)-----\n"
+  while !rest.isEmpty {
+    lines += rest.prefix(64) + "\n"
+    rest = rest.dropFirst(64)
+  }
+  return lines + "-----END \(label)-----\n"
+}

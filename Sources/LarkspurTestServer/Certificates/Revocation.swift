@@ -1,0 +1,80 @@
+extension TestCA {
+  /// A revocation list (RFC 5280, section 5).
+  public struct RevocationList: Hashable, Sendable {
+    public let der: [UInt8]
+    public var pem: String { LarkspurTestServer.pem("X509 CRL", der) }
+  }
+
+  /// A list of the certificates that this authority takes back.
+  ///
+  /// - Parameters:
+  ///   - certificates: Those that it has issued: their serial numbers count.
+  ///   - thisUpdate: When it was made, in seconds from now.
+  ///   - nextUpdate: When there will be another, in seconds from now. Nil: it does not say.
+  public func revocationList(
+    revoking certificates: [TestCertificate] = [], number: Int = 1, thisUpdate: Int = -3600,
+    nextUpdate: Int? = 7 * 86_400, digest: TestCertificate.Digest = .sha256
+  ) throws(Failure) -> RevocationList {
+    let key = certificate.privateKeyDER
+    let algorithm = try Signing.algorithm(key: key, digest)
+    let now = Keys.secondsNow
+    let entries = certificates.map {
+      DER.sequence(DER.integer(bytes: $0.serialNumber), DER.time(now + thisUpdate))
+    }
+    let keyIdentifier = DER.sequence(DER.implicit(0, try Keys.identifier(of: key)))
+    let extensions = DER.sequence(
+      DER.sequence(DER.object("2.5.29.35") ?? [], DER.octets(keyIdentifier)),
+      DER.sequence(DER.object("2.5.29.20") ?? [], DER.octets(DER.integer(number))))
+    let content = DER.sequence(
+      DER.integer(1), algorithm, certificate.subject, DER.time(now + thisUpdate),
+      nextUpdate.map { DER.time(now + $0) } ?? [],
+      // The list is absent, not empty (section 5.1.2.6).
+      entries.isEmpty ? [] : DER.sequence(of: entries),
+      DER.tagged(0, extensions))
+    return RevocationList(der: try Signing.sign(content, algorithm, key: key, digest))
+  }
+
+  /// What an OCSP response says of a certificate.
+  public enum OCSPStatus: Hashable, Sendable {
+    case good, unknown
+    /// For the reason `keyCompromise`, so many seconds from now.
+    case revoked(at: Int = -3600)
+  }
+
+  /// An OCSP response about a certificate of this authority, signed by it directly (RFC 6960, section 4.2): to be stapled
+  /// (``TestServer/TLS/stapledResponse``), or to be served by a route.
+  ///
+  /// - Parameters:
+  ///   - thisUpdate: When the status was known to be right, in seconds from now.
+  ///   - nextUpdate: When there will be newer information, in seconds from now. Nil: always.
+  ///   - signer: Somebody else who signs, in the authority's name.
+  public func ocspResponse(
+    for subject: TestCertificate, status: OCSPStatus = .good, thisUpdate: Int = -3600, nextUpdate: Int? = 7 * 86_400,
+    digest: TestCertificate.Digest = .sha256, signedBy signer: TestCertificate? = nil
+  ) throws(Failure) -> [UInt8] {
+    let now = Keys.secondsNow
+    let key = signer?.privateKeyDER ?? certificate.privateKeyDER
+    let keyHash = try Keys.identifier(of: certificate.privateKeyDER)
+    let sha1 = DER.sequence(DER.object("1.3.14.3.2.26") ?? [], DER.null)
+    let identifier = DER.sequence(
+      sha1, DER.octets(try Keys.sha1(certificate.subject)), DER.octets(keyHash),
+      DER.integer(bytes: subject.serialNumber))
+    let statusBytes =
+      switch status {
+      case .good: DER.implicit(0, [])
+      case .revoked(let time):
+        DER.tagged(1, DER.generalizedTime(now + time) + DER.tagged(0, DER.enumerated(1)))
+      case .unknown: DER.implicit(2, [])
+      }
+    let single = DER.sequence(
+      identifier, statusBytes, DER.generalizedTime(now + thisUpdate),
+      nextUpdate.map { DER.tagged(0, DER.generalizedTime(now + $0)) } ?? [])
+    let content = DER.sequence(
+      DER.tagged(2, DER.octets(keyHash)), DER.generalizedTime(now + thisUpdate), DER.sequence(single))
+    let algorithm = try Signing.algorithm(key: key, digest)
+    let certificates = signer.map { DER.tagged(0, DER.sequence($0.certificateDER)) } ?? []
+    let response = try Signing.sign(content, algorithm, key: key, digest, extra: certificates)
+    let basic = DER.sequence(DER.object("1.3.6.1.5.5.7.48.1.1") ?? [], DER.octets(response))
+    return DER.sequence(DER.enumerated(0), DER.tagged(0, basic))
+  }
+}

@@ -1,0 +1,41 @@
+extension Connection {
+  /// Does the handshake, and records it. `over`: it has failed, and the connection is closed.
+  func secure(_ wire: Wire, _ fault: TLSLayer.Fault = .init()) -> Outcome {
+    guard let tls = core.tls, let session = TLSSession(tls.context) else {
+      fail("TLS could not be begun")
+      wire.close()
+      return .over
+    }
+    let layer = TLSLayer(session, depth: wire.layerCount, recordBytesMax: tls.options.recordBytesMax)
+    var handshake = TestServer.Handshake(connection: number)
+    do throws(Wire.Failure) {
+      try wire.secure(layer, fault)
+      layer.describe(&handshake)
+      let place = core.record(handshake)
+      let (core, described) = (core, handshake)
+      layer.changed = { layer in
+        var handshake = described
+        layer.describeProgress(&handshake)
+        core.amendHandshake(place, with: handshake)
+      }
+      return .open
+    } catch {
+      layer.describe(&handshake)
+      handshake.failure = words(error, handshake)
+      core.record(handshake)
+      // The client is to read the alert, if there is one: no reset of ours may overtake it.
+      wire.closeAfterPeer()
+      return .over
+    }
+  }
+
+  private func words(_ failure: Wire.Failure, _ handshake: TestServer.Handshake) -> String {
+    if let alert = handshake.alertsReceived.last(where: \.isFatal) { return "the client sent \(alert)" }
+    if core.isStopping { return "the server was stopped" }
+    return switch failure {
+    case .ended, .closed: "the connection ended"
+    case .broken(let error): "the connection broke: \(error)"
+    case .insecure(let words): words
+    }
+  }
+}

@@ -1,0 +1,66 @@
+extension TestServer {
+  /// What a TLS handshake has shown of the client.
+  public struct Handshake: Hashable, Sendable {
+    /// The connection: 1 for the first one that the server accepted.
+    public var connection: Int
+    /// Why there is no TLS on the connection, in words. Nil: the handshake was completed.
+    public var failure: String?
+    /// The name that the client asked for (SNI). Nil: it named none.
+    public var serverName: String?
+    /// `TLSv1.3`, `TLSv1.2` and so on.
+    public var version = ""
+    /// The cipher, in OpenSSL's words. Empty if it came to none.
+    public var cipher = ""
+    /// Whether an earlier session was taken up again.
+    public var isResumed = false
+    /// The application protocols that the client offers, in its order.
+    public var alpnOffered: [String] = []
+    /// The one that the server has answered with.
+    public var alpnChosen: String?
+    /// The numbers of the client's cipher suites, in its order.
+    public var ciphersOffered: [Int] = []
+    /// The numbers of the extensions in its ClientHello, in its order.
+    public var extensionsOffered: [Int] = []
+    /// The client's certificate.
+    public var clientCertificateDER: [UInt8]?
+    /// Its subject, as in RFC 2253: `CN=me,O=us`.
+    public var clientCertificateSubject: String?
+    /// How many handshakes there have been after the first one, on the same connection (TLS 1.2 and before).
+    public var renegotiations = 0
+    /// The alerts that came until now, close_notify among them. The record is completed as the connection goes on.
+    public var alertsReceived: [Alert] = []
+    /// The alerts that the server has sent of its own accord, close_notify among them.
+    public var alertsSent: [Alert] = []
+
+    /// Whether the client asks for a stapled OCSP response.
+    public var asksForStaple: Bool { extensionsOffered.contains(5) }
+  }
+
+  /// A TLS alert (RFC 8446, section 6).
+  public struct Alert: Hashable, Sendable, CustomStringConvertible {
+    public var isFatal: Bool
+    public var number: UInt8
+
+    public init(isFatal: Bool = true, number: UInt8) {
+      self.isFatal = isFatal
+      self.number = number
+    }
+
+    /// `alert 42 bad_certificate`.
+    public var description: String {
+      "alert \(number)" + (Self.names[number].map { " " + $0 } ?? "")
+    }
+
+    private static let names: [UInt8: String] = [
+      0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 21: "decryption_failed",
+      22: "record_overflow", 30: "decompression_failure", 40: "handshake_failure", 41: "no_certificate",
+      42: "bad_certificate", 43: "unsupported_certificate", 44: "certificate_revoked", 45: "certificate_expired",
+      46: "certificate_unknown", 47: "illegal_parameter", 48: "unknown_ca", 49: "access_denied", 50: "decode_error",
+      51: "decrypt_error", 60: "export_restriction", 70: "protocol_version", 71: "insufficient_security",
+      80: "internal_error", 86: "inappropriate_fallback", 90: "user_canceled", 100: "no_renegotiation",
+      109: "missing_extension", 110: "unsupported_extension", 112: "unrecognized_name",
+      113: "bad_certificate_status_response", 115: "unknown_psk_identity", 116: "certificate_required",
+      120: "no_application_protocol",
+    ]
+  }
+}

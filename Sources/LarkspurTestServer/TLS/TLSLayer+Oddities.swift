@@ -1,0 +1,23 @@
+extension TLSLayer {
+  /// What servers seldom do, and some never.
+  enum Oddity {
+    case record(type: UInt8, [UInt8])
+    case keyUpdate(isRequested: Bool)
+    case ticket
+    case renegotiation
+  }
+
+  /// Throws `.insecure` when it cannot be done on this connection.
+  func perform(_ oddity: Oddity, on wire: Wire) throws(Wire.Failure) {
+    if hasSentCloseNotify { throw .closed }
+    let outcome =
+      switch oddity {
+      case .record(let type, let bytes): session.forgeRecord(type: type, bytes)
+      case .keyUpdate(let isRequested): session.updateKey(isUpdateRequested: isRequested)
+      case .ticket: session.sendTicket()
+      case .renegotiation: session.requestRenegotiation()
+      }
+    if case .failed(let words) = outcome { throw .insecure(words) }
+    try flush(to: wire)
+  }
+}
