@@ -96,7 +96,7 @@ import larkspur
   }
 
   @Test(arguments: [
-    ([], "a command is missing: get, demo or help"),
+    ([], "a command is missing: get, pins, demo or help"),
     (["fetch"], "unknown command fetch"), (["-x"], "unknown option -x"),
     (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
     (["demo", "x"], "demo takes no operand: x"),

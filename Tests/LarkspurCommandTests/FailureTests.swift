@@ -24,19 +24,16 @@ import Testing
   @Test func usage() async throws {
     let nothing = try await Command.run()
     #expect(nothing.status == 2)
-    #expect(nothing.errors == "larkspur: a command is missing: get, demo or help\nSee: larkspur help\n")
+    #expect(nothing.errors == "larkspur: a command is missing: get, pins, demo or help\nSee: larkspur help\n")
     let unknown = try await Command.run("get", "x", "--nonsense")
     #expect(unknown.status == 2)
     #expect(unknown.errors == "larkspur: unknown option --nonsense\nSee: larkspur help get\n")
   }
 
   @Test func protocols() async throws {
-    let secure = try await Command.run("get", "https://example.org/")
-    #expect(secure.status == 1)
-    #expect(secure.errors == "larkspur: https:// is not supported yet: TLS comes with a later version\n")
     let other = try await Command.run("get", "ftp://example.org/")
     #expect(other.status == 1)
-    #expect(other.errors == "larkspur: ftp:// is not supported: only http:// is\n")
+    #expect(other.errors == "larkspur: ftp:// is not supported: only http:// and https:// are\n")
   }
 
   @Test func malformedURL() async throws {

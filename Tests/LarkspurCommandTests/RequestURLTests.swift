@@ -61,11 +61,24 @@ import larkspur
     }
   }
 
-  @Test(arguments: ["https", "HTTPS", "ftp", "file", "ws", "git+ssh"])
+  @Test(arguments: ["ftp", "FTP", "file", "ws", "git+ssh"])
   func otherSchemes(scheme: String) {
     #expect(throws: RequestURL.Invalid.schemeUnsupported(scheme.lowercased())) {
       try RequestURL("\(scheme)://example.org/")
     }
+  }
+
+  @Test(
+    arguments: [
+      ("https://example.org", "example.org", 443), ("HTTPS://example.org:443/", "example.org", 443),
+      ("https://example.org:80/", "example.org:80", 80), ("https://[::1]:8443", "[::1]:8443", 8443),
+    ] as [(String, String, UInt16)])
+  func secure(text: String, authority: String, port: UInt16) throws {
+    let url = try RequestURL(text)
+    #expect(url.isSecure)
+    #expect(url.authority == authority)
+    #expect(url.port == port)
+    #expect(try !RequestURL("example.org").isSecure)
   }
 
   @Test(arguments: [

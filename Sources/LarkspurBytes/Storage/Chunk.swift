@@ -79,6 +79,7 @@ package struct Chunk: ~Copyable {
 
   /// Lends the spare capacity to `fill`, and keeps what it appended there.
   package mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
+    // Safe: only asked whether it is there.
     guard let base = unsafe base else {
       var nothing = OutputRawSpan()
       return fill(&nothing)

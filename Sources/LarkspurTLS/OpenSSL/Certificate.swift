@@ -13,7 +13,7 @@ package struct Certificate: Sendable {
     self.reference = reference
   }
 
-  // Safe, all of these: the certificate lives as long as `reference`, and reading it changes nothing that OpenSSL
+  // Safe: in all of these, the certificate lives as long as `reference`, and reading it changes nothing that OpenSSL
   // does not lock.
 
   /// The certificate as it is signed.
@@ -26,9 +26,12 @@ package struct Certificate: Sendable {
 
   package var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
 
+  // Safe: in these, too.
+
   /// The distinguished name as RFC 2253 writes it.
   package var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
 
+  // Safe: as above.
   package var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
 
   /// The serial number, the most significant byte first.
@@ -37,6 +40,7 @@ package struct Certificate: Sendable {
   /// Seconds since 1970, UTC.
   package var notBefore: Int64 { unsafe larkspur_certificate_not_before(reference.pointer) }
 
+  // Safe: as above.
   /// Seconds since 1970, UTC.
   package var notAfter: Int64 { unsafe larkspur_certificate_not_after(reference.pointer) }
 

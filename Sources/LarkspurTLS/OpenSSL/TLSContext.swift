@@ -19,7 +19,7 @@ package final class TLSContext: Sendable {
     self.pinMismatched = pinMismatched
     store = try TrustStore(configuration.roots, revocationLists: configuration.revocationLists)
     ErrorQueue.clear()
-    // Safe, here and below: the context is used by this thread alone until `init` returns.
+    // Safe: here and below, the context is used by this thread alone until `init` returns.
     var settings = unsafe larkspur_tls_settings()
     unsafe settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
     unsafe settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
@@ -34,6 +34,7 @@ package final class TLSContext: Sendable {
     }
     self.reference = reference
     guard let identity = configuration.identity else { return }
+    // Safe: the context takes references of its own.
     guard
       unsafe larkspur_tls_context_use_identity(
         reference.pointer, identity.certificate.reference.pointer, identity.key.pointer, identity.list.pointer) == 1

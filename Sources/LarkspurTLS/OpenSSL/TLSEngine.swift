@@ -96,6 +96,7 @@ package struct TLSEngine: ~Copyable {
     self.options = options
     self.date = date
     offered = context.configuration.resumesSessions ? context.sessions.take(for: key, date: date) : nil
+    // Safe: the connection takes a reference of its own.
     if let offered { _ = unsafe larkspur_tls_offer(reference.pointer, offered.reference.pointer) }
   }
 
@@ -106,6 +107,7 @@ package struct TLSEngine: ~Copyable {
     _ incoming: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Step {
     while true {
+      // Safe: `call` lends what is used.
       let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1) }
       switch result.status {
       case larkspur_tls_done: return try finish()
@@ -163,7 +165,7 @@ package struct TLSEngine: ~Copyable {
 
   /// What is left to look at when the two sides agree.
   private mutating func finish() throws(TLSError) -> Step {
-    // Safe, all calls here: see `tls`.
+    // Safe: for all calls here see `tls`.
     let isResumed = unsafe SSL_session_reused(larkspur_tls_ssl(tls)) == 1
     if isResumed, !hasDecided {
       guard let offered else {
@@ -180,6 +182,7 @@ package struct TLSEngine: ~Copyable {
     }
     if !isResumed { try checkStapledResponse(trust) }
     keepSessions()
+    // Safe: see `tls`.
     guard let version = TLSVersion(rawValue: Int(unsafe SSL_version(larkspur_tls_ssl(tls)))) else {
       throw TLSError(.protocolVersion)
     }
@@ -300,6 +303,7 @@ package struct TLSEngine: ~Copyable {
   /// Says that no more comes from this side (`close_notify`).
   package mutating func shutDown(_ outgoing: inout Chunk) {
     var nothing = Chunk()
+    // Safe: `call` lends what is used.
     _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }
   }
 
@@ -309,6 +313,7 @@ package struct TLSEngine: ~Copyable {
     _ body: (OpaquePointer, larkspur_tls_flow) -> larkspur_tls_result
   ) -> larkspur_tls_result {
     var result = larkspur_tls_result()
+    // Safe: the pointers are used only inside of the closures.
     unsafe incoming.bytes.withUnsafeBufferPointer { input in
       outgoing.withSpare { room in
         unsafe room.withUnsafeMutableBytes { output, count in

@@ -5,7 +5,7 @@ final class TrustStore: Sendable {
   let reference: Reference
 
   init(_ roots: TrustRoots, revocationLists: [[UInt8]] = []) throws(TLSError) {
-    // Safe, here and below: the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
+    // Safe: here and below, the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
     guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
     else { throw TLSError(.outOfMemory) }
     self.reference = reference
@@ -19,6 +19,7 @@ final class TrustStore: Sendable {
       try add(certificates)
     }
     for list in revocationLists {
+      // Safe: the bytes are lent for the call.
       let added = unsafe list.withUnsafeBytes {
         unsafe larkspur_read_revocation_lists(reference.pointer, $0.baseAddress, $0.count)
       }
@@ -28,6 +29,7 @@ final class TrustStore: Sendable {
 
   /// A file is parsed now; of a directory only what a chain needs, when it needs it.
   private func addSystemRoots() throws(TLSError) {
+    // Safe: nobody else has the store yet.
     guard unsafe X509_STORE_set_default_paths(reference.pointer) == 1 else {
       throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
     }
