@@ -117,7 +117,7 @@ import Testing
 
   @Test func noResponseInTime() async throws {
     check(
-      try await get([.expectRequest, .hang], "--max-time", "0.05"), 28,
+      try await get([.expectRequest, .hang], "--max-time", "0.5"), 28,
       "timed out while waiting for the response (--max-time)")
   }
 
