@@ -182,7 +182,7 @@ class Server:
         raise Failure(f"nginx did not start:\n{self.log()}")
 
     def check(self):
-        """Makes each workload's request once: is it answered as the clients expect? And the files are in memory then."""
+        """Makes each workload's request once: is it answered as clients expect? Afterwards the files are in memory."""
         for workload in self.workloads:
             with contextlib.closing(self.connection(workload)) as connection:
                 connection.request("GET", workload.path)

@@ -63,7 +63,8 @@ static inline void check_transfer(const Transfer *transfer, CURLcode code) {
   const Workload *workload = transfer->workload;
   if (transfer->received != workload->body_bytes)
     fail("the body has %llu bytes", (unsigned long long)transfer->received);
-  if (workload->lifetime == resumed && has_session && !transfer->session_was_reused) fail("the session was not resumed");
+  if (workload->lifetime == resumed && has_session && !transfer->session_was_reused)
+    fail("the session was not resumed");
   if (workload->lifetime == full && transfer->session_was_reused) fail("the session was resumed");
   has_session = 1;
 }
