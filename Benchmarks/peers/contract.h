@@ -1,6 +1,6 @@
 // What every client written in C shares: the workloads, the clocks and the line of JSON that ends a run.
 //
-// A client is called as PROGRAM WORKLOAD HOST PORT REQUESTS. The whole contract is in Benchmarks/README.md.
+// A client is called as PROGRAM WORKLOAD HOST PORT REQUESTS [CA_FILE]. The whole contract is in Benchmarks/README.md.
 
 #ifndef BENCHMARK_CONTRACT_H
 #define BENCHMARK_CONTRACT_H
@@ -13,19 +13,36 @@
 #include <sys/resource.h>
 #include <time.h>
 
+// How long a connection lives.
+typedef enum {
+  kept,     // for the whole run
+  full,     // for one request, after a full handshake
+  resumed,  // for one request, after a handshake that resumes the session of an earlier connection
+  idle,     // each makes one request and then stays open
+} Lifetime;
+
 typedef struct {
   const char *name;
   const char *path;
   uint64_t body_bytes;
-  int connections;
+  int connections;  // at the same time with a request on its way
   int warms_up;
+  int is_tls;
+  Lifetime lifetime;
 } Workload;
 
 static const Workload workloads[] = {
-    {"serial-tiny", "/tiny", 13, 1, 1},
-    {"concurrent-tiny", "/tiny", 13, 64, 1},
-    {"concurrent-100k", "/100k", 100 << 10, 64, 1},
-    {"download-1g", "/1g", UINT64_C(1) << 30, 1, 0},
+    {"serial-tiny", "/tiny", 13, 1, 1, 0, kept},
+    {"concurrent-tiny", "/tiny", 13, 64, 1, 0, kept},
+    {"concurrent-100k", "/100k", 100 << 10, 64, 1, 0, kept},
+    {"download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept},
+    {"https-serial-tiny", "/tiny", 13, 1, 1, 1, kept},
+    {"https-concurrent-tiny", "/tiny", 13, 64, 1, 1, kept},
+    {"https-download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 1, kept},
+    {"https-new-full", "/tiny", 13, 1, 1, 1, full},
+    {"https-new-full-bundle", "/tiny", 13, 1, 1, 1, full},
+    {"https-new-resumed", "/tiny", 13, 1, 1, 1, resumed},
+    {"https-idle", "/tiny", 13, 1, 1, 1, idle},
 };
 
 enum { connections_max = 64 };
@@ -43,16 +60,19 @@ typedef struct {
   const Workload *workload;
   const char *host;
   int port;
+  const char *ca_file;  // what to trust; NULL without TLS
   uint64_t requests;
   uint64_t warm_up_requests;
 } Arguments;
 
 static inline Arguments parse_arguments(int count, char **values) {
-  if (count != 5) fail("usage: %s WORKLOAD HOST PORT REQUESTS", values[0]);
+  if (count != 5 && count != 6) fail("usage: %s WORKLOAD HOST PORT REQUESTS [CA_FILE]", values[0]);
   Arguments result = {.host = values[2], .port = atoi(values[3]), .requests = strtoull(values[4], NULL, 10)};
   for (size_t index = 0; index < sizeof workloads / sizeof *workloads; index++)
     if (strcmp(workloads[index].name, values[1]) == 0) result.workload = &workloads[index];
   if (!result.workload) fail("unknown workload %s", values[1]);
+  if (result.workload->is_tls != (count == 6)) fail("a CA file is for https workloads, and they need one");
+  result.ca_file = result.workload->is_tls ? values[5] : NULL;
   if (result.port <= 0 || result.port > 65535) fail("bad port %s", values[3]);
   if (result.requests == 0) fail("bad number of requests %s", values[4]);
   // compare subtracts run lengths and so relies on this exact rule.
@@ -77,23 +97,50 @@ static inline Instant now(void) {
   };
 }
 
-// Not ru_maxrss: the kernel keeps that across exec, so it would also hold the size of whoever started this program.
-static inline uint64_t peak_rss_kib(void) {
+static inline uint64_t kib_in(const char *path, const char *format) {
   unsigned long long result = 0;
   char line[256];
-  FILE *status = fopen("/proc/self/status", "r");
-  if (!status) fail("cannot open /proc/self/status");
-  while (fgets(line, sizeof line, status))
-    if (sscanf(line, "VmHWM: %llu kB", &result) == 1) break;
-  fclose(status);
+  FILE *file = fopen(path, "r");
+  if (!file) fail("cannot open %s", path);
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, format, &result) == 1) break;
+  fclose(file);
   return result;
 }
 
-static inline void print_result(uint64_t requests, uint64_t bytes, Instant start, Instant end) {
-  printf("{\"requests\":%llu,\"cpu_us\":%llu,\"wall_us\":%llu,\"bytes\":%llu,\"peak_rss_kib\":%llu}\n",
-         (unsigned long long)requests, (unsigned long long)(end.cpu_us - start.cpu_us),
-         (unsigned long long)(end.wall_us - start.wall_us), (unsigned long long)bytes,
-         (unsigned long long)peak_rss_kib());
+// Not ru_maxrss: the kernel keeps that across exec, so it would also hold the size of whoever started this program.
+static inline uint64_t peak_rss_kib(void) { return kib_in("/proc/self/status", "VmHWM: %llu kB"); }
+
+// Not VmRSS: its counters may lag behind by dozens of pages for each thread.
+static inline uint64_t resident_bytes(void) { return kib_in("/proc/self/smaps_rollup", "Rss: %llu kB") << 10; }
+
+// What is read just before the measured requests.
+typedef struct {
+  Instant instant;
+  uint64_t resident_bytes;
+} Start;
+
+static inline Start start_measuring(const Arguments *arguments) {
+  Start start = {.resident_bytes = arguments->workload->lifetime == idle ? resident_bytes() : 0};
+  start.instant = now();
+  return start;
 }
+
+// Prints the result, just after the measured requests. `bytes` counts their bodies.
+static inline void finish_measuring(const Arguments *arguments, Start start, uint64_t bytes) {
+  Instant end = now();
+  printf("{\"requests\":%llu,\"cpu_us\":%llu,\"wall_us\":%llu,\"bytes\":%llu,\"peak_rss_kib\":%llu",
+         (unsigned long long)arguments->requests, (unsigned long long)(end.cpu_us - start.instant.cpu_us),
+         (unsigned long long)(end.wall_us - start.instant.wall_us), (unsigned long long)bytes,
+         (unsigned long long)peak_rss_kib());
+  if (arguments->workload->lifetime == idle) {
+    uint64_t resident = resident_bytes();
+    uint64_t grown = resident > start.resident_bytes ? resident - start.resident_bytes : 0;
+    printf(",\"idle_bytes_per_connection\":%llu", (unsigned long long)(grown / arguments->requests));
+  }
+  puts("}");
+}
+
+static inline void print_unsupported(void) { puts("{\"unsupported\":true}"); }
 
 #endif

@@ -1,22 +1,9 @@
 // libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers.
 
-#include <curl/curl.h>
-
-#include "contract.h"
-
-typedef struct {
-  CURL *easy;
-  uint64_t received;
-} Transfer;
+#include "curl_common.h"
 
 static CURLM *multi;
 static Transfer transfers[connections_max];
-
-static size_t discard(char *data, size_t size, size_t count, void *context) {
-  (void)data;
-  ((Transfer *)context)->received += size * count;
-  return size * count;
-}
 
 static void check(CURLMcode code, const char *what) {
   if (code != CURLM_OK) fail("%s: %s", what, curl_multi_strerror(code));
@@ -25,15 +12,6 @@ static void check(CURLMcode code, const char *what) {
 static void start_transfer(Transfer *transfer) {
   transfer->received = 0;
   check(curl_multi_add_handle(multi, transfer->easy), "curl_multi_add_handle");
-}
-
-static void verify(const Transfer *transfer, const Workload *workload, CURLcode code) {
-  if (code != CURLE_OK) fail("transfer: %s", curl_easy_strerror(code));
-  long status = 0;
-  curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) fail("the status is %ld", status);
-  if (transfer->received != workload->body_bytes)
-    fail("the body has %llu bytes", (unsigned long long)transfer->received);
 }
 
 static uint64_t run(const Workload *workload, uint64_t requests) {
@@ -48,7 +26,7 @@ static uint64_t run(const Workload *workload, uint64_t requests) {
       CURLcode code = message->data.result;
       Transfer *transfer = NULL;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-      verify(transfer, workload, code);
+      check_transfer(transfer, code);
       check(curl_multi_remove_handle(multi, transfer->easy), "curl_multi_remove_handle");
       total += transfer->received;
       unfinished--;
@@ -66,27 +44,21 @@ static uint64_t run(const Workload *workload, uint64_t requests) {
 
 int main(int argument_count, char **argument_values) {
   Arguments arguments = parse_arguments(argument_count, argument_values);
-  char url[256];
-  snprintf(url, sizeof url, "http://%s:%d%s", arguments.host, arguments.port, arguments.workload->path);
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail("curl_global_init failed");
   multi = curl_multi_init();
   if (!multi) fail("curl_multi_init failed");
   for (int index = 0; index < arguments.workload->connections; index++) {
-    CURL *easy = curl_easy_init();
-    if (!easy) fail("curl_easy_init failed");
-    transfers[index].easy = easy;
-    curl_easy_setopt(easy, CURLOPT_URL, url);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfers[index]);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfers[index]);
+    open_handle(&transfers[index], &arguments);
+    let_trust_be_cached(&transfers[index]);
   }
+  // By default it keeps four for each handle, and closes the oldest.
+  if (arguments.workload->lifetime == idle)
+    check(curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 100000L), "curl_multi_setopt");
 
   run(arguments.workload, arguments.warm_up_requests);
-  Instant start = now();
+  Start start = start_measuring(&arguments);
   uint64_t bytes = run(arguments.workload, arguments.requests);
-  Instant end = now();
-  print_result(arguments.requests, bytes, start, end);
+  finish_measuring(&arguments, start, bytes);
 
   for (int index = 0; index < arguments.workload->connections; index++) curl_easy_cleanup(transfers[index].easy);
   curl_multi_cleanup(multi);

@@ -1,4 +1,4 @@
-// The floor: what the kernel alone costs. One fixed request, epoll, and no parser.
+// The floor without TLS: what the kernel alone costs. One fixed request, epoll, and no parser.
 //
 // The first response teaches how long a response is; from then on a response is complete when that many bytes have
 // come. One whose bytes arrive together costs exactly three system calls: send, epoll_wait, recv. With many connections
@@ -100,6 +100,10 @@ static void run(uint64_t requests) {
 int main(int argument_count, char **argument_values) {
   Arguments arguments = parse_arguments(argument_count, argument_values);
   workload = arguments.workload;
+  if (workload->is_tls) {
+    print_unsupported();
+    return 0;
+  }
   request_bytes = (size_t)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s:%d\r\n\r\n", workload->path,
                                    arguments.host, arguments.port);
   if (request_bytes >= sizeof request) fail("the host name is too long");
@@ -109,9 +113,8 @@ int main(int argument_count, char **argument_values) {
 
   run(arguments.warm_up_requests);
   body_bytes_total = 0;
-  Instant start = now();
+  Start start = start_measuring(&arguments);
   run(arguments.requests);
-  Instant end = now();
-  print_result(arguments.requests, body_bytes_total, start, end);
+  finish_measuring(&arguments, start, body_bytes_total);
   return 0;
 }

@@ -1,6 +1,8 @@
 // The FoundationNetworking peer: the workloads through URLSession, as a program for Linux would write them today.
 //
-// Called as PROGRAM WORKLOAD HOST PORT REQUESTS. The whole contract is in Benchmarks/README.md.
+// Called as PROGRAM WORKLOAD HOST PORT REQUESTS [CA_FILE]. The whole contract is in Benchmarks/README.md. The CA file is
+// ignored: on Linux it trusts the system's file and no other (the variable URLSessionCertificateAuthorityInfoFile is for
+// Android), so compare mounts the CA file in that one's place.
 
 import Foundation
 import FoundationNetworking
@@ -10,13 +12,24 @@ struct Workload {
   var bodyBytes: Int
   var connections: Int
   var isDownload = false
+  var isTLS = false
+  /// Each request has a connection of its own.
+  var isFresh = false
 
   static let all: [String: Workload] = [
     "serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1),
     "concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 64),
     "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 << 10, connections: 64),
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true),
+    "https-serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true),
+    "https-concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 64, isTLS: true),
+    "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true, isTLS: true),
+    "https-new-full": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true, isFresh: true),
+    "https-new-full-bundle": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true, isFresh: true),
   ]
+
+  /// It never resumes a session, and nothing keeps it from using an idle connection again.
+  static let unsupported: Set = ["https-new-resumed", "https-idle"]
 }
 
 func fail(_ message: String) -> Never {
@@ -35,7 +48,7 @@ protocol Runner {
 /// no task exists.
 final class HandlerRunner: Runner, @unchecked Sendable {
   private let session: URLSession
-  private let url: URL
+  private let request: URLRequest
   private let workload: Workload
   private let finished = DispatchSemaphore(value: 0)
   private var unsent = 0
@@ -43,7 +56,10 @@ final class HandlerRunner: Runner, @unchecked Sendable {
   private var bytes = 0
 
   init(url: URL, workload: Workload, configuration: URLSessionConfiguration) {
-    self.url = url
+    var request = URLRequest(url: url)
+    // The only way to tell URLSession that a connection is not for another request.
+    if workload.isFresh { request.setValue("close", forHTTPHeaderField: "Connection") }
+    self.request = request
     self.workload = workload
     session = URLSession(configuration: configuration)
   }
@@ -63,7 +79,7 @@ final class HandlerRunner: Runner, @unchecked Sendable {
 
   private func startNext() {
     unsent -= 1
-    session.dataTask(with: url) { [self] data, response, error in
+    session.dataTask(with: request) { [self] data, response, error in
       if let error { fail("task: \(error)") }
       let status = (response as? HTTPURLResponse)?.statusCode
       guard status == 200 else { fail("the status is \(status ?? 0)") }
@@ -151,10 +167,14 @@ func peakResidentKiB() -> Int {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count == 5, let workload = Workload.all[arguments[1]],
-  let url = URL(string: "http://\(arguments[2]):\(arguments[3])\(workload.path)"),
+if arguments.count > 1, Workload.unsupported.contains(arguments[1]) {
+  print("{\"unsupported\":true}")
+  exit(0)
+}
+guard 5...6 ~= arguments.count, let workload = Workload.all[arguments[1]],
+  let url = URL(string: "\(workload.isTLS ? "https" : "http")://\(arguments[2]):\(arguments[3])\(workload.path)"),
   let requests = Int(arguments[4]), requests > 0
-else { fail("usage: \(arguments[0]) WORKLOAD HOST PORT REQUESTS") }
+else { fail("usage: \(arguments[0]) WORKLOAD HOST PORT REQUESTS [CA_FILE]") }
 
 // The cheapest configuration it offers: no cache and no cookies to look through for each request.
 let configuration = URLSessionConfiguration.ephemeral

@@ -1,0 +1,53 @@
+"""The clients, and how to build them."""
+
+import dataclasses
+import os
+import pathlib
+
+from .places import BUILD, PEERS, ROOT
+from .processes import run, say
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    name: str
+    # A client is either one C file with its compiler flags, or a product of a Swift package.
+    source: str = ""
+    flags: tuple[str, ...] = ()
+    package: pathlib.Path = ROOT
+    product: str = ""
+    scratch: pathlib.Path = BUILD
+    swift_flags: tuple[str, ...] = ()
+    # A client of only one scheme takes no part in the workloads of the other.
+    schemes: tuple[str, ...] = ("http", "https")
+    # It takes no CA file: for it alone, ours is mounted over the system's.
+    trusts_only_the_system: bool = False
+
+    def build(self):
+        """Builds the client and returns the path of its program."""
+        say(f"building {self.name}")
+        if self.source:
+            program = BUILD / self.name
+            run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, PEERS / self.source, *self.flags])
+            return program
+        swift = ["swift", "build", "-c", "release", "--package-path", self.package, "--scratch-path", self.scratch,
+                 *self.swift_flags]
+        # The manifest of the root package offers its benchmark client only on request.
+        environment = os.environ | {"LARKSPUR_BENCHMARKS": "1"}
+        run([*swift, "--product", self.product], environment=environment)
+        folder = run([*swift, "--show-bin-path"], environment=environment).strip()
+        return pathlib.Path(folder) / self.product
+
+
+CLIENTS = [
+    Client("raw", source="raw.c", schemes=("http",)),
+    Client("raw-tls", source="raw_tls.c", flags=("-lssl", "-lcrypto"), schemes=("https",)),
+    Client("curl-easy", source="curl_easy.c", flags=("-lcurl", "-lssl")),
+    Client("curl-one-shot", source="curl_one_shot.c", flags=("-lcurl", "-lssl"), schemes=("https",)),
+    Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl")),
+    Client("foundation-networking", package=PEERS / "FoundationNetworking", product="foundation-networking-client",
+           scratch=BUILD / "foundation-networking", trusts_only_the_system=True),
+    # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime.
+    Client("larkspur", product="larkspur-bench", scratch=ROOT / ".build" / "benchmarks",
+           swift_flags=("--static-swift-stdlib",)),
+]

@@ -1,0 +1,147 @@
+"""The command `compare`: its options, and what they lead to."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import sys
+
+from .clients import CLIENTS
+from .measuring import Bench, InstructionCounter, SystemCallCounter
+from .packages import install_missing_packages
+from .places import BUILD
+from .processes import Failure
+from .reporting import print_environment, print_table, print_timings, summarise
+from .server import Server
+from .workloads import WORKLOADS
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="Measures Larkspur beside its peers, on loopback.")
+
+    def chosen(kind, everything):
+        def parse(text):
+            names = text.split(",")
+            unknown = set(names) - {thing.name for thing in everything}
+            if unknown:
+                known = ", ".join(thing.name for thing in everything)
+                raise argparse.ArgumentTypeError(f"no {kind} {', '.join(sorted(unknown))}; there are {known}")
+            return [thing for thing in everything if thing.name in names]
+        return parse
+
+    def round_count(text):
+        if not text.isdigit() or int(text) < 3:
+            raise argparse.ArgumentTypeError("a median needs at least 3 rounds")
+        return int(text)
+
+    parser.add_argument("--clients", type=chosen("client", CLIENTS), default=CLIENTS, metavar="A,B",
+                        help="only these: " + ", ".join(client.name for client in CLIENTS))
+    parser.add_argument("--workloads", type=chosen("workload", WORKLOADS), default=WORKLOADS, metavar="X,Y",
+                        help="only these: " + ", ".join(workload.name for workload in WORKLOADS))
+    parser.add_argument("--rounds", type=round_count, metavar="N",
+                        help="rounds of each workload, at least 3 (default 5, with --quick 3)")
+    parser.add_argument("--quick", action="store_true", help="few requests: shows that everything works, not how fast")
+    parser.add_argument("--instructions", action="store_true",
+                        help="instead of the clock: user instructions for each request, by callgrind")
+    parser.add_argument("--syscalls", action="store_true",
+                        help="instead of the clock: system calls for each request of the workloads, by strace")
+    parser.add_argument("--json", type=pathlib.Path, default=BUILD / "compare.json", metavar="FILE",
+                        help="where the numbers go (default: %(default)s)")
+    options = parser.parse_args()
+    if not options.json.parent.is_dir() and options.json.parent != BUILD:
+        parser.error(f"there is no folder {options.json.parent}")
+    options.rounds = options.rounds or (3 if options.quick else 5)
+    return options
+
+
+def of_scheme(clients, workload):
+    return [client for client in clients if workload.scheme in client.schemes]
+
+
+def time_clients(bench, options):
+    objects = []
+    for workload in options.workloads:
+        requests = workload.quick_requests if options.quick else workload.requests
+        clients = of_scheme(options.clients, workload)
+        results = bench.measure(clients, workload, requests, options.rounds)
+        print_timings(clients, workload, requests, options.rounds, results)
+        objects += [summarise(name, workload, runs) for name, runs in results.items()]
+    return objects
+
+
+def count_instructions(bench, options):
+    objects = []
+    for workload in options.workloads:
+        if not workload.counts_instructions:
+            continue
+        rows = []
+        for client in of_scheme(options.clients, workload):
+            counts = bench.count(client, workload, InstructionCounter())
+            if counts is None:
+                rows.append([client.name, "unsupported"])
+                continue
+            rows.append([client.name, f"{counts['instructions']:,.0f}"])
+            objects.append({"client": client.name, "workload": workload.name,
+                            "user_instructions_per_request": round(counts["instructions"])})
+        print_table(f"{workload.name}: user instructions for each request", ["", "instructions"], rows)
+    return objects
+
+
+def count_system_calls(bench, options):
+    objects = []
+    for workload in options.workloads:
+        rows = []
+        for client in of_scheme(options.clients, workload):
+            counts = bench.count(client, workload, SystemCallCounter())
+            if counts is None:
+                rows.append([client.name, "unsupported", ""])
+                continue
+            total = sum(counts.values())
+            commonest = sorted(counts.items(), key=lambda item: -item[1])
+            # What comes once in a hundred requests is chance, not cost.
+            parts = ", ".join(f"{name} {count:,.2f}" for name, count in commonest[:6] if count > 0.01)
+            rows.append([client.name, f"{total:,.2f}", parts])
+            objects.append({"client": client.name, "workload": workload.name,
+                            "system_calls_per_request": round(total, 3)})
+        width = max(len(row[2]) for row in rows)  # the only column of words on the right: aligned to the left
+        print_table(f"{workload.name}: system calls for each request", ["", "calls", "above all".ljust(width)],
+                    [[*row[:2], row[2].ljust(width)] for row in rows])
+    return objects
+
+
+def compare(options):
+    load = os.getloadavg()[0]  # before the builds add to it
+    install_missing_packages(options)
+    BUILD.mkdir(exist_ok=True)
+    programs = {client.name: client.build() for client in options.clients}
+    cores = sorted(os.sched_getaffinity(0))
+    server_core, client_core = cores[0], cores[min(1, len(cores) - 1)]
+    with Server(server_core, options.workloads) as server:
+        bench = Bench(programs, server, client_core)
+        print_environment(server_core, client_core, load)
+        objects = []
+        if options.instructions:
+            objects += count_instructions(bench, options)
+        if options.syscalls:
+            objects += count_system_calls(bench, options)
+        if not options.instructions and not options.syscalls:
+            objects += time_clients(bench, options)
+    lines = ",\n  ".join(json.dumps(item) for item in objects)
+    options.json.write_text(f"[\n  {lines}\n]\n")
+    print(f"\nNumbers in {options.json}")
+
+
+def main():
+    def interrupted(number, _):
+        # From here on only cleaning up is left, and a second Ctrl-C must not cut that short.
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        compare(parse_options())
+    except Failure as failure:
+        sys.exit(f"compare: {failure}")

@@ -1,0 +1,233 @@
+"""The server: an nginx of our own, on loopback, with its files and certificates in a folder that is gone afterwards."""
+
+import contextlib
+import dataclasses
+import grp
+import http.client
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+
+from .certificates import Certificates
+from .processes import Failure, find_program
+from .workloads import TINY_BODY, WORKLOADS, Lifetime
+
+NGINX_CONFIGURATION = """\
+{user}
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+
+events {{
+  worker_connections 1024;
+}}
+
+http {{
+  default_type application/octet-stream;
+
+  # A connection lives as long as its client, also when that client is slowed down by valgrind or strace.
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  send_timeout 1h;
+
+  sendfile on;
+  # Head and body leave together: otherwise a client might be woken twice for one tiny response.
+  tcp_nopush on;
+  open_file_cache max=16;
+
+  # Never used, but created at the start: by default they are the system's own, which must stay as they are.
+  client_body_temp_path {folder}/temp-body;
+  proxy_temp_path {folder}/temp-proxy;
+  fastcgi_temp_path {folder}/temp-fastcgi;
+  uwsgi_temp_path {folder}/temp-uwsgi;
+  scgi_temp_path {folder}/temp-scgi;
+
+  root {folder}/files;
+
+  # One line for each connection that has made a request: was its session resumed? So nobody has to believe a client.
+  map $connection_requests $is_first {{
+    1 1;
+    default 0;
+  }}
+  log_format connections "$ssl_session_reused";
+  access_log {folder}/connections connections if=$is_first;
+
+  ssl_certificate {certificates.leaf};
+  ssl_certificate_key {certificates.leaf_key};
+  ssl_protocols TLSv1.2 TLSv1.3;
+
+  server {{
+    listen 127.0.0.1:{ports.plain};
+  }}
+
+  server {{
+    listen 127.0.0.1:{ports.tls} ssl;
+    ssl_session_tickets on;
+    ssl_session_cache shared:sessions:4m;
+    ssl_session_timeout 1h;
+  }}
+
+  server {{
+    listen 127.0.0.1:{ports.tls_without_sessions} ssl;
+    ssl_session_tickets off;
+    ssl_session_cache off;
+  }}
+}}
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ports:
+    plain: int
+    tls: int
+    tls_without_sessions: int
+
+    @classmethod
+    def unused(cls):
+        # All are open at once: so no two are the same.
+        with contextlib.ExitStack() as stack:
+            probes = [stack.enter_context(socket.socket()) for _ in dataclasses.fields(cls)]
+            for probe in probes:
+                probe.bind((Server.host, 0))
+            return cls(*(probe.getsockname()[1] for probe in probes))
+
+    def of(self, workload):
+        if not workload.trust:
+            return self.plain
+        return self.tls_without_sessions if workload.lifetime is Lifetime.FULL else self.tls
+
+
+class Server:
+    """A running nginx. `with` starts it, and leaves nothing behind."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, core, workloads):
+        self.core = core
+        self.workloads = workloads
+        self.ports = None
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="larkspur-benchmark-"))
+        self.certificates = Certificates(self.folder / "certificates")
+        self.process = None
+        try:
+            self.make_files()
+            self.certificates.make()
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            # The master process takes its worker along.
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def make_files(self):
+        files = self.folder / "files"
+        files.mkdir()
+        for workload in WORKLOADS:
+            path = files / workload.path.lstrip("/")
+            if workload.body_bytes == len(TINY_BODY):
+                path.write_bytes(TINY_BODY)
+            else:
+                # A file with a hole: no disk space, and nginx reads zeros.
+                path.touch()
+                os.truncate(path, workload.body_bytes)
+
+    def start(self):
+        # Between the choice of a port and nginx's bind somebody else may take it: then others are tried.
+        for _ in range(5):
+            self.ports = Ports.unused()
+            if self.is_started():
+                return
+        raise Failure(f"nginx did not start:\n{self.log()}")
+
+    def is_started(self):
+        configuration = self.folder / "nginx.conf"
+        configuration.write_text(NGINX_CONFIGURATION.format(
+            user=user_directive(), folder=self.folder, ports=self.ports, certificates=self.certificates))
+        with open(self.folder / "log", "w") as log:
+            command = ["taskset", "-c", str(self.core), find_program("nginx"), "-p", self.folder, "-c", configuration]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True)
+        deadline = time.monotonic() + 30
+        failure = None
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                return self.check()
+            except (OSError, http.client.HTTPException) as error:
+                failure = error
+            time.sleep(0.02)
+        if self.process.poll() is None:
+            raise Failure(f"nginx does not answer: {failure}\n{self.log()}")
+        if "Address already in use" in self.log():
+            return False
+        raise Failure(f"nginx did not start:\n{self.log()}")
+
+    def check(self):
+        """Makes each workload's request once: is it answered as clients expect? Afterwards the files are in memory."""
+        for workload in self.workloads:
+            with contextlib.closing(self.connection(workload)) as connection:
+                connection.request("GET", workload.path)
+                response = connection.getresponse()
+                received = 0
+                while chunk := response.read(1 << 20):
+                    received += len(chunk)
+                if response.status != 200 or received != workload.body_bytes:
+                    raise Failure(f"nginx answers {workload.path} with {response.status} and {received} bytes:\n"
+                                  f"{self.log()}")
+        return True
+
+    def connection(self, workload):
+        port = self.ports.of(workload)
+        if not workload.trust:
+            return http.client.HTTPConnection(self.host, port, timeout=60)
+        context = ssl.create_default_context(cafile=self.certificates.trusted(workload.trust))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return http.client.HTTPSConnection(self.host, port, timeout=60, context=context)
+
+    def forget_connections(self):
+        os.truncate(self.folder / "connections", 0)
+
+    def check_connections(self, workload, expected):
+        """Were there as many connections as the workload wants since they were forgotten, and of the kind it wants?"""
+        log = self.folder / "connections"
+        deadline = time.monotonic() + 5
+        # nginx writes a line only after the response, which the client may have had and ended meanwhile.
+        while len(lines := log.read_text().splitlines()) < expected and time.monotonic() < deadline:
+            time.sleep(0.01)
+        resumed = lines.count("r")
+        if len(lines) != expected:
+            raise Failure(f"{len(lines)} connections instead of {expected}")
+        if workload.lifetime is Lifetime.FULL and resumed > 0:
+            raise Failure(f"{resumed} sessions were resumed instead of none")
+        # The first connection has nothing to resume.
+        if workload.lifetime is Lifetime.RESUMED and resumed < expected - 1:
+            raise Failure(f"{resumed} sessions were resumed instead of {expected - 1}")
+
+    def log(self):
+        return (self.folder / "log").read_text(errors="replace").rstrip()
+
+
+def user_directive():
+    """The worker runs as whoever runs this script: nobody else may read the temporary folder."""
+    if os.geteuid() != 0:
+        return ""  # then nginx cannot change its user anyway, and warns about the directive
+    return f"user {pwd.getpwuid(0).pw_name} {grp.getgrgid(0).gr_name};"

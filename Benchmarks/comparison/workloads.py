@@ -1,0 +1,78 @@
+"""What is measured: the requests of each workload, and how they use connections."""
+
+import dataclasses
+import enum
+
+
+class Lifetime(enum.Enum):
+    """How long a connection lives."""
+    KEPT = "kept"  # for the whole run
+    FULL = "full"  # for one request, after a full handshake
+    RESUMED = "resumed"  # for one request, after a handshake that resumes the session of an earlier connection
+    IDLE = "idle"  # each makes one request and then stays open
+
+
+class Trust(enum.Enum):
+    """The file with the certificates that a client of an https workload trusts."""
+    ROOT = "root.pem"  # only the root that signed the server's certificate
+    BUNDLE = "bundle.pem"  # the system's certificates and that root
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    name: str
+    what: str
+    path: str
+    body_bytes: int
+    # With 64 connections a run needs at least 640 requests: a tenth of them is the warm-up, which must use them all.
+    requests: int
+    quick_requests: int
+    # The two run lengths whose difference gives instructions and system calls for each request.
+    counted_requests: tuple[int, int]
+    lifetime: Lifetime = Lifetime.KEPT
+    trust: "Trust | None" = None
+    warms_up: bool = True
+    is_download: bool = False
+    # Instructions of whole downloads or of many connections say nothing that those of one request do not.
+    counts_instructions: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.trust else "http"
+
+    @property
+    def measures_memory(self) -> bool:
+        return self.lifetime is Lifetime.IDLE
+
+    def total_requests(self, requests: int) -> int:
+        """What a client sends in all when it is asked to measure `requests`."""
+        return requests + (min(requests // 10, 1000) if self.warms_up else 0)
+
+
+TINY_BODY = b"Hello, world!"
+
+WORKLOADS = [
+    Workload("serial-tiny", "tiny GETs, one after the other over one connection",
+             "/tiny", len(TINY_BODY), 20_000, 2_000, (500, 1_500), counts_instructions=True),
+    Workload("concurrent-tiny", "tiny GETs over 64 connections",
+             "/tiny", len(TINY_BODY), 20_000, 2_000, (1_000, 3_000)),
+    Workload("concurrent-100k", "100 KiB GETs over 64 connections",
+             "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
+    Workload("download-1g", "GETs of 1 GiB, the body thrown away",
+             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+    Workload("https-serial-tiny", "tiny GETs over TLS, one after the other over one connection",
+             "/tiny", len(TINY_BODY), 20_000, 2_000, (500, 1_500), trust=Trust.ROOT, counts_instructions=True),
+    Workload("https-concurrent-tiny", "tiny GETs over 64 TLS connections",
+             "/tiny", len(TINY_BODY), 20_000, 2_000, (1_000, 3_000), trust=Trust.ROOT),
+    Workload("https-download-1g", "GETs of 1 GiB over TLS, the body thrown away",
+             "/1g", 1 << 30, 1, 1, (1, 2), trust=Trust.ROOT, warms_up=False, is_download=True),
+    Workload("https-new-full", "tiny GETs, each over a new TLS connection with a full handshake",
+             "/tiny", len(TINY_BODY), 1_000, 50, (20, 60), Lifetime.FULL, Trust.ROOT, counts_instructions=True),
+    # Fewer, because clients that read the bundle for each connection take tens of milliseconds for one request.
+    Workload("https-new-full-bundle", "the same, trusting the system's certificates as well",
+             "/tiny", len(TINY_BODY), 300, 20, (20, 60), Lifetime.FULL, Trust.BUNDLE, counts_instructions=True),
+    Workload("https-new-resumed", "tiny GETs, each over a new TLS connection with a resumed session",
+             "/tiny", len(TINY_BODY), 1_000, 50, (20, 60), Lifetime.RESUMED, Trust.ROOT, counts_instructions=True),
+    Workload("https-idle", "TLS connections that stay open after one tiny GET",
+             "/tiny", len(TINY_BODY), 200, 200, (50, 150), Lifetime.IDLE, Trust.ROOT),
+]

@@ -1,0 +1,110 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// What goes wrong with a response.
+struct Failure: Error, CustomStringConvertible {
+  var description: String
+}
+
+/// Makes the requests of a workload: all on one loop, by one caller at a time.
+final class Runner {
+  private let arguments: Arguments
+  private let workload: Workload
+  private let loop: ClientLoop
+  private let head: RequestHead
+  /// Those that live longer than a request.
+  private var connections: [Connection] = []
+
+  init(_ arguments: Arguments, on loop: ClientLoop) throws {
+    self.arguments = arguments
+    workload = arguments.workload
+    self.loop = loop
+    // Written once and sent often, like the request of the raw floor and like what a curl handle keeps.
+    var writer = try RequestWriter(method: "GET", target: workload.path, host: arguments.host)
+    try writer.field("Accept", "*/*")
+    try writer.field("User-Agent", "larkspur")
+    head = writer.finish()
+  }
+
+  /// Opens what is kept for the whole run.
+  func prepare() async throws {
+    guard workload.lifetime == .kept else { return }
+    for _ in 0..<min(workload.connections, arguments.requests) { connections.append(try await open()) }
+  }
+
+  func run(_ count: Int) async throws {
+    switch workload.lifetime {
+    case .kept where workload.connections == 1:
+      let connection = connections[0]
+      try await connection.cancelledWithTask {
+        for _ in 0..<count { try await request(over: connection) }
+      }
+    case .kept:
+      try await runConcurrently(count)
+    case .full, .resumed:
+      for _ in 0..<count { try await requestOverNewConnection().close() }
+    case .idle:
+      for _ in 0..<count { connections.append(try await requestOverNewConnection()) }
+    }
+  }
+
+  func close() {
+    for connection in connections { connection.close() }
+  }
+
+  private func open() async throws -> Connection {
+    try await Connection.open(host: arguments.host, port: arguments.port, on: loop)
+  }
+
+  private func requestOverNewConnection() async throws -> Connection {
+    let connection = try await open()
+    try await connection.cancelledWithTask { try await request(over: connection) }
+    return connection
+  }
+
+  private func request(over connection: Connection) async throws {
+    let exchange = try await connection.send(head)
+    var received = 0
+    try await exchange.receiveBody { received += $0.count }
+    guard exchange.status == 200, received == workload.bodyBytes else {
+      throw Failure(description: "status \(exchange.status), \(received) bytes of body")
+    }
+  }
+
+  /// Each connection makes its next request as soon as the last is answered.
+  private func runConcurrently(_ count: Int) async throws {
+    let left = Counter(count)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for connection in connections {
+        let lane = Lane(self, connection)
+        group.addTask {
+          try await lane.connection.cancelledWithTask {
+            while left.take() { try await lane.runner.request(over: lane.connection) }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+}
+
+/// What the tasks of one loop share: it never leaves the loop's thread, so that a plain counter is theirs alone.
+private final class Counter: @unchecked Sendable {
+  private var left: Int
+  init(_ left: Int) { self.left = left }
+  func take() -> Bool {
+    left -= 1
+    return left >= 0
+  }
+}
+
+private final class Lane: @unchecked Sendable {
+  let runner: Runner
+  let connection: Connection
+  init(_ runner: Runner, _ connection: Connection) {
+    self.runner = runner
+    self.connection = connection
+  }
+}

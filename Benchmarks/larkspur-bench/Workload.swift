@@ -1,0 +1,59 @@
+/// How long a connection lives.
+enum Lifetime {
+  /// For the whole run.
+  case kept
+  /// For one request, after a full handshake.
+  case full
+  /// For one request, after a handshake that resumes the session of an earlier connection.
+  case resumed
+  /// Each makes one request and then stays open.
+  case idle
+}
+
+struct Workload {
+  var path = "/tiny"
+  var bodyBytes = 13
+  var connections = 1
+  var warmsUp = true
+  var isTLS = false
+  var lifetime = Lifetime.kept
+
+  static let all: [String: Workload] = [
+    "serial-tiny": Workload(),
+    "concurrent-tiny": Workload(connections: 64),
+    "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 * 1024, connections: 64),
+    "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false),
+    "https-serial-tiny": Workload(isTLS: true),
+    "https-concurrent-tiny": Workload(connections: 64, isTLS: true),
+    "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false, isTLS: true),
+    "https-new-full": Workload(isTLS: true, lifetime: .full),
+    "https-new-full-bundle": Workload(isTLS: true, lifetime: .full),
+    "https-new-resumed": Workload(isTLS: true, lifetime: .resumed),
+    "https-idle": Workload(isTLS: true, lifetime: .idle),
+  ]
+}
+
+/// What the command line asks for.
+struct Arguments {
+  var workload: Workload
+  var host: String
+  var port: UInt16
+  var requests: Int
+  /// The file with the certificates to trust. Nil without TLS.
+  var caFile: String?
+
+  /// Nil when it is not `WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
+  init?(_ words: [String]) {
+    guard 5...6 ~= words.count, let workload = Workload.all[words[1]], let port = UInt16(words[3]),
+      let requests = Int(words[4]), requests > 0, workload.isTLS == (words.count == 6)
+    else { return nil }
+    self.workload = workload
+    self.host = words[2]
+    self.port = port
+    self.requests = requests
+    self.caFile = workload.isTLS ? words[5] : nil
+  }
+
+  /// `compare` subtracts run lengths and so relies on this exact rule.
+  var warmUpRequests: Int { workload.warmsUp ? min(requests / 10, 1000) : 0 }
+}

@@ -1,0 +1,72 @@
+// What the libcurl clients share: a handle with the options of a workload, and the check of what it received.
+
+#ifndef BENCHMARK_CURL_COMMON_H
+#define BENCHMARK_CURL_COMMON_H
+
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+
+#include "contract.h"
+
+typedef struct {
+  CURL *easy;
+  const Workload *workload;
+  uint64_t received;
+  int session_was_reused;
+} Transfer;
+
+static inline size_t receive_body(char *data, size_t size, size_t count, void *context) {
+  (void)data;
+  Transfer *transfer = context;
+  // libcurl lends the connection only while the transfer runs.
+  if (transfer->received == 0 && transfer->workload->is_tls) {
+    struct curl_tlssessioninfo *info = NULL;
+    curl_easy_getinfo(transfer->easy, CURLINFO_TLS_SSL_PTR, &info);
+    if (!info || info->backend != CURLSSLBACKEND_OPENSSL) fail("libcurl does not use OpenSSL");
+    transfer->session_was_reused = SSL_session_reused(info->internals);
+  }
+  transfer->received += size * count;
+  return size * count;
+}
+
+static inline void open_handle(Transfer *transfer, const Arguments *arguments) {
+  char url[256];
+  const Workload *workload = arguments->workload;
+  CURL *easy = curl_easy_init();
+  if (!easy) fail("curl_easy_init failed");
+  *transfer = (Transfer){.easy = easy, .workload = workload};
+  snprintf(url, sizeof url, "%s://%s:%d%s", workload->is_tls ? "https" : "http", arguments->host, arguments->port,
+           workload->path);
+  curl_easy_setopt(easy, CURLOPT_URL, url);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+  // Verification of the certificate and of its name is on by default.
+  if (workload->is_tls) curl_easy_setopt(easy, CURLOPT_CAINFO, arguments->ca_file);
+  if (workload->lifetime != kept) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  if (workload->lifetime == full || workload->lifetime == resumed) curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
+// libcurl keeps what it has read from CURLOPT_CAINFO with the handle (since 7.87), but only where there is no
+// certificate folder besides. Debian's libcurl is built with one: this takes it away.
+static inline void let_trust_be_cached(const Transfer *transfer) {
+  curl_easy_setopt(transfer->easy, CURLOPT_CAPATH, NULL);
+}
+
+static inline void check_transfer(const Transfer *transfer, CURLcode code) {
+  static int has_session = 0;  // whether there was a connection that another one could resume
+  if (code != CURLE_OK) fail("transfer: %s", curl_easy_strerror(code));
+  long status = 0;
+  curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+  if (status != 200) fail("the status is %ld", status);
+  const Workload *workload = transfer->workload;
+  if (transfer->received != workload->body_bytes)
+    fail("the body has %llu bytes", (unsigned long long)transfer->received);
+  if (workload->lifetime == resumed && has_session && !transfer->session_was_reused)
+    fail("the session was not resumed");
+  if (workload->lifetime == full && transfer->session_was_reused) fail("the session was resumed");
+  has_session = 1;
+}
+
+#endif
