@@ -111,7 +111,8 @@ if wantsBenchmarks {
       path: "Benchmarks/micro-benchmarks",
       swiftSettings: testSettings),
     .executableTarget(
-      name: "larkspur-bench", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
+      name: "larkspur-bench",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport"],
       path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
   ]
 }

@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 
 /// What goes wrong with a response.
@@ -14,6 +15,11 @@ final class Runner {
   private let workload: Workload
   private let loop: ClientLoop
   private let head: RequestHead
+  /// Nil without TLS.
+  private let security: Security?
+  /// How many connections have been opened, and how many of them went on with an earlier session.
+  private var opened = 0
+  private var resumed = 0
   /// Those that live longer than a request.
   private var connections: [Connection] = []
 
@@ -21,6 +27,7 @@ final class Runner {
     self.arguments = arguments
     workload = arguments.workload
     self.loop = loop
+    security = try arguments.caFile.map { try Self.security($0, resumes: arguments.workload.lifetime == .resumed) }
     // Written once and sent often, like the request of the raw floor and like what a curl handle keeps.
     var writer = try RequestWriter(method: "GET", target: workload.path, host: arguments.host)
     try writer.field("Accept", "*/*")
@@ -54,13 +61,34 @@ final class Runner {
     for connection in connections { connection.close() }
   }
 
+  private static func security(_ caFile: String, resumes: Bool) throws -> Security {
+    guard let roots = Certificate.read(try OpenFile(reading: caFile).readToEnd()) else {
+      throw Failure(description: "\(caFile) holds no certificate that could be read")
+    }
+    var configuration = TLSConfiguration()
+    configuration.roots = .only(roots)
+    configuration.resumesSessions = resumes
+    return Security(try TLSContext(configuration))
+  }
+
   private func open() async throws -> Connection {
-    try await Connection.open(host: arguments.host, port: arguments.port, on: loop)
+    opened += 1
+    return try await Connection.open(
+      host: arguments.host, port: arguments.port, security: security, on: loop,
+      observer: workload.lifetime == .resumed ? { [self] in countResumption($0, at: $1) } : nil)
+  }
+
+  private func countResumption(_ event: ConnectionEvent, at time: Deadline) {
+    if case .secured(let handshake) = event, handshake.isResumed { resumed += 1 }
   }
 
   private func requestOverNewConnection() async throws -> Connection {
     let connection = try await open()
     try await connection.cancelledWithTask { try await request(over: connection) }
+    // The first one of all had nothing to go on with.
+    if workload.lifetime == .resumed, resumed != opened - 1 {
+      throw Failure(description: "connection \(opened) did not resume a session")
+    }
     return connection
   }
 

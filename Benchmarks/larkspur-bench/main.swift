@@ -24,10 +24,6 @@ guard let arguments = Arguments(CommandLine.arguments) else {
   complain("usage: larkspur-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]")
   exit(2)
 }
-if arguments.workload.isTLS {
-  print("{\"unsupported\":true}")
-  exit(0)
-}
 
 // The loop runs on the main thread: there is no other, so that a profile shows the client and nothing else.
 do {

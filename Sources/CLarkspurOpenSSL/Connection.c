@@ -330,6 +330,8 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     status = status_of(tls, returned);
     break;
   }
+  // OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
+  if (status == larkspur_tls_wants_input) SSL_free_buffers(tls->ssl);
   if (status == larkspur_tls_closed || status == larkspur_tls_failed) {
     tls->has_ended = true;
     tls->ending = status;
