@@ -61,7 +61,9 @@ final class TLSContext: @unchecked Sendable {
   private func configureAlgorithms(_ tls: TestServer.TLS) throws(Refused) {
     // Safe: here and below, the context lives, and the text is lent for the call.
     if let list = tls.ciphers { try check("ciphers", unsafe larkspur_server_set_ciphers(pointer, list)) }
-    if let list = tls.cipherSuites { try check("cipher suites", unsafe larkspur_server_set_ciphersuites(pointer, list)) }
+    if let list = tls.cipherSuites {
+      try check("cipher suites", unsafe larkspur_server_set_ciphersuites(pointer, list))
+    }
     if let list = tls.groups { try check("groups", unsafe larkspur_server_set_groups(pointer, list)) }
     if let list = tls.signatureAlgorithms {
       try check("signature algorithms", unsafe larkspur_server_set_signature_algorithms(pointer, list))
