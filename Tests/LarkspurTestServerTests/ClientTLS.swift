@@ -173,8 +173,8 @@ final class ClientTLS {
       // The server may have gone.
       try? flush(socket)
       if result > 0 { return Array(bytes.prefix(Int(result))) }
-      if hasEnded { return [] }
       if let reason { throw Failed(reason: reason) }
+      if hasEnded { return [] }
       if try !fill(socket) { return [] }
     }
   }
