@@ -62,9 +62,11 @@ let package = Package(
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport"],
       path: "Tests/LarkspurTestSupport", swiftSettings: testSettings),
     .testTarget(
+      name: "LarkspurTLSTests", dependencies: ["LarkspurTLS", "LarkspurTestServer"], swiftSettings: testSettings),
+    .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestSupport",
         "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),

@@ -118,7 +118,10 @@ static int verify(X509_STORE_CTX *context, void *unused) {
     return tls->decision == X509_V_OK;
   }
   drop_verification(tls);
+  // What it leaves in the queue would pass for the failure of the handshake, which is only suspended.
+  ERR_set_mark();
   int verified = X509_verify_cert(context);
+  ERR_pop_to_mark();
   int error = X509_STORE_CTX_get_error(context);
   // A failure without a reason (out of memory) is a failure all the same.
   tls->verification.error = verified == 1 ? X509_V_OK : error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;

@@ -20,7 +20,8 @@ import Testing
     #expect(certificate.notAfter - certificate.notBefore == Int64(request.notAfter - request.notBefore))
     #expect(
       certificate.names == [
-        .dns("a.example"), .dns("*.b.example"), .address([127, 0, 0, 1]), .address([UInt8](repeating: 0, count: 15) + [1]),
+        .dns("a.example"), .dns("*.b.example"), .address([127, 0, 0, 1]),
+        .address([UInt8](repeating: 0, count: 15) + [1]),
       ])
     #expect(certificate.sha256.count == 32 && certificate.publicKeySHA256.count == 32)
   }

@@ -23,7 +23,9 @@ import Testing
 
   @Test func encryptedKey() throws {
     let client = try TestCA().issue()
-    let (certificate, key) = (Array(client.certificatePEM.utf8), Array(try client.privateKeyPEM(password: "open").utf8))
+    let (certificate, key) = (
+      Array(client.certificatePEM.utf8), Array(try client.encryptedPrivateKeyPEM(passphrase: "open").utf8)
+    )
     _ = try ClientIdentity(certificates: certificate, key: key, password: "open")
     #expect(problem { try ClientIdentity(certificates: certificate, key: key, password: "wrong") } == .passwordWrong)
     #expect(problem { try ClientIdentity(certificates: certificate, key: key) } == .passwordWrong)

@@ -42,7 +42,9 @@ package struct PinPolicy: Sendable {
   }
 
   /// What is wrong with a verified chain, and whether the connection has to fail for it.
-  func mismatches(_ chain: [Certificate], for server: ServerName) -> [(mismatch: PinMismatch, reportsOnly: Bool)] {
+  package func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
+    mismatch: PinMismatch, reportsOnly: Bool
+  )] {
     entries(for: server).compactMap { host in
       let candidates = host.looksAtLeafOnly ? Array(chain.prefix(1)) : chain
       let isMet = host.pins.contains { pin in candidates.contains(where: pin.matches) }

@@ -13,13 +13,24 @@ extension Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     // It would end the name on its way to the system's resolver.
     guard !host.utf8.contains(0) else { throw .resolutionFailed(host: host, reason: "the name holds a NUL") }
-    let server = ServerName(host: host)
-    if security != nil, server == nil { throw .tls(TLSError(.hostInvalid)) }
+    if security != nil, ServerName(host: host) == nil { throw .tls(TLSError(.hostInvalid)) }
     observer?(.resolving(host: host), loop.kernel.now())
     let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
     observer?(.resolved(addresses), loop.kernel.now())
+    return try await open(
+      to: addresses, as: host, security: security, on: loop, deadline: deadline, limits: limits, observer: observer)
+  }
+
+  /// Connects to the first of `addresses` that answers, trying one after another. With `security`, TLS is spoken then,
+  /// and the certificate has to be for `host`.
+  package static func open(
+    to addresses: [SocketAddress], as host: String, security: Security?, on loop: ClientLoop,
+    deadline: Deadline = .never, limits: Limits = Limits(), observer: Observer? = nil
+  ) async throws(TransportError) -> Connection {
+    let server = ServerName(host: host)
+    if security != nil, server == nil { throw .tls(TLSError(.hostInvalid)) }
     let connection = try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
-    if let security, let server {
+    if let security, let server, let port = connection.address?.port {
       observer?(.securing(server), loop.kernel.now())
       try await connection.secure(by: security, as: server, port: port, deadline: deadline)
     }

@@ -1,0 +1,77 @@
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTransport
+import Synchronization
+import Testing
+
+/// Servers that want to know who the client is.
+@Suite struct ClientCertificateTests {
+  private static let versions: [TestServer.TLS.Version] = [.tls1_2, .tls1_3]
+  let ca: TestCA
+  let identity: ClientIdentity
+
+  init() throws {
+    ca = try TestCA()
+    var request = TestCertificate.Request(names: [], ipAddresses: [])
+    request.commonName = "client"
+    let made = try ca.intermediate().issue(request)
+    identity = try ClientIdentity(certificates: Array(made.chainPEM.utf8), key: Array(made.privateKeyPEM.utf8))
+  }
+
+  private func server(
+    _ version: TestServer.TLS.Version, _ wants: TestServer.TLS.ClientCertificate
+  ) throws -> TestServer {
+    try SecureExchangeTests.server(ca) {
+      $0.versions = version...version
+      $0.clientCertificate = wants
+      $0.acceptableIssuersDER = [ca.rootCertificateDER]
+    }
+  }
+
+  @Test(arguments: versions) func byConfiguration(version: TestServer.TLS.Version) async throws {
+    let server = try server(version, .verified(by: [ca.rootCertificateDER]))
+    let client = try SecureClient(trusting: ca) { $0.identity = identity }
+    #expect(await client.get(from: server).status == 200)
+    #expect(server.handshakes.first?.clientCertificateSubject == "CN=client")
+  }
+
+  @Test(arguments: versions) func onDemand(version: TestServer.TLS.Version) async throws {
+    let server = try server(version, .required)
+    var client = try SecureClient(trusting: ca)
+    let issuers = Mutex<[String]>([])
+    client.security.provideIdentity = { [identity] names in
+      issuers.withLock { $0 = names }
+      return identity
+    }
+    #expect(await client.get(from: server).status == 200)
+    #expect(issuers.withLock { $0 } == ["CN=Larkspur test root"])
+    #expect(server.handshakes.first?.clientCertificateSubject == "CN=client")
+  }
+
+  @Test(arguments: versions) func withoutOne(version: TestServer.TLS.Version) async throws {
+    let asking = try server(version, .asked)
+    #expect(try await SecureClient(trusting: ca).get(from: asking).status == 200)
+    let requiring = try server(version, .required)
+    #expect(try await SecureClient(trusting: ca).get(from: requiring).problem == .clientCertificateRequired)
+    var client = try SecureClient(trusting: ca)
+    client.security.provideIdentity = { _ in nil }
+    #expect(await client.get(from: requiring).problem == .clientCertificateRequired)
+  }
+
+  @Test(arguments: versions) func oneThatIsRefused(version: TestServer.TLS.Version) async throws {
+    let server = try server(version, .verified(by: [try TestCA().rootCertificateDER]))
+    let client = try SecureClient(trusting: ca) { $0.identity = identity }
+    #expect(await client.get(from: server).problem == .clientCertificateRefused)
+  }
+
+  @Test func noAnswerInTime() async throws {
+    let server = try server(.tls1_3, .required)
+    var client = try SecureClient(trusting: ca)
+    client.security.provideIdentity = { _ in
+      // Nobody will fire it: only the cancellation ends the wait.
+      try? await TestServer.Signal().wait()
+      return nil
+    }
+    #expect(await client.get(from: server, deadline: .milliseconds(200)).problem == .handshakeTimedOut)
+  }
+}

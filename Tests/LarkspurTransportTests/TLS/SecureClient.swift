@@ -1,0 +1,77 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// A client of a TLS test server: a configuration, a loop, and what came of one request.
+struct SecureClient {
+  let loop: ClientLoop
+  var security: Security
+
+  /// Trusts `ca` and nobody else.
+  init(
+    trusting ca: TestCA, _ change: (inout TLSConfiguration) -> Void = { _ in },
+    pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
+  ) throws {
+    loop = try ClientLoop()
+    var configuration = TLSConfiguration()
+    configuration.roots = .only(try [ca].map { try Certificate.one($0.certificate) })
+    change(&configuration)
+    security = Security(try TLSContext(configuration, pinMismatched: pinMismatched))
+  }
+
+  struct Outcome: Sendable {
+    var status = 0
+    var body: [UInt8] = []
+    var handshake: Handshake?
+    var error: TransportError?
+
+    var problem: TLSError.Problem? {
+      if case .tls(let error)? = error { error.problem } else { nil }
+    }
+
+    /// The words of OpenSSL's that an error of TLS always carries where it had any.
+    var reason: String? {
+      if case .tls(let error)? = error { error.reason } else { nil }
+    }
+  }
+
+  /// Asks for `/get`, over a new connection.
+  func get(
+    from server: TestServer, host: String = "localhost", deadline: Duration? = nil, target: String = "/get"
+  ) async -> Outcome {
+    let (loop, security, port) = (loop, security, UInt16(server.port))
+    return await loop.run {
+      var outcome = Outcome()
+      let handshake = Shared<Handshake?>(nil)
+      do throws(TransportError) {
+        let until = deadline.map { loop.kernel.now().advanced(by: $0) } ?? .never
+        let connection = try await Connection.open(
+          to: [.loopback(port: port)], as: host, security: security, on: loop, deadline: until,
+          observer: { event, _ in if case .secured(let made) = event { handshake.value = made } })
+        defer { connection.close() }
+        outcome.handshake = handshake.value
+        let exchange = try await connection.send(request("GET", target), deadline: until)
+        outcome.status = exchange.status
+        while try await exchange.receivePiece({ outcome.body.append(copying: $0) }) {}
+      } catch {
+        outcome.handshake = handshake.value
+        outcome.error = error
+      }
+      return outcome
+    }
+  }
+}
+
+extension Certificate {
+  struct Unreadable: Error {}
+
+  static func one(_ made: TestCertificate) throws -> Certificate {
+    guard let certificate = Certificate.read(made.certificateDER)?.first else { throw Unreadable() }
+    return certificate
+  }
+}

@@ -1,0 +1,107 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// Requests over TLS that go well.
+@Suite struct SecureExchangeTests {
+  static func server(
+    _ ca: TestCA, _ change: (inout TestServer.TLS) throws -> Void = { _ in }
+  ) throws -> TestServer {
+    var tls = TestServer.TLS(certificate: try ca.issue())
+    try change(&tls)
+    return try TestServer(tls: tls)
+  }
+
+  @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3], ["localhost", "127.0.0.1", "LOCALHOST."])
+  func oneRequest(version: TestServer.TLS.Version, host: String) async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca) { $0.versions = version...version }
+    let client = try SecureClient(trusting: ca)
+    let outcome = await client.get(from: server, host: host)
+    #expect(outcome.error == nil)
+    #expect(outcome.status == 200)
+    #expect(outcome.handshake?.version == (version == .tls1_2 ? .tls12 : .tls13))
+    #expect(outcome.handshake?.trust.verified.count == 2)
+    let seen = try #require(server.handshakes.first)
+    // RFC 6066 3: no address in SNI, and no dot at the end of a name.
+    #expect(seen.serverName == (host == "127.0.0.1" ? nil : "localhost"))
+    #expect(seen.alpnOffered == ["http/1.1"])
+    #expect(seen.asksForStaple)
+  }
+
+  /// Bytes of every size through records of every size, both ways.
+  @Test(arguments: [1, 511, 16_384], [0, 1, 16_383, 16_384, 16_385, 1_000_000])
+  func bodies(recordBytes: Int, count: Int) async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca) { $0.recordBytesMax = recordBytes }
+    // A record for each byte is slow enough for a smaller body.
+    let count = recordBytes == 1 ? min(count, 20_000) : count
+    let client = try SecureClient(trusting: ca)
+    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    let upload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let received = try await loop.run { () async throws(TransportError) in
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      defer { connection.close() }
+      let exchange = try await connection.send(request("POST", "/post", body: count), body: upload)
+      try await exchange.discardBody()
+      return try await connection.send(request("GET", "/bytes/\(count)")).collectBody(bytesMax: 2_000_000)
+    }
+    #expect(server.requests.first?.body == upload)
+    #expect(received == TestServer.content(0..<count))
+  }
+
+  @Test func manyRequestsOverOneConnection() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca)
+    let client = try SecureClient(trusting: ca)
+    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    try await loop.run { () async throws(TransportError) in
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      defer { connection.close() }
+      for _ in 0..<100 { try await connection.send(request("GET", "/bytes/100")).discardBody() }
+    }
+    #expect(server.connectionsAccepted == 1)
+    #expect(server.requestsReceived == 100)
+    try await server.waitForClosedConnections(1)
+    // An orderly end: close_notify, and no other alert.
+    #expect(server.handshakes.first?.alertsReceived.map(\.number) == [0])
+  }
+
+  /// RFC 8446 6.1: the end of the stream without close_notify may be an attacker's. Framing tells the end otherwise.
+  @Test(
+    arguments: [
+      ("Content-Length: 5\r\n\r\nhello", nil), ("Content-Length: 10\r\n\r\nhello", false),
+      ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", nil),
+      ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", false), ("Connection: close\r\n\r\nhello", true),
+    ] as [(String, Bool?)])
+  func theEndWithoutFarewell(rest: String, isTruncationOfTLS: Bool?) async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca)
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\n" + rest), .closeWithoutNotify])
+    let outcome = try await SecureClient(trusting: ca).get(from: server)
+    #expect(outcome.body == Array("hello".utf8))
+    switch isTruncationOfTLS {
+    case nil: #expect(outcome.error == nil)
+    case true?: #expect(outcome.problem == .truncated)
+    case false?:
+      let isCut = if case .badResponse(.truncated)? = outcome.error { true } else { false }
+      #expect(isCut, "\(String(describing: outcome.error))")
+    }
+  }
+
+  @Test func theEndWithFarewell() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca)
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .closeNotify, .reset])
+    let outcome = try await SecureClient(trusting: ca).get(from: server)
+    #expect(outcome.error == nil)
+    #expect(outcome.body == Array("hello".utf8))
+  }
+}

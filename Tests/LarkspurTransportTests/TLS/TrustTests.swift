@@ -1,0 +1,279 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Synchronization
+import Testing
+
+/// Who is trusted, who is asked, and what happens meanwhile.
+@Suite struct TrustTests {
+  static func server(for request: TestCertificate.Request, by ca: TestCA) throws -> TestServer {
+    try TestServer(tls: .init(certificate: try ca.issue(request)))
+  }
+
+  private func problem(
+    host: String = "localhost", _ change: (inout TestCertificate.Request) -> Void
+  ) async throws -> TLSError.Problem? {
+    let ca = try TestCA()
+    var request = TestCertificate.Request()
+    change(&request)
+    let server = try Self.server(for: request, by: ca)
+    let outcome = try await SecureClient(trusting: ca).get(from: server, host: host)
+    #expect((outcome.error == nil) == (outcome.status == 200))
+    #expect(server.requestsReceived == (outcome.error == nil ? 1 : 0))
+    if outcome.problem != nil { #expect(outcome.reason != nil) }
+    return outcome.problem
+  }
+
+  // MARK: - What others have got wrong
+
+  /// The name was not checked by default (AFNetworking before 2.5.3).
+  @Test func theNameIsChecked() async throws {
+    #expect(
+      try await problem(host: "localhost") { $0 = .init(names: ["other.example"], ipAddresses: []) } == .wrongHost)
+    #expect(try await problem(host: "127.0.0.1") { $0 = .init(names: ["localhost"], ipAddresses: []) } == .wrongHost)
+  }
+
+  /// RFC 6125 6.4.4 is history: a common name is not a name to be found by.
+  @Test func theCommonNameDoesNotCount() async throws {
+    #expect(
+      try await problem {
+        $0 = .init(names: [], ipAddresses: [])
+        $0.commonName = "localhost"
+      } == .wrongHost)
+  }
+
+  /// A name that ends at a NUL for one side and not for the other (CVE-2009-2408).
+  @Test func aNULInAName() async throws {
+    #expect(
+      try await problem {
+        $0.alternativeNames = [.dns(Array("localhost\0.evil.example".utf8))]
+      } == .wrongHost)
+  }
+
+  @Test(arguments: [
+    ("a.test.example", "*.test.example", true), ("a.b.test.example", "*.test.example", false),
+    ("test.example", "*.test.example", false), ("foo.test.example", "f*.test.example", false),
+    ("xn--bcher-kva.example", "xn--bcher-kva.example", true), ("XN--BCHER-KVA.example", "xn--bcher-kva.example", true),
+    ("a.xn--bcher-kva.example", "*.xn--bcher-kva.example", true), ("xn--a.example", "xn--*.example", false),
+    ("localhost.", "localhost", true), ("localhost", "*", false), ("a.example", "*.*", false),
+  ])
+  func names(host: String, name: String, isGood: Bool) async throws {
+    let problem = try await problem(host: host) { $0 = .init(names: [name], ipAddresses: []) }
+    #expect(problem == (isGood ? nil : .wrongHost))
+  }
+
+  /// An address in the place of a name is none.
+  @Test func anAddressAmongTheNames() async throws {
+    #expect(
+      try await problem(host: "127.0.0.1") { $0 = .init(names: ["127.0.0.1"], ipAddresses: []) } == .wrongHost)
+  }
+
+  @Test func dates() async throws {
+    #expect(try await problem { $0.notAfter = -1800 } == .expired)
+    #expect(try await problem { $0.notBefore = 3600 } == .notYetValid)
+  }
+
+  @Test func purposes() async throws {
+    #expect(try await problem { $0.extendedKeyUsage = [.clientAuth] } == .certificateInvalid)
+    let broken = try await problem { $0.hasBrokenSignature = true }
+    #expect(broken == .badSignature)
+    #expect(try await problem { $0.key = .rsa(1024) } == .weakKey)
+  }
+
+  @Test func strangers() async throws {
+    let (ca, other) = (try TestCA(), try TestCA())
+    let server = try Self.server(for: .init(), by: other)
+    #expect(try await SecureClient(trusting: ca).get(from: server).problem == .untrustedRoot)
+    let alone = try TestServer(tls: .init(certificate: try TestCA.selfSigned()))
+    #expect(try await SecureClient(trusting: ca).get(from: alone).problem == .selfSigned)
+    #expect(server.handshakes.first?.alertsReceived.map(\.number) == [48])
+  }
+
+  /// A decision for one configuration is none for another: neither the trust nor the session.
+  @Test func configurationsAreApart() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(for: .init(), by: try TestCA())
+    let careless = try SecureClient(trusting: ca) { $0.dangerouslyAllowsAnyCertificate = true }
+    #expect(await careless.get(from: server).error == nil)
+    #expect(await careless.get(from: server).error == nil)
+    #expect(try await SecureClient(trusting: ca).get(from: server).problem == .untrustedRoot)
+  }
+
+  // MARK: - Pins
+
+  @Test func pins() async throws {
+    let root = try TestCA()
+    let ca = try root.intermediate()
+    let leaf = try ca.issue()
+    let server = try TestServer(tls: .init(certificate: leaf))
+    let stranger = try Certificate.one(try TestCA().certificate)
+
+    func problem(_ pins: Set<Pin>, leafOnly: Bool = false, reportsOnly: Bool = false) async throws -> TLSError.Problem?
+    {
+      let client = try SecureClient(trusting: root) {
+        let host = PinPolicy.Host("localhost", pins: pins, looksAtLeafOnly: leafOnly, reportsOnly: reportsOnly)
+        $0.pins = PinPolicy(host.map { [$0] } ?? [])
+      }
+      return await client.get(from: server).problem
+    }
+
+    for made in [leaf, ca.certificate, root.certificate] {
+      let certificate = try Certificate.one(made)
+      #expect(try await problem([certificate.pin]) == nil)
+      #expect(try await problem([.certificate(certificate)]) == nil)
+      #expect(try await problem([.publicKey(certificate.publicKeyInfo), stranger.pin]) == nil)
+    }
+    #expect(try await problem([try Certificate.one(leaf).pin], leafOnly: true) == nil)
+    let mismatch = try await problem([try Certificate.one(root.certificate).pin], leafOnly: true)
+    guard case .pinMismatch(let details)? = mismatch else {
+      Issue.record("no mismatch but \(String(describing: mismatch))")
+      return
+    }
+    #expect(details.seen == (try [leaf, ca.certificate, root.certificate].map { try Certificate.one($0).pin }))
+    #expect(try await problem([stranger.pin], reportsOnly: true) == nil)
+  }
+
+  /// Certificates that a server sends beside its chain prove nothing (the defect of several pinning libraries).
+  @Test func pinsOfTheVerifiedChainOnly() async throws {
+    let (root, other) = (try TestCA(), try TestCA())
+    let leaf = try root.issue()
+    let server = try TestServer(
+      tls: .init(
+        chainDER: leaf.chainDER + [other.certificate.certificateDER], privateKeyDER: leaf.privateKeyDER))
+    let pin = try Certificate.one(other.certificate).pin
+    let seen = Mutex<[PinMismatch]>([])
+    let client = try SecureClient(trusting: root) {
+      $0.pins = PinPolicy(PinPolicy.Host("localhost", pins: [pin]).map { [$0] } ?? [])
+    } pinMismatched: { mismatch in
+      seen.withLock { $0.append(mismatch) }
+    }
+    let problem = await client.get(from: server).problem
+    #expect(seen.withLock { $0.map(TLSError.Problem.pinMismatch) } == [problem])
+  }
+
+  /// The chain is checked although there are pins, and they match.
+  @Test func pinsDoNotReplaceVerification() async throws {
+    let (root, other) = (try TestCA(), try TestCA())
+    let leaf = try other.issue()
+    let server = try TestServer(tls: .init(certificate: leaf))
+    let pin = try Certificate.one(leaf).pin
+    func client(_ change: (inout TLSConfiguration) -> Void) throws -> SecureClient {
+      try SecureClient(trusting: root) {
+        $0.pins = PinPolicy(PinPolicy.Host("localhost", pins: [pin]).map { [$0] } ?? [])
+        change(&$0)
+      }
+    }
+    #expect(try await client { _ in }.get(from: server).problem == .untrustedRoot)
+    // What is not verified has no pins.
+    let careless = try await client { $0.dangerouslyAllowsAnyCertificate = true }.get(from: server).problem
+    let isMismatch = if case .pinMismatch? = careless { true } else { false }
+    #expect(isMismatch)
+  }
+
+  // MARK: - Asking
+
+  @Test(arguments: [TrustDecision.verified, .trusted, .refused])
+  func asking(decision: TrustDecision) async throws {
+    let ca = try TestCA()
+    let good = try Self.server(for: .init(), by: ca)
+    let bad = try Self.server(for: .init(), by: try TestCA())
+    var client = try SecureClient(trusting: ca)
+    let asked = Mutex<[Bool]>([])
+    client.security.decideTrust = { trust in
+      asked.withLock { $0.append(trust.result.isTrusted) }
+      return decision
+    }
+    #expect(await client.get(from: good).problem == (decision == .refused ? .refusedByCaller : nil))
+    let problem: TLSError.Problem? =
+      switch decision {
+      case .verified: .untrustedRoot
+      case .trusted: nil
+      case .refused: .refusedByCaller
+      }
+    #expect(await client.get(from: bad).problem == problem)
+    #expect(asked.withLock { $0 } == [true, false])
+  }
+
+  /// Asked again for a resumed session, with the certificates of its first handshake; an override is not kept.
+  @Test func askingAgain() async throws {
+    let ca = try TestCA()
+    let good = try Self.server(for: .init(), by: ca)
+    let bad = try Self.server(for: .init(), by: try TestCA())
+    var client = try SecureClient(trusting: ca)
+    let answers = Mutex<[TrustDecision]>([.verified, .verified, .refused])
+    client.security.decideTrust = { _ in answers.withLock { $0.isEmpty ? .trusted : $0.removeFirst() } }
+    #expect(await client.get(from: good).handshake?.isResumed == false)
+    let again = await client.get(from: good).handshake
+    #expect(again?.isResumed == true)
+    #expect(again?.trust.sent.isEmpty == false)
+    #expect(await client.get(from: good).problem == .refusedByCaller)
+    for _ in 0..<2 { #expect(await client.get(from: bad).handshake?.isResumed == false) }
+  }
+
+  /// While one handshake waits for its answer, the loop serves others; the deadline and a cancellation end the wait.
+  @Test func theLoopGoesOn() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(for: .init(), by: ca)
+    var client = try SecureClient(trusting: ca)
+    let plain = client
+    let asked = TestServer.Signal()
+    let answer = TestServer.Signal()
+    client.security.decideTrust = { _ in
+      asked.fire()
+      try? await answer.wait()
+      return .verified
+    }
+    let asking = client
+    async let slow = asking.get(from: server)
+    try await asked.wait()
+    #expect(await plain.get(from: server).status == 200)
+    answer.fire()
+    #expect(await slow.status == 200)
+  }
+
+  @Test func noAnswerInTime() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(for: .init(), by: ca)
+    var client = try SecureClient(trusting: ca)
+    client.security.decideTrust = { _ in
+      // Nobody will fire it: only the cancellation ends the wait.
+      try? await TestServer.Signal().wait()
+      return .trusted
+    }
+    #expect(await client.get(from: server, deadline: .milliseconds(200)).problem == .handshakeTimedOut)
+    let asking = client
+    let task = Task { await asking.get(from: server) }
+    try await server.waitForConnections(2)
+    task.cancel()
+    #expect(await task.value.error == .cancelled)
+    #expect(server.requestsReceived == 0)
+  }
+
+  // MARK: - Evaluating
+
+  @Test func evaluatingAgain() async throws {
+    let (ca, other) = (try TestCA(), try TestCA())
+    let server = try Self.server(for: .init(names: ["localhost", "b.example"]), by: other)
+    var client = try SecureClient(trusting: ca)
+    client.security.decideTrust = { _ in .trusted }
+    let trust = try #require(await client.get(from: server).handshake?.trust)
+    #expect(!trust.result.isTrusted && trust.result.code != 0 && !trust.result.words.isEmpty)
+    let anchors = [try Certificate.one(other.certificate)]
+    let now = client.loop.kernel.date()
+    func problem(_ host: String?, date: Int64, anchors: [Certificate]?) throws -> TLSError.Problem? {
+      try trust.evaluate(host: host.flatMap { ServerName(host: $0) }, anchors: anchors, date: date).result.error?
+        .problem
+    }
+    #expect(try problem("localhost", date: now, anchors: nil) == .untrustedRoot)
+    #expect(try problem("localhost", date: now, anchors: anchors) == nil)
+    #expect(try problem("b.example", date: now, anchors: anchors) == nil)
+    #expect(try problem("c.example", date: now, anchors: anchors) == .wrongHost)
+    #expect(try problem(nil, date: now, anchors: anchors) == nil)
+    #expect(try problem("localhost", date: now + 400 * 86400, anchors: anchors) == .expired)
+    #expect(try problem("localhost", date: now - 400 * 86400, anchors: anchors) == .notYetValid)
+  }
+}
