@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
@@ -41,14 +42,29 @@ import Testing
     #expect(scenarios.count == Self.scenarios.count)
   }
 
-  @Test(arguments: scenarios) func scenario(_ scenario: Scenario) async throws {
-    let server = try TestServer()
-    server.enqueue(Self.script(scenario))
+  @Test(arguments: scenarios) func overTCP(_ scenario: Scenario) async throws {
     let loop = try ClientLoop()
     defer { loop.stop() }
+    try await check(scenario, from: try TestServer(), by: nil, on: loop)
+  }
+
+  /// What ends in order ends with close_notify, what breaks off breaks off without.
+  @Test(arguments: scenarios, [TestServer.TLS.Version.tls1_2, .tls1_3])
+  func overTLS(_ scenario: Scenario, version: TestServer.TLS.Version) async throws {
+    let ca = try TestCA()
+    let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
+    let client = try SecureClient(trusting: ca)
+    defer { client.loop.stop() }
+    try await check(scenario, from: server, by: client.security, on: client.loop)
+  }
+
+  private func check(
+    _ scenario: Scenario, from server: TestServer, by security: Security?, on loop: ClientLoop
+  ) async throws {
+    server.enqueue(Self.script(scenario))
     // Only what can end in no other way is given a deadline, so that its length decides nothing.
     let (error, delivered) = await Self.fetch(
-      from: server, on: loop, deadline: scenario.expect == "error:timedOut" ? .milliseconds(100) : nil)
+      from: server, by: security, on: loop, deadline: scenario.expect == "error:timedOut" ? .milliseconds(100) : nil)
 
     let isError = error != nil
     switch scenario.expect {
@@ -78,13 +94,14 @@ import Testing
 
   /// Asks once, and says what came.
   static func fetch(
-    from server: TestServer, on loop: ClientLoop, deadline: Duration?
+    from server: TestServer, by security: Security?, on loop: ClientLoop, deadline: Duration?
   ) async -> (TransportError?, [UInt8]) {
     let port = UInt16(server.port)
     return await loop.run {
       let delivered = Shared<[UInt8]>([])
       do {
-        let connection = try await Connection.open(to: [.loopback(port: port)], on: loop)
+        let connection = try await Connection.open(
+          to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
         let until = deadline.map { loop.now.advanced(by: $0) } ?? .never
         let exchange = try await connection.send(request(), deadline: until)
         while try await exchange.receivePiece({ piece in
