@@ -96,7 +96,6 @@ static int read_hello(SSL *ssl, int *alert, void *argument) {
 static void note(const SSL *ssl, int where, int value) {
   struct larkspur_server_session *session = SSL_get_app_data(ssl);
   if (!session) return;
-  if (where & SSL_CB_HANDSHAKE_DONE) session->handshakes++;
   if (!(where & SSL_CB_ALERT) || session->alert_count == LARKSPUR_ALERTS_MAX) return;
   uint8_t *alert = session->alerts + 3 * session->alert_count++;
   alert[0] = (where & SSL_CB_READ) != 0;

@@ -142,6 +142,12 @@ final class ClientTLS {
 
   // MARK: Bytes
 
+  /// Sends a ClientHello.
+  func hello(_ socket: BlockingSocket) throws {
+    SSL_do_handshake(ssl)
+    try flush(socket)
+  }
+
   func handshake(_ socket: BlockingSocket) throws {
     while true {
       let result = SSL_do_handshake(ssl)
