@@ -52,7 +52,8 @@ let package = Package(
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
-      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurTestSupport"], path: "Fuzz/Oracles",
+      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport"],
+      path: "Fuzz/Oracles",
       swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
     .target(name: "TestKit", path: "Tests/TestKit", swiftSettings: testSettings),
@@ -77,11 +78,19 @@ let package = Package(
         "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
+    // A check that has to have a process for itself.
+    .executableTarget(
+      name: "HandshakeLeaks",
+      dependencies: [
+        "LarkspurBytes", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "TestKit",
+      ],
+      path: "Tests/HandshakeLeaks", swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
+        "CAllocations", "HandshakeLeaks", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
         "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
@@ -125,8 +134,11 @@ if wantsFuzzers {
   for target in package.targets where target.type == .regular && target.swiftSettings != nil {
     target.swiftSettings? += fuzzing
   }
+  for target in package.targets where target.name == "CLarkspurOpenSSL" {
+    target.cSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
+  }
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
-  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession"] {
+  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine"] {
     package.targets.append(
       .executableTarget(
         name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",

@@ -8,6 +8,7 @@ import Testing
     ("ResponseParser", ResponseParserOracle.finding),
     ("ChunkedBody", ChunkedBodyOracle.finding),
     ("ConnectionSession", ConnectionSessionOracle.finding),
+    ("TLSEngine", TLSEngineOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

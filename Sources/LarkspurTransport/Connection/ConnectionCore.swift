@@ -424,7 +424,9 @@ struct ConnectionCore: ~Copyable {
     switch action {
     case .complete: note(.completed)
     case .handOver: note(.handedOver)
-    case .stopSending: output.removeAll()
+    case .stopSending:
+      output.removeAll()
+      tls?.stopSending()
     case .fail(let reason):
       let error = transportError(reason)
       failure = error

@@ -31,6 +31,8 @@ struct TLSLayer: ~Copyable {
   private(set) var hasInput = false
   private var inputEnded = false
   private var hasFailed = false
+  /// The peer takes no more, or is to get no more.
+  private var hasStoppedSending = false
 
   init(_ engine: consuming TLSEngine, on loop: ClientLoop) {
     self.engine = engine
@@ -82,7 +84,7 @@ struct TLSLayer: ~Copyable {
         switch try read(into: &plain) {
         case .bytes(let count, let drained):
           hasInput = !drained
-          if hasOutput { _ = try sendOutgoing(to: channel) }
+          answer(channel)
           if drained { releaseIdleChunks() }
           return .bytes(count, drained: plain.spareCapacity > 0)
         case .closed: return .endOfStream
@@ -90,10 +92,10 @@ struct TLSLayer: ~Copyable {
         case .wantsOutput:
           // An answer to a message of TLS's own: it has to leave before there is room for the next one.
           makeRoomToSend()
-          guard try sendOutgoing(to: channel) else { return .wouldBlock }
+          guard answer(channel) else { return .wouldBlock }
           continue
         }
-        if hasOutput { _ = try sendOutgoing(to: channel) }
+        answer(channel)
       }
       guard channel.mayReceive, try receiveCiphertext(from: channel) != .wouldBlock else { return .wouldBlock }
     }
@@ -101,7 +103,7 @@ struct TLSLayer: ~Copyable {
 
   /// Encrypts the queue and sends it, as far as the kernel takes it. True: all of it has left.
   mutating func send(_ queue: inout ByteQueue, to channel: Channel) throws(Failure) -> Bool {
-    while true {
+    while !hasStoppedSending {
       var isFull = false
       while !queue.isEmpty, !isFull {
         makeRoomToSend()
@@ -114,15 +116,31 @@ struct TLSLayer: ~Copyable {
       guard try sendOutgoing(to: channel) else { return false }
       if queue.isEmpty { return true }
     }
+    return queue.isEmpty
+  }
+
+  /// Sends what TLS has to say of its own accord. True: all of it. A peer that takes no more may have sent its response
+  /// already: that is no failure of a receive.
+  @discardableResult
+  private mutating func answer(_ channel: Channel) -> Bool {
+    guard hasOutput, !hasStoppedSending else { return true }
+    return (try? sendOutgoing(to: channel)) ?? true
+  }
+
+  /// What has not left yet does not leave any more.
+  mutating func stopSending() {
+    hasStoppedSending = true
+    outgoing.drop(outgoing.count)
+    releaseIdleChunks()
   }
 
   /// Says farewell, if the kernel takes it at once: nobody waits for it.
   mutating func close(over channel: Channel) {
-    if !hasFailed {
+    if !hasFailed, !hasStoppedSending {
       makeRoomToSend()
       engine.shutDown(&outgoing)
     }
-    _ = try? sendOutgoing(to: channel)
+    if !hasStoppedSending { _ = try? sendOutgoing(to: channel) }
     outgoing.drop(outgoing.count)
     incoming.drop(incoming.count)
     releaseIdleChunks()
@@ -195,6 +213,7 @@ struct TLSLayer: ~Copyable {
     do throws(Errno) {
       guard try channel.send(&outgoing) else { return false }
     } catch {
+      stopSending()
       throw .kernel(error)
     }
     releaseIdleChunks()

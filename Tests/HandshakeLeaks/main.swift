@@ -1,0 +1,114 @@
+// Ten thousand handshakes that fail at random points, in a process of their own, so that its memory and descriptors are
+// theirs alone. Prints what is left behind, and exits with 1 if there is anything.
+//
+// Called as `HandshakeLeaks [SEED]`.
+
+import Glibc
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import TestKit
+
+let warmUp = 2_000
+let handshakes = 10_000
+/// What the allocator may keep of its own accord.
+let growthKiBMax = 4 * 1024
+
+func residentKiB() -> Int {
+  guard let file = fopen("/proc/self/smaps_rollup", "r") else { return 0 }
+  defer { fclose(file) }
+  var line = [CChar](repeating: 0, count: 256)
+  while fgets(&line, Int32(line.count), file) != nil {
+    let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    if text.hasPrefix("Rss:") { return Int(text.filter(\.isNumber)) ?? 0 }
+  }
+  return 0
+}
+
+func descriptors() -> Int {
+  guard let folder = opendir("/proc/self/fd") else { return 0 }
+  defer { closedir(folder) }
+  var count = 0
+  while readdir(folder) != nil { count += 1 }
+  return count
+}
+
+/// Where a handshake of about 1,600 bytes from the server comes to an end, and how.
+func script(_ generator: inout SeededGenerator) -> TestServer.Script {
+  let count = Int.random(in: 0...2500, using: &generator)
+  switch Int.random(in: 0..<8, using: &generator) {
+  case 0, 1, 2: return [.beforeHandshake, .reset(afterSending: count), .handshake, .expectRequest, .close]
+  case 3, 4: return [.beforeHandshake, .close(afterSending: count), .handshake, .expectRequest, .close]
+  case 5: return [.beforeHandshake, .refuseHandshake(alert: UInt8.random(in: 10...120, using: &generator))]
+  case 6:
+    let garbage = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    return [.beforeHandshake, .send([22, 3, 3, UInt8(count >> 8), UInt8(count & 255)] + garbage), .close]
+  default: return [.beforeHandshake, .stall(afterSending: count), .handshake, .expectRequest, .close]
+  }
+}
+
+/// A client that trusts the server, one that does not, one that asks.
+func clients(_ ca: TestCA, _ generator: inout SeededGenerator) throws -> [Security] {
+  let roots = try [ca, TestCA()].map { Certificate.read($0.rootCertificateDER) ?? [] }
+  return try roots.flatMap { roots in
+    var configuration = TLSConfiguration()
+    configuration.roots = .only(roots)
+    let plain = Security(try TLSContext(configuration))
+    var asking = Security(try TLSContext(configuration))
+    asking.decideTrust = { _ in .verified }
+    return [plain, asking]
+  }
+}
+
+func check() async throws -> Bool {
+  var generator = SeededGenerator(seed: CommandLine.arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1)
+  let ca = try TestCA()
+  let server = try TestServer(tls: .init(certificate: try ca.issue()))
+  let loop = try ClientLoop()
+  let securities = try clients(ca, &generator)
+  let port = UInt16(server.port)
+  var failures = 0
+  var before = (kib: 0, descriptors: 0)
+  for number in 0..<(warmUp + handshakes) {
+    if number == warmUp {
+      try await server.waitForClosedConnections(number)
+      before = (residentKiB(), descriptors())
+      failures = 0
+    }
+    let script = script(&generator)
+    server.enqueue(script)
+    let security = securities[number % securities.count]
+    let error = await loop.run { () async -> TransportError? in
+      do throws(TransportError) {
+        // A server that stalls is waited for no longer than this.
+        let connection = try await Connection.open(
+          to: [.loopback(port: port)], as: "localhost", security: security, on: loop,
+          deadline: loop.kernel.now().advanced(by: .milliseconds(20)))
+        defer { connection.close() }
+        let exchange = try await connection.send(
+          request(), deadline: loop.kernel.now().advanced(by: .milliseconds(20)))
+        try await exchange.discardBody()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    if error != nil { failures += 1 }
+  }
+  try await server.waitForClosedConnections(warmUp + handshakes)
+  let grown = residentKiB() - before.kib
+  let open = descriptors() - before.descriptors
+  let slots = await loop.run { loop.slotsInUse }
+  print("\(failures) of \(handshakes) failed; \(grown) KiB, \(open) descriptors, \(slots) slots are left behind")
+  return failures == handshakes && grown <= growthKiBMax && open <= 0 && slots == 0
+}
+
+do {
+  exit(try await check() ? 0 : 1)
+} catch {
+  print("\(error)")
+  exit(2)
+}
