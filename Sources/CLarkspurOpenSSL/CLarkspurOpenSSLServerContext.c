@@ -219,6 +219,10 @@ int larkspur_server_set_certificates(larkspur_server_context *context, const uin
     EVP_PKEY_free(parsed);
     parsed = disguised;
     done = parsed != NULL;
+    if (!done) {
+      ERR_clear_error();
+      ERR_raise(ERR_LIB_X509, X509_R_KEY_TYPE_MISMATCH);
+    }
   }
   done = done && SSL_CTX_use_PrivateKey(context->ssl, parsed) == 1;
   while (done && at < end) {
@@ -263,6 +267,7 @@ int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits) {
   OSSL_PARAM *values = NULL;
   EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, "DH", NULL);
   EVP_PKEY *key = NULL;
+  if (!p) ERR_raise(ERR_LIB_DH, ERR_R_PASSED_INVALID_ARGUMENT);
   int done = p && g && builder && maker && BN_set_word(g, 2) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_P, p) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_G, g) &&
