@@ -240,8 +240,7 @@ static BIGNUM *prime_512(void) {
   BIGNUM *prime = NULL;
   BN_hex2bn(&prime,
             "C88A90DBDB5C6D83227B611F29783A13728E5A371B14FC54366AD251BC2B0FAEFE2CAA22936E446C78969D53ACFC1FBD"
-            "5E7D276486BED749582625"
-            "21E6C11B67");
+            "5E7D276486BED74958262521E6C11B67");
   return prime;
 }
 
@@ -310,7 +309,8 @@ int larkspur_server_set_client_certificates(larkspur_server_context *context, in
   return done;
 }
 
-int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, const uint8_t *certificates, size_t count) {
+int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, const uint8_t *certificates,
+                                           size_t count) {
   const uint8_t *at = certificates, *end = certificates + count;
   int done = 1;
   while (done && at < end) {
