@@ -1,7 +1,7 @@
 // Records that OpenSSL would not write: of any type, with any content, under the connection's own keys.
 //
-// OpenSSL tells of each record that it writes (so the sequence number is known), of the TLS 1.3 traffic secrets (as a key
-// log), and of the TLS 1.2 master secret. The rest is RFC 8446, section 7, and RFC 5246, section 6.3.
+// OpenSSL tells of each record that it writes (so the sequence number is known), of the TLS 1.3 traffic secrets (as a
+// key log), and of the TLS 1.2 master secret. The rest is RFC 8446, section 7, and RFC 5246, section 6.3.
 #include "ServerSession.h"
 
 #include <stdio.h>
@@ -87,7 +87,8 @@ void larkspur_writer_message(int is_write, int version, int type, const void *by
   if (message != SSL3_MT_KEY_UPDATE) return;
   const EVP_MD *digest = digest_of(ssl);
   uint8_t next[LARKSPUR_SECRET_MAX];
-  if (!digest || !expand(digest, writer->secret, writer->secret_count, "traffic upd", next, writer->secret_count)) return;
+  if (!digest || !expand(digest, writer->secret, writer->secret_count, "traffic upd", next, writer->secret_count))
+    return;
   memcpy(writer->secret, next, writer->secret_count);
   writer->sequence = 0;
 }

@@ -137,7 +137,8 @@ static int may_write(struct larkspur_server_session *session) {
 int larkspur_server_update_key(larkspur_server_session *session, int is_update_requested) {
   if (!may_write(session)) return LARKSPUR_SERVER_FAILED;
   ERR_clear_error();
-  if (SSL_key_update(session->ssl, is_update_requested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+  int kind = is_update_requested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED;
+  if (SSL_key_update(session->ssl, kind) != 1) {
     keep_words(session);
     return LARKSPUR_SERVER_FAILED;
   }

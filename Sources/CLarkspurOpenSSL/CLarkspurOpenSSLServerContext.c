@@ -219,6 +219,10 @@ int larkspur_server_set_certificates(larkspur_server_context *context, const uin
     EVP_PKEY_free(parsed);
     parsed = disguised;
     done = parsed != NULL;
+    if (!done) {
+      ERR_clear_error();
+      ERR_raise(ERR_LIB_X509, X509_R_KEY_TYPE_MISMATCH);
+    }
   }
   done = done && SSL_CTX_use_PrivateKey(context->ssl, parsed) == 1;
   while (done && at < end) {
@@ -236,8 +240,7 @@ static BIGNUM *prime_512(void) {
   BIGNUM *prime = NULL;
   BN_hex2bn(&prime,
             "C88A90DBDB5C6D83227B611F29783A13728E5A371B14FC54366AD251BC2B0FAEFE2CAA22936E446C78969D53ACFC1FBD"
-            "5E7D276486BED749582625"
-            "21E6C11B67");
+            "5E7D276486BED74958262521E6C11B67");
   return prime;
 }
 
@@ -263,6 +266,7 @@ int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits) {
   OSSL_PARAM *values = NULL;
   EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, "DH", NULL);
   EVP_PKEY *key = NULL;
+  if (!p) ERR_raise(ERR_LIB_DH, ERR_R_PASSED_INVALID_ARGUMENT);
   int done = p && g && builder && maker && BN_set_word(g, 2) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_P, p) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_G, g) &&
@@ -305,7 +309,8 @@ int larkspur_server_set_client_certificates(larkspur_server_context *context, in
   return done;
 }
 
-int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, const uint8_t *certificates, size_t count) {
+int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, const uint8_t *certificates,
+                                           size_t count) {
   const uint8_t *at = certificates, *end = certificates + count;
   int done = 1;
   while (done && at < end) {

@@ -54,6 +54,24 @@ import Testing
     init(_ value: ClientTLS) { self.value = value }
   }
 
+  @Test func stallBehindAHelloRetryRequest() async throws {
+    var settings = TestServer.TLS(certificate: leaf)
+    settings.groups = "P-521"
+    let server = try TestServer(tls: settings)
+    let reached = TestServer.Signal()
+    server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: 2, reached: reached)])
+    let client = try RawClient(server)
+    let tls = try ClientTLS(.init(groups: "X25519:P-521"))
+    let thread = try SystemThread(name: "client") { [socket = client.socket, box = Box(tls)] in
+      try? box.value.handshake(socket)
+    }
+    try await reached.wait()
+    client.halfClose()
+    thread.join()
+    #expect(!tls.received.joined().isEmpty)
+    #expect(tls.received.joined().count < 200)
+  }
+
   @Test func flightsThatDoNotComeDoNotStall() throws {
     server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: 9), .serveRoutes])
     #expect(try connect(server).get("/get").status == 200)
@@ -93,13 +111,15 @@ import Testing
 
   @Test func closeAfterSomeBytes() async throws {
     let all = try #require(try ciphertext(.close(afterSending: 100_000)))
-    for count in [0, 1, 5, 100, 500, all - 1] {
+    // Signatures are not always of the same length: the last one is within close_notify in any case.
+    for count in [0, 1, 5, 100, 500, all - 12] {
       #expect(try ciphertext(.close(afterSending: count)) == count)
     }
     #expect(server.failures.isEmpty)
     // The record of a handshake says what became of it.
     try await server.waitForClosedConnections(7)
-    #expect(server.handshakes.map { $0.failure == nil } == [true, false, false, false, false, false, true])
+    let handshakes = server.handshakes.sorted { $0.connection < $1.connection }
+    #expect(handshakes.map { $0.failure == nil } == [true, false, false, false, false, false, true])
   }
 
   @Test func resetAfterSomeBytes() async throws {
@@ -145,11 +165,12 @@ import Testing
   }
 
   @Test func refusedHandshake() async throws {
-    for alert: UInt8 in [40, 70, 80, 112] {
+    for (index, alert) in [UInt8](arrayLiteral: 40, 70, 80, 112).enumerated() {
       server.enqueue([.beforeHandshake, .refuseHandshake(alert: alert), .send("x")])
       #expect(throws: ClientTLS.Failed.self) { try connect(server) }
+      // The client knows a little earlier than the records.
+      try await server.waitForHandshakes(index + 1)
     }
-    try await server.waitForHandshakes(4)
     #expect(server.handshakes.map(\.alertsSent) == [40, 70, 80, 112].map { [.init(number: $0)] })
     #expect(server.failures.isEmpty)
   }
@@ -167,6 +188,25 @@ import Testing
     try tls.send(Array("GET /get HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8), client.socket)
     #expect(try tls.receive(client.socket).starts(with: Array("HTTP/1.1 200".utf8)))
     #expect(server.requests.map(\.isSecure) == [false, true])
+  }
+
+  @Test func proxyThatSpeaksTLSItself() throws {
+    server.enqueue([
+      .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake, .serveRoutes,
+    ])
+    let proxy = try connect(server)
+    try proxy.request("CONNECT", "localhost:443")
+    #expect(try proxy.response(hasBody: false).status == 200)
+    let tls = try ClientTLS()
+    try tls.handshake(proxy)
+    try tls.send(Array("GET /bytes/100000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8), proxy)
+    var answer: [UInt8] = []
+    while case let bytes = try tls.receive(proxy), !bytes.isEmpty { answer += bytes }
+    #expect(Array(answer.suffix(100_000)) == TestServer.content(count: 100_000))
+    #expect(tls.hasEnded)
+    #expect(try proxy.readToEnd() == [])
+    #expect(proxy.tls?.hasEnded == true)
+    #expect(server.handshakes.map(\.connection) == [1, 1])
   }
 
   @Test func garbageBeneathTLS() throws {

@@ -1,8 +1,8 @@
-// What LarkspurTestServer needs of OpenSSL: keys and signatures (larkspur_ca_), and the server's side of TLS as bytes in,
-// bytes out (larkspur_server_). No OpenSSL type shows here.
+// What LarkspurTestServer needs of OpenSSL: keys and signatures (larkspur_ca_), and the server's side of TLS as bytes
+// in, bytes out (larkspur_server_). No OpenSSL type shows here.
 //
-// Functions that give bytes allocate them and store them in `*out`, `*out_count`: give them back to larkspur_ca_free. They
-// return 1, or 0 when OpenSSL would not do it: then larkspur_ca_error says why. Keys are PKCS#8, all else is DER.
+// Functions that give bytes allocate them and store them in `*out`, `*out_count`: give them back to larkspur_ca_free.
+// They return 1, or 0 when OpenSSL would not do it: then larkspur_ca_error says why. Keys are PKCS#8, all else is DER.
 #ifndef LARKSPUR_OPENSSL_SERVER_H
 #define LARKSPUR_OPENSSL_SERVER_H
 
@@ -59,8 +59,8 @@ void larkspur_server_context_free(larkspur_server_context *context);
 // 0x0301 for TLS 1.0, and so on.
 int larkspur_server_set_versions(larkspur_server_context *context, int min, int max);
 
-// Certificates one behind the other, in the order in which they are to be sent. The key may be another one's than the first
-// certificate's: then signatures come out wrong.
+// Certificates one behind the other, in the order in which they are to be sent. The key may be another one's than the
+// first certificate's: then signatures come out wrong.
 int larkspur_server_set_certificates(larkspur_server_context *context, const uint8_t *certificates, size_t count,
                                      const uint8_t *key, size_t key_count);
 
@@ -73,8 +73,9 @@ int larkspur_server_set_signature_algorithms(larkspur_server_context *context, c
 // 512, 768, 1024, 1536, 2048, 3072, 4096, 6144 or 8192.
 int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits);
 
-// `tickets`: how many TLS 1.3 tickets behind a handshake. `are_stateless`: they hold the session themselves, and TLS 1.2 has
-// them too. `keeps_sessions`: the server remembers sessions, for session identifiers and tickets that are not stateless.
+// `tickets`: how many TLS 1.3 tickets behind a handshake. `are_stateless`: they hold the session themselves, and TLS
+// 1.2 has them too. `keeps_sessions`: the server remembers sessions, for session identifiers and tickets that are not
+// stateless.
 int larkspur_server_set_resumption(larkspur_server_context *context, size_t tickets, int are_stateless,
                                    int keeps_sessions);
 
@@ -89,10 +90,15 @@ int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, con
 
 int larkspur_server_set_stapled_response(larkspur_server_context *context, const uint8_t *response, size_t count);
 
-enum { LARKSPUR_SERVER_ALPN_IGNORE = 0, LARKSPUR_SERVER_ALPN_CHOOSE, LARKSPUR_SERVER_ALPN_INSIST, LARKSPUR_SERVER_ALPN_ANSWER };
+enum {
+  LARKSPUR_SERVER_ALPN_IGNORE = 0,
+  LARKSPUR_SERVER_ALPN_CHOOSE,
+  LARKSPUR_SERVER_ALPN_INSIST,
+  LARKSPUR_SERVER_ALPN_ANSWER,
+};
 
-// `protocols`: a length byte before each. CHOOSE: the first one that the client has offered. INSIST: as CHOOSE, and an alert
-// if there is none. ANSWER: the first one, offered or not.
+// `protocols`: a length byte before each. CHOOSE: the first one that the client has offered. INSIST: as CHOOSE, and an
+// alert if there is none. ANSWER: the first one, offered or not.
 int larkspur_server_set_alpn(larkspur_server_context *context, int mode, const uint8_t *protocols, size_t count);
 
 int larkspur_server_set_fragment_bytes_max(larkspur_server_context *context, long bytes);

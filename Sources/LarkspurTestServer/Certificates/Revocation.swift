@@ -41,13 +41,14 @@ extension TestCA {
     case revoked(at: Int = -3600)
   }
 
-  /// An OCSP response about a certificate of this authority (RFC 6960, section 4.2), signed by it directly: to be stapled
-  /// (``TestServer/TLS/stapledResponse``), or to be served by a route.
+  /// An OCSP response about a certificate of this authority (RFC 6960, section 4.2), signed by it directly: to be
+  /// stapled (``TestServer/TLS/stapledResponse``), or to be served by a route.
   ///
   /// - Parameters:
   ///   - thisUpdate: When the status was known to be right, in seconds from now.
   ///   - nextUpdate: When there will be newer information, in seconds from now. Nil: always.
-  ///   - signer: A responder of the authority's that signs. A good one has ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``.
+  ///   - signer: A responder of the authority's that signs. A good one has
+  ///     ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``.
   public func ocspResponse(
     for subject: TestCertificate, status: OCSPStatus = .good, thisUpdate: Int = -3600, nextUpdate: Int? = 7 * 86_400,
     digest: TestCertificate.Digest = .sha256, signedBy signer: TestCertificate? = nil

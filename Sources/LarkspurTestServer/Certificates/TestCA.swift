@@ -58,8 +58,8 @@ public struct TestCA: Hashable, Sendable {
   /// An authority below this one.
   ///
   /// - Parameters:
-  ///   - name: Nil: one that tells how far below the root it is. (With its issuer's own name it would not count for path
-  ///     lengths: RFC 5280, section 6.1.)
+  ///   - name: Nil: one that tells how far below the root it is. (With its issuer's own name it would not count for
+  ///     path lengths: RFC 5280, section 6.1.)
   ///   - pathLength: How many authorities may stand below it. Nil: no limit.
   ///   - change: Whatever else is to be different.
   public func intermediate(

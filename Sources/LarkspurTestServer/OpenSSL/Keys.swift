@@ -1,6 +1,7 @@
 import CLarkspurOpenSSL
 
-/// Private keys (PKCS#8), and what is done with them. Keys are bytes, so that they can be passed around and kept anywhere.
+/// Private keys (PKCS#8), and what is done with them. Keys are bytes, so that they can be passed around and kept
+/// anywhere.
 enum Keys {
   static func make(_ kind: TestCertificate.KeyKind) throws(TestCA.Failure) -> [UInt8] {
     let curve: String? =

@@ -1,5 +1,6 @@
-// Faults of the TCP connection, which strike when so many bytes of whatever kind have been sent. Over TLS those are bytes
-// of ciphertext, and after `beforeHandshake` they are counted from the first one. A later fault replaces an earlier one.
+// Faults of the TCP connection, which strike when so many bytes of whatever kind have been sent. Over TLS those are
+// bytes of ciphertext, and after `beforeHandshake` they are counted from the first one. A later fault replaces an
+// earlier one.
 
 extension TestServer.Step {
   /// From now on, when so many bytes have been sent, nothing more is: the connection hangs until the client gives up or

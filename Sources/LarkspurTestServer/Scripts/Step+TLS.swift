@@ -14,13 +14,13 @@ extension TestServer.Step {
   /// It may stand where there is TLS already: then there is TLS within TLS, as behind a proxy that speaks it too.
   public static let handshake = Self(.handshake(.init()), "handshake")
 
-  /// Begins the handshake, and sends nothing more where a flight of the server's is due. It waits there until the client
-  /// gives up or the server stops.
+  /// Begins the handshake, and sends nothing more where a flight of the server's is due. It waits there until the
+  /// client gives up or the server stops.
   ///
   /// - Parameters:
-  ///   - flight: 1 is the answer to the ClientHello. Then comes what follows the client's Finished: in TLS 1.2 the end of
-  ///     the handshake, in TLS 1.3 the tickets. (After a HelloRetryRequest, which is flight 1, there is one more.) If there
-  ///     are not so many flights, the handshake is done in order.
+  ///   - flight: 1 is the answer to the ClientHello. Then comes what follows the client's Finished: in TLS 1.2 the end
+  ///     of the handshake, in TLS 1.3 the tickets. (After a HelloRetryRequest, which is flight 1, there is one more.)
+  ///     If there are not so many flights, the handshake is done in order.
   ///   - reached: Fires when it has come to the stall.
   public static func handshake(stallingBeforeFlight flight: Int, reached: TestServer.Signal? = nil) -> Self {
     Self(
@@ -61,7 +61,8 @@ extension TestServer.Step {
     Self(.oddities(.record(type: type, bytes), count: 1), "sendRecord(type: \(type))")
   }
 
-  /// Sends bytes on the TCP connection, past TLS: garbage, or the head of a record that is too long, [23, 3, 3, 0x80, 0].
+  /// Sends bytes on the TCP connection, past TLS: garbage, or the head of a record that is too long,
+  /// `[23, 3, 3, 0x80, 0]`.
   public static func sendBelowTLS(_ bytes: [UInt8]) -> Self { Self(.sendBelowTLS(bytes), "sendBelowTLS") }
 
   // MARK: What servers seldom do

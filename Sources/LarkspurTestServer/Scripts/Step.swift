@@ -130,13 +130,16 @@ extension TestServer.Step {
 // MARK: Ends
 
 extension TestServer.Step {
-  /// Closes the connection in order (over TLS close_notify; FIN): the client reads the end of the stream; what it sends later is answered by RST.
+  /// Closes the connection in order (over TLS close_notify; FIN): the client reads the end of the stream; what it sends
+  /// later is answered by RST.
   public static let close = Self(.close, "close")
 
-  /// Aborts the connection (RST), over TLS without close_notify. Bytes that the client's kernel has not taken yet are lost.
+  /// Aborts the connection (RST), over TLS without close_notify. Bytes that the client's kernel has not taken yet are
+  /// lost.
   public static let reset = Self(.reset, "reset")
 
-  /// Ends the sending side only (over TLS close_notify; FIN). The client reads the end of the stream, and can go on sending.
+  /// Ends the sending side only (over TLS close_notify; FIN). The client reads the end of the stream, and can go on
+  /// sending.
   public static let halfClose = Self(.halfClose, "halfClose")
 
   /// Neither reads nor writes until the client ends its side or the server stops.

@@ -15,10 +15,11 @@ extension TestServer {
     /// The certificates that are sent, in this order: leave some out, reverse them, add others. The first one counts as
     /// the server's own. None: no handshake can succeed.
     public var chainDER: [[UInt8]]
-    /// The key that the server signs with (PKCS#8). It need not be the first certificate's: with another key of the same
-    /// kind (and curve) the server's signatures are wrong.
+    /// The key that the server signs with (PKCS#8). It need not be the first certificate's: with another key of the
+    /// same kind (EC or RSA) the server's signatures are wrong.
     public var privateKeyDER: [UInt8]
-    /// An OCSP response for clients that ask for one: any bytes. See ``TestCA/ocspResponse(for:status:thisUpdate:nextUpdate:digest:signedBy:)``.
+    /// An OCSP response for clients that ask for one: any bytes. See
+    /// ``TestCA/ocspResponse(for:status:thisUpdate:nextUpdate:digest:signedBy:)``.
     public var stapledResponse: [UInt8]?
 
     // MARK: Algorithms
@@ -33,8 +34,8 @@ extension TestServer {
     public var groups: String?
     /// For signatures: `RSA+SHA1:ECDSA+SHA256`. Nil: OpenSSL's choice.
     public var signatureAlgorithms: String?
-    /// The size of the prime for DHE ciphers of TLS 1.2 and before: 512, 768, 1024, 1536, 2048, 3072, 4096, 6144 or 8192.
-    /// Nil: no DHE.
+    /// The size of the prime for DHE ciphers of TLS 1.2 and before: 512, 768, 1024, 1536, 2048, 3072, 4096, 6144 or
+    /// 8192. Nil: no DHE.
     public var dhBits: Int?
     /// OpenSSL's security level. 0, as it is, allows everything that is asked for, however weak.
     public var securityLevel = 0
@@ -57,7 +58,8 @@ extension TestServer {
 
     // MARK: Records
 
-    /// The most plaintext bytes in one record. Below 512 for application data only: handshake messages keep to 512.
+    /// The most plaintext bytes in one record. Below 512 it is for application data only: handshake messages keep to
+    /// 512. Whatever it is, each piece that a script or a route sends begins a record.
     public var recordBytesMax = 16_384
 
     /// A good server with this certificate and the chain above it.
