@@ -54,7 +54,6 @@ import Testing
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
     let client = try SecureClient(trusting: ca)
-    defer { client.loop.stop() }
     try await check(scenario, from: server, by: client.security, on: client.loop)
   }
 

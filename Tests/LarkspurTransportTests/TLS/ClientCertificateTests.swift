@@ -37,7 +37,7 @@ import Testing
 
   @Test(arguments: versions) func onDemand(version: TestServer.TLS.Version) async throws {
     let server = try server(version, .required)
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     let issuers = Mutex<[String]>([])
     client.security.provideIdentity = { [identity] names in
       issuers.withLock { $0 = names }
@@ -53,7 +53,7 @@ import Testing
     #expect(try await SecureClient(trusting: ca).get(from: asking).status == 200)
     let requiring = try server(version, .required)
     #expect(try await SecureClient(trusting: ca).get(from: requiring).problem == .clientCertificateRequired)
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     client.security.provideIdentity = { _ in nil }
     #expect(await client.get(from: requiring).problem == .clientCertificateRequired)
   }
@@ -66,7 +66,7 @@ import Testing
 
   @Test func noAnswerInTime() async throws {
     let server = try server(.tls1_3, .required)
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     client.security.provideIdentity = { _ in
       // Nobody will fire it: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()

@@ -46,8 +46,8 @@ import Testing
     } else {
       #expect(outcome.problem == .handshakeTimedOut)
     }
-    let task = Task { await client.get(from: server) }
     server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: flight), .hang])
+    let task = Task { await client.get(from: server) }
     try await server.waitForConnections(2)
     task.cancel()
     #expect(await task.value.error == .cancelled)

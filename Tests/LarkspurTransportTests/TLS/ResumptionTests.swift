@@ -38,7 +38,7 @@ import Testing
   @Test(arguments: versions) func isNotShared(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     #expect(try await !isResumed(client, server))
     #expect(try await !isResumed(client, server, host: "127.0.0.1"))
     client.security.path = "proxy"

@@ -8,7 +8,7 @@ import LarkspurTransport
 import Testing
 
 /// A client of a TLS test server: a configuration, a loop, and what came of one request.
-struct SecureClient {
+final class SecureClient: @unchecked Sendable {
   let loop: ClientLoop
   var security: Security
 
@@ -22,6 +22,10 @@ struct SecureClient {
     configuration.roots = .only(try [ca].map { try Certificate.one($0.certificate) })
     change(&configuration)
     security = Security(try TLSContext(configuration, pinMismatched: pinMismatched))
+  }
+
+  deinit {
+    loop.stop()
   }
 
   struct Outcome: Sendable {
@@ -55,9 +59,11 @@ struct SecureClient {
           observer: { event, _ in if case .secured(let made) = event { handshake.value = made } })
         defer { connection.close() }
         outcome.handshake = handshake.value
-        let exchange = try await connection.send(request("GET", target), deadline: until)
-        outcome.status = exchange.status
-        while try await exchange.receivePiece({ outcome.body.append(copying: $0) }) {}
+        try await connection.cancelledWithTask { () async throws(TransportError) in
+          let exchange = try await connection.send(request("GET", target), deadline: until)
+          outcome.status = exchange.status
+          while try await exchange.receivePiece({ outcome.body.append(copying: $0) }) {}
+        }
       } catch {
         outcome.handshake = handshake.value
         outcome.error = error

@@ -181,7 +181,7 @@ import Testing
     let ca = try TestCA()
     let good = try Self.server(for: .init(), by: ca)
     let bad = try Self.server(for: .init(), by: try TestCA())
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     let asked = Mutex<[Bool]>([])
     client.security.decideTrust = { trust in
       asked.withLock { $0.append(trust.result.isTrusted) }
@@ -203,7 +203,7 @@ import Testing
     let ca = try TestCA()
     let good = try Self.server(for: .init(), by: ca)
     let bad = try Self.server(for: .init(), by: try TestCA())
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     let answers = Mutex<[TrustDecision]>([.verified, .verified, .refused])
     client.security.decideTrust = { _ in answers.withLock { $0.isEmpty ? .trusted : $0.removeFirst() } }
     #expect(await client.get(from: good).handshake?.isResumed == false)
@@ -218,8 +218,8 @@ import Testing
   @Test func theLoopGoesOn() async throws {
     let ca = try TestCA()
     let server = try Self.server(for: .init(), by: ca)
-    var client = try SecureClient(trusting: ca)
-    let plain = client
+    let client = try SecureClient(trusting: ca)
+    let plain = try SecureClient(trusting: ca)
     let asked = TestServer.Signal()
     let answer = TestServer.Signal()
     client.security.decideTrust = { _ in
@@ -227,8 +227,7 @@ import Testing
       try? await answer.wait()
       return .verified
     }
-    let asking = client
-    async let slow = asking.get(from: server)
+    async let slow = client.get(from: server)
     try await asked.wait()
     #expect(await plain.get(from: server).status == 200)
     answer.fire()
@@ -238,15 +237,14 @@ import Testing
   @Test func noAnswerInTime() async throws {
     let ca = try TestCA()
     let server = try Self.server(for: .init(), by: ca)
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     client.security.decideTrust = { _ in
       // Nobody will fire it: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()
       return .trusted
     }
     #expect(await client.get(from: server, deadline: .milliseconds(200)).problem == .handshakeTimedOut)
-    let asking = client
-    let task = Task { await asking.get(from: server) }
+    let task = Task { await client.get(from: server) }
     try await server.waitForConnections(2)
     task.cancel()
     #expect(await task.value.error == .cancelled)
@@ -258,7 +256,7 @@ import Testing
   @Test func evaluatingAgain() async throws {
     let (ca, other) = (try TestCA(), try TestCA())
     let server = try Self.server(for: .init(names: ["localhost", "b.example"]), by: other)
-    var client = try SecureClient(trusting: ca)
+    let client = try SecureClient(trusting: ca)
     client.security.decideTrust = { _ in .trusted }
     let trust = try #require(await client.get(from: server).handshake?.trust)
     #expect(!trust.result.isTrusted && trust.result.code != 0 && !trust.result.words.isEmpty)
