@@ -119,7 +119,7 @@ struct ConnectionCore: ~Copyable {
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable { try lookForEnd(of: channel) }
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable || hasPlaintext { try lookForEnd(of: channel) }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     phase = .sending

@@ -106,7 +106,7 @@ struct TLSLayer: ~Copyable {
     while !hasStoppedSending {
       var isFull = false
       while !queue.isEmpty, !isFull {
-        makeRoomToSend()
+        makeRoomToSend(queue.byteCount)
         switch try write(queue) {
         case .bytes(let count): queue.drop(count)
         case .wantsOutput: isFull = true
@@ -220,8 +220,11 @@ struct TLSLayer: ~Copyable {
     return true
   }
 
-  private mutating func makeRoomToSend() {
-    if outgoing.capacity == 0 { outgoing = loop.takeChunk(atLeast: ChunkPool.smallest * 2) }
+  /// Room for a small request or a flight of the handshake, or for some full records.
+  private mutating func makeRoomToSend(_ plainCount: Int = 0) {
+    guard outgoing.capacity == 0 else { return }
+    outgoing = loop.takeChunk(
+      atLeast: plainCount > ChunkPool.smallest / 2 ? 4 * ChunkPool.smallest : ChunkPool.smallest)
   }
 
   private mutating func releaseIdleChunks() {

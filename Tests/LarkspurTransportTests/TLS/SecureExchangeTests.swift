@@ -96,6 +96,36 @@ import Testing
     }
   }
 
+  /// A farewell that comes together with the response is noticed before the next request is sent.
+  @Test func farewellToAnIdleConnection() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca)
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), .closeNotify, .expectClose,
+    ])
+    let client = try SecureClient(trusting: ca)
+    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    let error = try await loop.run { () async throws(TransportError) -> TransportError? in
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      defer { connection.close() }
+      let exchange = try await connection.send(request())
+      try await exchange.discardBody()
+      // Until the farewell has come too: the connection is read only when somebody asks.
+      do throws(TransportError) {
+        while true { try await connection.send(request()).discardBody() }
+      } catch {
+        return error
+      }
+    }
+    let isEnd =
+      switch error {
+      case .connectionClosed?, .badResponse(.truncated(.beforeHead))?, .connectionLost?: true
+      default: false
+      }
+    #expect(isEnd, "\(String(describing: error))")
+  }
+
   @Test func theEndWithFarewell() async throws {
     let ca = try TestCA()
     let server = try Self.server(ca)

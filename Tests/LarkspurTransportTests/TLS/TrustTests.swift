@@ -59,7 +59,8 @@ import Testing
     ("test.example", "*.test.example", false), ("foo.test.example", "f*.test.example", false),
     ("xn--bcher-kva.example", "xn--bcher-kva.example", true), ("XN--BCHER-KVA.example", "xn--bcher-kva.example", true),
     ("a.xn--bcher-kva.example", "*.xn--bcher-kva.example", true), ("xn--a.example", "xn--*.example", false),
-    ("localhost.", "localhost", true), ("localhost", "*", false), ("a.example", "*.*", false),
+    ("localhost.", "localhost", true), ("localhost", "*", false), ("example.com", "*.com", false),
+    ("a.example", "*.*", false),
   ])
   func names(host: String, name: String, isGood: Bool) async throws {
     let problem = try await problem(host: host) { $0 = .init(names: [name], ipAddresses: []) }
@@ -82,6 +83,28 @@ import Testing
     let broken = try await problem { $0.hasBrokenSignature = true }
     #expect(broken == .badSignature)
     #expect(try await problem { $0.key = .rsa(1024) } == .weakKey)
+  }
+
+  /// An intermediate that is trusted is no root: without its own issuer the chain ends nowhere.
+  @Test func partOfAChainIsNoRoot() async throws {
+    let intermediate = try TestCA().intermediate()
+    let server = try Self.server(for: .init(), by: intermediate)
+    #expect(try await SecureClient(trusting: intermediate).get(from: server).problem == .untrustedRoot)
+  }
+
+  @Test func authorities() async throws {
+    let root = try TestCA()
+    func problem(_ ca: TestCA) async throws -> TLSError.Problem? {
+      try await SecureClient(trusting: root).get(from: try Self.server(for: .init(), by: ca)).problem
+    }
+    #expect(try await problem(root.intermediate()) == nil)
+    #expect(try await problem(root.intermediate(pathLength: 0).intermediate()) == .certificateInvalid)
+    #expect(try await problem(TestCA(root.issue())) != nil)
+    #expect(try await problem(root.intermediate { $0.keyUsage = [.crlSign] }) != nil)
+    #expect(try await problem(root.intermediate { $0.notAfter = -60 }) == .expired)
+    #expect(
+      try await problem(root.intermediate { $0.nameConstraints = .init(permitted: [.dns("other.example")]) })
+        == .certificateInvalid)
   }
 
   @Test func strangers() async throws {
