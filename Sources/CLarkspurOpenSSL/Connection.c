@@ -284,8 +284,9 @@ int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session) { return SSL_set
 static void begin(larkspur_tls *tls, larkspur_tls_flow flow) {
   tls->flow = flow;
   tls->input_used = tls->output_used = 0;
-  // What others on this thread have left in the queue must not pass for an error of ours.
-  ERR_clear_error();
+  // What others on this thread have left in the queue must not pass for an error of ours. (Clearing it costs more than
+  // looking.)
+  if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
 static larkspur_tls_result end(larkspur_tls *tls, larkspur_tls_status status, size_t plain_count) {
@@ -329,9 +330,15 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     size_t count = 0;
     int returned = SSL_read_ex(tls->ssl, (char *)plain + total, room - total, &count);
     total += count;
-    if (returned == 1) continue;
-    status = status_of(tls, returned);
-    break;
+    if (returned != 1) {
+      status = status_of(tls, returned);
+      break;
+    }
+    // Asking once more would only bring the answer that more has to come.
+    if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
+      status = larkspur_tls_wants_input;
+      break;
+    }
   }
   // OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
   if (status == larkspur_tls_wants_input) SSL_free_buffers(tls->ssl);
