@@ -67,6 +67,11 @@ import Testing
     #expect(problem == (isGood ? nil : .wrongHost))
   }
 
+  @Test func anAddressAndNoName() async throws {
+    #expect(try await problem(host: "127.0.0.1") { $0 = .init(names: []) } == nil)
+    #expect(try await problem(host: "localhost") { $0 = .init(names: []) } == .wrongHost)
+  }
+
   /// An address in the place of a name is none.
   @Test func anAddressAmongTheNames() async throws {
     #expect(
