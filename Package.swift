@@ -31,6 +31,8 @@ let package = Package(
     .target(
       name: "CLarkspurOpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .target(name: "CLarkspurScan"),
+    .target(
+      name: "CLarkspurTestServer", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
@@ -42,7 +44,7 @@ let package = Package(
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",
-      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
+      dependencies: ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
       swiftSettings: settings),
     .executableTarget(
       name: "larkspur",

@@ -14,7 +14,7 @@ import Testing
     "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
-    "LarkspurTestServer": ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
+    "LarkspurTestServer": ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
     "Larkspur": [
       "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "LarkspurTransport", "Synchronization",

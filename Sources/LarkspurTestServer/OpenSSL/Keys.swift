@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+import CLarkspurTestServer
 
 /// Private keys (PKCS#8), and what is done with them. Keys are bytes, so that they can be passed around and kept
 /// anywhere.

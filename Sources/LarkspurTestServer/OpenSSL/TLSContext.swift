@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+import CLarkspurTestServer
 
 /// A server's TLS settings as OpenSSL has taken them. Its connections share it.
 ///

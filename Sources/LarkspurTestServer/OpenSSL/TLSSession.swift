@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+import CLarkspurTestServer
 
 /// The server's side of one TLS connection: ciphertext in and out, plaintext out and in. No socket.
 @safe

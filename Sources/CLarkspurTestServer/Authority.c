@@ -1,5 +1,5 @@
 // Keys and signatures for the test server's certificates.
-#include "CLarkspurOpenSSLServer.h"
+#include "CLarkspurTestServer.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 //
 // Functions that give bytes allocate them and store them in `*out`, `*out_count`: give them back to larkspur_ca_free.
 // They return 1, or 0 when OpenSSL would not do it: then larkspur_ca_error says why. Keys are PKCS#8, all else is DER.
-#ifndef LARKSPUR_OPENSSL_SERVER_H
-#define LARKSPUR_OPENSSL_SERVER_H
+#ifndef LARKSPUR_TEST_SERVER_H
+#define LARKSPUR_TEST_SERVER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef LARKSPUR_SERVER_SESSION_H
 #define LARKSPUR_SERVER_SESSION_H
 
-#include "CLarkspurOpenSSLServer.h"
+#include "CLarkspurTestServer.h"
 
 #include <openssl/ssl.h>
 
