@@ -70,6 +70,86 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  // MARK: - Several at once (RFC 8305)
+
+  @Test func aSilentAddressCostsOneDelay() {
+    kernel.willConnect(.never, .later(nil))
+    let running = open()
+    world.advance(by: .milliseconds(249))
+    #expect(kernel.counts.sockets == 1)
+    world.advance(by: .milliseconds(1))
+    #expect(running.value == [.connecting(1), .connecting(2), .connected(2)])
+    // The loser is closed.
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theFirstMayAnswerAfterTheSecondHasBegun() {
+    kernel.willConnect(.never, .never, .never)
+    let running = open()
+    world.advance(by: .milliseconds(250))
+    world.advance(by: .milliseconds(250))
+    #expect(kernel.counts.sockets == 3)
+    kernel.peer(0).completeConnect()
+    world.settle()
+    #expect(running.value == [.connecting(1), .connecting(2), .connecting(3), .connected(1)])
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theDeadlineIsForAllTogether() {
+    kernel.willConnect(.never, .never, .never)
+    let running = open(deadline: .seconds(3))
+    world.advance(by: .milliseconds(250))
+    world.advance(by: .milliseconds(2749))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.connecting))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func cancellationOfARace() {
+    kernel.willConnect(.never, .never, .never)
+    let running = open()
+    world.advance(by: .milliseconds(250))
+    running.cancel()
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(world.leftovers == [])
+  }
+
+  /// No descriptor for a second attempt is no reason to give the first one up.
+  @Test func noSocketForTheSecond() {
+    kernel.willConnect(.never)
+    let running = open([.loopback(port: 1), .loopback(port: 2)])
+    kernel.willFailToOpenSocket(.tooManyDescriptors)
+    world.advance(by: .milliseconds(250))
+    #expect(!running.isOver)
+    kernel.peer(0).completeConnect()
+    world.settle()
+    #expect(running.value?.last == .connected(1))
+    #expect(world.leftovers == [])
+  }
+
+  /// An address that has just failed is tried after the others, until half a minute later.
+  @Test func failuresAreRemembered() {
+    kernel.willConnect(.later(.connectionRefused), .later(nil))
+    #expect(open().value?.last == .connected(2))
+    #expect(open().value == [.connecting(2), .connected(2)])
+    world.advance(by: .seconds(30))
+    #expect(open().value == [.connecting(1), .connected(1)])
+    #expect(world.leftovers == [])
+  }
+
+  @Test func familiesTakeTurns() {
+    let six = { (port: UInt16) in SocketAddress.ipv6(high: 0, low: 1, scope: 0, port: port) }
+    kernel.willConnect(.fails(.networkUnreachable), .fails(.networkUnreachable), .fails(.networkUnreachable))
+    let error = open([six(1), six(2), .loopback(port: 3)]).transportError
+    guard case .connectFailed(let attempts)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(attempts.map(\.address.port) == [1, 3, 2])
+  }
+
   @Test func noAddressAtAll() {
     #expect(open([]).transportError == .connectFailed([]))
   }
@@ -93,7 +173,7 @@ import Testing
 
   @Test func theDeadline() {
     kernel.willConnect(.never)
-    let running = open(deadline: .seconds(3))
+    let running = open([.loopback(port: 1)], deadline: .seconds(3))
     #expect(!running.isOver)
     world.advance(by: .milliseconds(2999))
     #expect(!running.isOver)

@@ -21,8 +21,7 @@ extension Connection {
       to: addresses, as: host, security: security, on: loop, deadline: deadline, limits: limits, observer: observer)
   }
 
-  /// Connects to the first of `addresses` that answers, trying one after another. With `security`, TLS is spoken then,
-  /// and the certificate has to be for `host`.
+  /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be for `host`.
   package static func open(
     to addresses: [SocketAddress], as host: String, security: Security?, on loop: ClientLoop,
     deadline: Deadline = .never, limits: Limits = Limits(), observer: Observer? = nil
@@ -37,63 +36,14 @@ extension Connection {
     return connection
   }
 
-  /// Connects to the first of `addresses` that answers, trying one after another.
+  /// Connects to the first of `addresses` that answers (RFC 8305): the families in turn, each with a start of 250 ms.
   package static func open(
     to addresses: [SocketAddress], on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
     observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    var attempts: [TransportError.Attempt] = []
-    for address in addresses {
-      observer?(.connecting(address), loop.kernel.now())
-      do throws(Errno) {
-        let channel = try await connect(to: address, on: loop, deadline: deadline)
-        observer?(.connected(address), loop.kernel.now())
-        return Connection(over: channel, limits: limits, observer: observer)
-      } catch {
-        observer?(.connectFailed(address, error), loop.kernel.now())
-        if Self.resourceErrors.contains(error) { throw .unavailable(error) }
-        if Task.isCancelled { throw .cancelled }
-        if deadline <= loop.kernel.now() { throw .timedOut(.connecting) }
-        attempts.append(TransportError.Attempt(address: address, error: error))
-      }
-    }
-    throw .connectFailed(attempts)
-  }
-
-  /// What another address would fail with as well.
-  private static let resourceErrors: Set<Errno> = [
-    .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace,
-  ]
-
-  private static func connect(
-    to address: SocketAddress, on loop: ClientLoop, deadline: Deadline
-  ) async throws(Errno) -> Channel {
-    let channel = try Channel(to: address, on: loop)
-    do throws(Errno) {
-      channel.setDeadline(deadline)
-      if try channel.connect() { return channel }
-      let scope = channel.beginScope()
-      defer { channel.endScope(scope) }
-      let canceller = channel.canceller(of: scope)
-      let interruption = await withTaskCancellationHandler {
-        do throws(Channel.Interruption) {
-          try await channel.waitForConnection()
-          return nil as Channel.Interruption?
-        } catch {
-          return error
-        }
-      } onCancel: {
-        canceller.cancel()
-      }
-      // The caller tells a cancellation by asking the task.
-      if interruption != nil { throw .timedOut }
-      try channel.finishConnecting()
-      return channel
-    } catch {
-      channel.close()
-      throw error
-    }
+    let channel = try await Dial(to: addresses, on: loop, observer: observer).connect(deadline: deadline)
+    return Connection(over: channel, limits: limits, observer: observer)
   }
 
   private static func resolve(

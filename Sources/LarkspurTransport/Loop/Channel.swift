@@ -34,6 +34,9 @@ package final class Channel {
   /// The peer has closed its side or the connection broke: a short read does not mean that all has been read.
   private var isHungUp = false
 
+  /// Called when the kernel knows how the connect has ended.
+  var connectAnswered: (() -> Void)?
+
   private var waiter: Waiter?
   private var wantsWriting = false
   /// The latest exchange.
@@ -133,11 +136,6 @@ package final class Channel {
     try await suspend(writing: writing)
   }
 
-  /// Waits until a connect has come to its end, well or not.
-  func waitForConnection() async throws(Interruption) {
-    while !isWritable, isOpen { try await suspend(writing: true) }
-  }
-
   @inline(__always)
   private func suspend(writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
@@ -198,6 +196,10 @@ package final class Channel {
     if readable { isReadable = true }
     if writable { isWritable = true }
     if hungUp { isHungUp = true }
+    if let connectAnswered, writable {
+      self.connectAnswered = nil
+      connectAnswered()
+    }
     if isReadable || wantsWriting && isWritable { wakeWaiter() }
   }
 

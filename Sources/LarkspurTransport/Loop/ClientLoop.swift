@@ -50,6 +50,7 @@ package final class ClientLoop: @unchecked Sendable {
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
     var chunks = ChunkPool()
+    var failedAddresses = FailedAddresses()
     var now: Deadline
     var turn: UInt64 = 0
   }
@@ -303,6 +304,17 @@ package final class ClientLoop: @unchecked Sendable {
   func takeChunk(atLeast capacity: Int) -> Chunk { own.state.chunks.take(atLeast: capacity) }
 
   func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
+
+  // MARK: - Addresses
+
+  /// Whether a connect to the address failed a short while ago.
+  func hasFailed(_ address: SocketAddress) -> Bool {
+    own.state.failedAddresses.contains(address, now: now)
+  }
+
+  func failedToConnect(to address: SocketAddress) { own.state.failedAddresses.failed(address, now: now) }
+
+  func connected(to address: SocketAddress) { own.state.failedAddresses.succeeded(address) }
 
   // MARK: - From any thread
 

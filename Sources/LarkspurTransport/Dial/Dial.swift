@@ -1,0 +1,137 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+/// Connects to one of a host's addresses: carries out what a `DialMachine` decides. It belongs to its loop's thread.
+final class Dial {
+  private let loop: ClientLoop
+  private let addresses: [SocketAddress]
+  private let observer: Connection.Observer?
+  private var machine: DialMachine
+
+  /// The attempts that are under way.
+  private var channels: [Int: Channel] = [:]
+  /// Those of them that the kernel has an answer for.
+  private var answered: [Int] = []
+  /// What the task waits for.
+  private var news: Answer<Void>?
+
+  private var failures: [TransportError.Attempt] = []
+  private var outcome: Result<Channel, TransportError>?
+
+  init(to addresses: [SocketAddress], on loop: ClientLoop, observer: Connection.Observer?) {
+    let isIPv6 = addresses.map { if case .ipv6 = $0 { true } else { false } }
+    let order = DialOrder.interleaved(isIPv6: isIPv6, hasFailed: addresses.map(loop.hasFailed))
+    self.addresses = order.map { addresses[$0] }
+    self.loop = loop
+    self.observer = observer
+    machine = DialMachine(count: addresses.count)
+  }
+
+  /// The channel that was connected first. `deadline` is for all attempts together.
+  func connect(deadline: Deadline) async throws(TransportError) -> Channel {
+    decide { $0.begin(now: loop.now, into: &$1) }
+    while outcome == nil {
+      let news = Answer<Void>()
+      self.news = news
+      switch await news.outcome(deadline: min(machine.timer, deadline), on: loop) {
+      case .answered: takeAnswers()
+      case .cancelled: end(with: .cancelled)
+      case .timedOut where deadline <= loop.now: end(with: .timedOut(.connecting))
+      case .timedOut: decide { $0.timerFired(now: loop.now, into: &$1) }
+      }
+    }
+    guard let outcome else { throw .internalInconsistency }
+    let channel = try outcome.get()
+    channel.setDeadline(deadline)
+    return channel
+  }
+
+  private func takeAnswers() {
+    let attempts = answered
+    answered = []
+    for attempt in attempts {
+      // An earlier one of them may have won.
+      guard let channel = channels[attempt] else { continue }
+      do throws(Errno) {
+        try channel.finishConnecting()
+        decide { $0.attemptSucceeded(attempt, into: &$1) }
+      } catch {
+        forget(attempt)
+        attemptFailed(attempt, error)
+      }
+    }
+  }
+
+  private func end(with error: TransportError) {
+    decide { $0.ended(into: &$1) }
+    outcome = .failure(error)
+  }
+
+  private func decide(_ fact: (inout DialMachine, inout DialMachine.Actions) -> Void) {
+    var actions: DialMachine.Actions = []
+    fact(&machine, &actions)
+    for action in actions { perform(action) }
+  }
+
+  private func perform(_ action: DialMachine.Action) {
+    switch action {
+    case .start(let attempt): start(attempt)
+    case .abandon(let attempt): forget(attempt)
+    case .succeed(let attempt):
+      guard let channel = channels.removeValue(forKey: attempt) else { return }
+      channel.connectAnswered = nil
+      loop.connected(to: channel.address)
+      observer?(.connected(channel.address), loop.kernel.now())
+      outcome = .success(channel)
+    case .fail: outcome = .failure(.connectFailed(failures))
+    }
+  }
+
+  private func start(_ attempt: Int) {
+    observer?(.connecting(addresses[attempt]), loop.kernel.now())
+    do throws(Errno) {
+      let channel = try Channel(to: addresses[attempt], on: loop)
+      channels[attempt] = channel
+      do throws(Errno) {
+        if try channel.connect() {
+          decide { $0.attemptSucceeded(attempt, into: &$1) }
+          return
+        }
+      } catch {
+        forget(attempt)
+        throw error
+      }
+      channel.connectAnswered = { [unowned self] in
+        answered.append(attempt)
+        news?.finish(.answered(()))
+      }
+    } catch {
+      attemptFailed(attempt, error)
+    }
+  }
+
+  private func attemptFailed(_ attempt: Int, _ error: Errno) {
+    let address = addresses[attempt]
+    observer?(.connectFailed(address, error), loop.kernel.now())
+    if Self.resourceErrors.contains(error) {
+      // What is under way may come to something all the same.
+      if channels.isEmpty { return end(with: .unavailable(error)) }
+    } else {
+      loop.failedToConnect(to: address)
+    }
+    failures.append(TransportError.Attempt(address: address, error: error))
+    decide { $0.attemptFailed(attempt, now: loop.now, into: &$1) }
+  }
+
+  private func forget(_ attempt: Int) {
+    guard let channel = channels.removeValue(forKey: attempt) else { return }
+    channel.connectAnswered = nil
+    channel.close()
+  }
+
+  /// What another address would fail with as well.
+  private static let resourceErrors: Set<Errno> = [
+    .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace,
+  ]
+}
