@@ -81,7 +81,10 @@ void larkspur_writer_message(int is_write, int version, int type, const void *by
   // A message is told of behind the records that carry it.
   if (type == SSL3_RT_HEADER) writer->sequence++;
   if (version < TLS1_3_VERSION && type == SSL3_RT_CHANGE_CIPHER_SPEC) writer->sequence = 0;
-  if (type != SSL3_RT_HANDSHAKE || count < 1 || ((const uint8_t *)bytes)[0] != SSL3_MT_KEY_UPDATE) return;
+  if (type != SSL3_RT_HANDSHAKE || count < 1) return;
+  uint8_t message = ((const uint8_t *)bytes)[0];
+  if (message == SSL3_MT_FINISHED) session->handshakes++;
+  if (message != SSL3_MT_KEY_UPDATE) return;
   const EVP_MD *digest = digest_of(ssl);
   uint8_t next[LARKSPUR_SECRET_MAX];
   if (!digest || !expand(digest, writer->secret, writer->secret_count, "traffic upd", next, writer->secret_count)) return;

@@ -177,8 +177,7 @@ const char *larkspur_server_cipher(larkspur_server_session *session) {
 int larkspur_server_is_resumed(larkspur_server_session *session) { return SSL_session_reused(session->ssl); }
 
 int larkspur_server_renegotiations(larkspur_server_session *session) {
-  // TLS 1.3 tells of tickets and the like as handshakes.
-  return SSL_version(session->ssl) >= TLS1_3_VERSION || session->handshakes < 1 ? 0 : session->handshakes - 1;
+  return session->handshakes < 1 ? 0 : session->handshakes - 1;
 }
 
 int larkspur_server_alert_count(larkspur_server_session *session) { return session->alert_count; }

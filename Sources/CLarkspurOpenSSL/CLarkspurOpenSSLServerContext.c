@@ -96,7 +96,6 @@ static int read_hello(SSL *ssl, int *alert, void *argument) {
 static void note(const SSL *ssl, int where, int value) {
   struct larkspur_server_session *session = SSL_get_app_data(ssl);
   if (!session) return;
-  if (where & SSL_CB_HANDSHAKE_DONE) session->handshakes++;
   if (!(where & SSL_CB_ALERT) || session->alert_count == LARKSPUR_ALERTS_MAX) return;
   uint8_t *alert = session->alerts + 3 * session->alert_count++;
   alert[0] = (where & SSL_CB_READ) != 0;
@@ -141,8 +140,16 @@ int larkspur_server_set_versions(larkspur_server_context *context, int min, int 
   return SSL_CTX_set_min_proto_version(context->ssl, min) == 1 && SSL_CTX_set_max_proto_version(context->ssl, max) == 1;
 }
 
+static int allow_everything(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int nid, void *other,
+                            void *argument) {
+  (void)ssl, (void)context, (void)operation, (void)bits, (void)nid, (void)other, (void)argument;
+  return 1;
+}
+
 void larkspur_server_set_security_level(larkspur_server_context *context, int level) {
   SSL_CTX_set_security_level(context->ssl, level);
+  // OpenSSL's own level 0 refuses DH groups below 1024 bits.
+  if (level <= 0) SSL_CTX_set_security_callback(context->ssl, allow_everything);
 }
 
 int larkspur_server_set_ciphers(larkspur_server_context *context, const char *list) {
@@ -212,6 +219,10 @@ int larkspur_server_set_certificates(larkspur_server_context *context, const uin
     EVP_PKEY_free(parsed);
     parsed = disguised;
     done = parsed != NULL;
+    if (!done) {
+      ERR_clear_error();
+      ERR_raise(ERR_LIB_X509, X509_R_KEY_TYPE_MISMATCH);
+    }
   }
   done = done && SSL_CTX_use_PrivateKey(context->ssl, parsed) == 1;
   while (done && at < end) {
@@ -256,6 +267,7 @@ int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits) {
   OSSL_PARAM *values = NULL;
   EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, "DH", NULL);
   EVP_PKEY *key = NULL;
+  if (!p) ERR_raise(ERR_LIB_DH, ERR_R_PASSED_INVALID_ARGUMENT);
   int done = p && g && builder && maker && BN_set_word(g, 2) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_P, p) &&
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_G, g) &&

@@ -35,6 +35,7 @@ struct larkspur_server_session {
   BIO *input, *output;
   int has_failed;
   int refusal;
+  // How often the server has said Finished.
   int handshakes;
   struct larkspur_server_writer writer;
   // The last ClientHello.

@@ -3,6 +3,13 @@ import LarkspurIO
 import LarkspurTestServer
 import Testing
 
+/// What ciphertext travels on.
+protocol Carrier {
+  func send(_ bytes: [UInt8]) throws
+  /// Empty at the end.
+  func receive(atMost count: Int) throws -> [UInt8]
+}
+
 /// A client's side of TLS, as simple as can be.
 final class ClientTLS {
   struct Options {
@@ -142,7 +149,13 @@ final class ClientTLS {
 
   // MARK: Bytes
 
-  func handshake(_ socket: BlockingSocket) throws {
+  /// Sends a ClientHello.
+  func hello(_ socket: some Carrier) throws {
+    SSL_do_handshake(ssl)
+    try flush(socket)
+  }
+
+  func handshake(_ socket: some Carrier) throws {
     while true {
       let result = SSL_do_handshake(ssl)
       let reason = failure(result)
@@ -153,7 +166,7 @@ final class ClientTLS {
     }
   }
 
-  func send(_ bytes: [UInt8], _ socket: BlockingSocket) throws {
+  func send(_ bytes: [UInt8], _ socket: some Carrier) throws {
     while !bytes.isEmpty {
       let result = SSL_write(ssl, bytes, Int32(bytes.count))
       let reason = failure(result)
@@ -165,7 +178,7 @@ final class ClientTLS {
   }
 
   /// Empty at the end, whether TLS has said so or TCP only.
-  func receive(_ socket: BlockingSocket) throws -> [UInt8] {
+  func receive(_ socket: some Carrier) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 1 << 14)
     while true {
       let result = SSL_read(ssl, &bytes, Int32(bytes.count))
@@ -173,14 +186,14 @@ final class ClientTLS {
       // The server may have gone.
       try? flush(socket)
       if result > 0 { return Array(bytes.prefix(Int(result))) }
-      if hasEnded { return [] }
       if let reason { throw Failed(reason: reason) }
+      if hasEnded { return [] }
       if try !fill(socket) { return [] }
     }
   }
 
   /// Sends close_notify.
-  func close(_ socket: BlockingSocket) throws {
+  func close(_ socket: some Carrier) throws {
     SSL_shutdown(ssl)
     try flush(socket)
   }
@@ -191,14 +204,14 @@ final class ClientTLS {
     return ERR_reason_error_string(ERR_peek_error()).map { String(cString: $0) } ?? "unknown"
   }
 
-  private func flush(_ socket: BlockingSocket) throws {
+  private func flush(_ socket: some Carrier) throws {
     var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(output))
     guard !bytes.isEmpty else { return }
     let count = BIO_read(output, &bytes, Int32(bytes.count))
     try socket.send(Array(bytes.prefix(Int(count))))
   }
 
-  private func fill(_ socket: BlockingSocket) throws -> Bool {
+  private func fill(_ socket: some Carrier) throws -> Bool {
     let bytes = try socket.receive(atMost: 1 << 16)
     received.append(bytes)
     if !bytes.isEmpty { BIO_write(input, bytes, Int32(bytes.count)) }

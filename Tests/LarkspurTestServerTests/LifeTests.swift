@@ -4,10 +4,10 @@ import Testing
 
 /// Starting, stopping, waiting, and clients that go away.
 @Suite struct LifeTests {
-  @Test func stopEndsEverything() throws {
-    let server = try TestServer()
+  @Test(arguments: Transport.allCases) func stopEndsEverything(transport: Transport) throws {
+    let server = try transport.start()
     server.enqueue([.hang], [.wait(.init())], [.expectRequest], [.pause(.seconds(3600))], [.halfClose])
-    let clients = try (1...8).map { _ in try RawClient(server) }
+    let clients = try (1...8).map { _ in try transport.client(server) }
     try clients[5].request("GET", "/delay/3600000")
     try clients[6].request("GET", "/drip?interval=3600000")
     try clients[7].request("GET", "/bytes/100000000000")
@@ -80,16 +80,18 @@ import Testing
     try await signal.wait()
   }
 
-  @Test(arguments: ["/bytes/100000000000", "/chunked/100000000000", "/gzip/100000000000", "/stream/100000000000"])
-  func clientThatGoesInTheMiddle(target: String) async throws {
-    let server = try TestServer()
-    var client: RawClient? = try RawClient(server)
+  @Test(
+    arguments: ["/bytes/100000000000", "/chunked/100000000000", "/gzip/100000000000", "/stream/100000000000"],
+    Transport.allCases)
+  func clientThatGoesInTheMiddle(target: String, transport: Transport) async throws {
+    let server = try transport.start()
+    var client: RawClient? = try transport.client(server)
     try client?.request("GET", target)
     _ = try client?.read(count: 100_000)
     client = nil
     try await server.waitForClosedConnections(1)
     #expect(server.failures.isEmpty)
-    #expect(try RawClient(server).get("/get").status == 200)
+    #expect(try transport.client(server).get("/get").status == 200)
   }
 
   @Test func clientThatGoesDuringADelay() async throws {
@@ -100,10 +102,10 @@ import Testing
     try await server.waitForClosedConnections(1)
   }
 
-  @Test func clientThatResets() async throws {
-    let server = try TestServer()
+  @Test(arguments: Transport.allCases) func clientThatResets(transport: Transport) async throws {
+    let server = try transport.start()
     for sent in ["", "GET /", "GET /hang HTTP/1.1\r\nHost: x\r\n\r\n", "POST /post HTTP/1.1\r\nContent-Length: 9\r\n"] {
-      let client = try RawClient(server)
+      let client = try transport.client(server)
       try client.send(sent)
       client.reset()
     }
@@ -111,8 +113,8 @@ import Testing
     #expect(server.failures.isEmpty)
   }
 
-  @Test func garbage() async throws {
-    let server = try TestServer()
+  @Test(arguments: Transport.allCases) func garbage(transport: Transport) async throws {
+    let server = try transport.start()
     var garbage = TestServer.content(count: 5000)
     for round in 0..<50 {
       garbage = Array(garbage[(round * 7)...] + garbage[..<(round * 7)])
@@ -122,12 +124,12 @@ import Testing
       // Refused, or over: the server lives on.
       _ = try client.readToEnd()
     }
-    #expect(try RawClient(server).get("/get").status == 200)
+    #expect(try transport.client(server).get("/get").status == 200)
   }
 
-  @Test func manyConnectionsAtOnce() throws {
-    let server = try TestServer()
-    let clients = try (0..<100).map { _ in try RawClient(server) }
+  @Test(arguments: Transport.allCases) func manyConnectionsAtOnce(transport: Transport) throws {
+    let server = try transport.start()
+    let clients = try (0..<100).map { _ in try transport.client(server) }
     for (index, client) in clients.enumerated() { try client.request("GET", "/bytes/\(index)") }
     for (index, client) in clients.enumerated() {
       #expect(try client.response().body == TestServer.content(count: index))

@@ -22,7 +22,8 @@ final class RawClient {
 
   struct EndOfStream: Error {}
 
-  let socket: BlockingSocket
+  private let blocking: BlockingSocket
+  var socket: SocketCarrier { SocketCarrier(socket: blocking) }
   /// Nil: without TLS.
   let tls: ClientTLS?
   private var buffer: [UInt8] = []
@@ -35,7 +36,7 @@ final class RawClient {
     let text = server.authority.hasPrefix("[") ? "::1" : "127.0.0.1"
     let address = try #require(SocketAddress(literal: text, port: UInt16(server.port)))
     self.server = holdsServer ? server : nil
-    socket = try BlockingSocket.connect(to: address)
+    blocking = try BlockingSocket.connect(to: address)
     self.tls = tls
     try tls?.handshake(socket)
   }
@@ -45,8 +46,8 @@ final class RawClient {
     if let tls { try tls.send(bytes, socket) } else { try socket.send(bytes) }
   }
   /// Without a word of TLS.
-  func halfClose() { socket.shutDownWriting() }
-  func reset() { socket.resetOnClose() }
+  func halfClose() { blocking.shutDownWriting() }
+  func reset() { blocking.resetOnClose() }
 
   /// Sends a request without a body.
   func request(_ method: String, _ target: String, version: String = "HTTP/1.1", _ fields: String = "") throws {
@@ -120,4 +121,19 @@ final class RawClient {
     if bytes.isEmpty { throw EndOfStream() }
     buffer += bytes
   }
+}
+
+extension RawClient: Carrier {
+  func receive(atMost count: Int) throws -> [UInt8] {
+    if buffer.isEmpty {
+      do { try fill() } catch is EndOfStream { return [] }
+    }
+    return try read(count: min(count, buffer.count))
+  }
+}
+
+struct SocketCarrier: Carrier {
+  let socket: BlockingSocket
+  func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
+  func receive(atMost count: Int) throws -> [UInt8] { try socket.receive(atMost: count) }
 }

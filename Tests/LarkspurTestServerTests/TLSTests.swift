@@ -58,6 +58,14 @@ import Testing
     #expect(server.handshakes.map(\.version) == [names[version]])
   }
 
+  @Test(arguments: [TestCertificate.KeyKind.rsa(2048), .ecP384, .ecP521, .ed25519])
+  func keys(kind: TestCertificate.KeyKind) throws {
+    var request = TestCertificate.Request()
+    request.key = kind
+    let server = try TestServer(tls: .init(certificate: try ca.issue(request)))
+    #expect(try client(server).get("/get").status == 200)
+  }
+
   @Test func endsAreToldByTLSThenByTCP() throws {
     let server = try TestServer(tls: .init(certificate: leaf))
     server.enqueue(
@@ -121,12 +129,15 @@ import Testing
     }
   }
 
-  @Test func settingsThatMakeNoSense() {
+  @Test func settingsThatMakeNoSense() throws {
     var tls = TestServer.TLS(certificate: leaf)
     tls.ciphers = "nonsense"
     let error = #expect(throws: TestServer.ListenError.self) { try TestServer(tls: tls) }
     #expect(error?.description == "TLS cannot be set up: ciphers: no cipher match")
     tls = .init(chainDER: [[1, 2, 3]], privateKeyDER: leaf.privateKeyDER)
     #expect(throws: TestServer.ListenError.self) { try TestServer(tls: tls) }
+    tls = .init(chainDER: leaf.chainDER, privateKeyDER: try TestCA(.ed25519).certificate.privateKeyDER)
+    let other = #expect(throws: TestServer.ListenError.self) { try TestServer(tls: tls) }
+    #expect(other?.description == "TLS cannot be set up: certificates and key: key type mismatch")
   }
 }

@@ -41,13 +41,13 @@ extension TestCA {
     case revoked(at: Int = -3600)
   }
 
-  /// An OCSP response about a certificate of this authority, signed by it directly (RFC 6960, section 4.2): to be stapled
+  /// An OCSP response about a certificate of this authority (RFC 6960, section 4.2), signed by it directly: to be stapled
   /// (``TestServer/TLS/stapledResponse``), or to be served by a route.
   ///
   /// - Parameters:
   ///   - thisUpdate: When the status was known to be right, in seconds from now.
   ///   - nextUpdate: When there will be newer information, in seconds from now. Nil: always.
-  ///   - signer: Somebody else who signs, in the authority's name.
+  ///   - signer: A responder of the authority's that signs. A good one has ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``.
   public func ocspResponse(
     for subject: TestCertificate, status: OCSPStatus = .good, thisUpdate: Int = -3600, nextUpdate: Int? = 7 * 86_400,
     digest: TestCertificate.Digest = .sha256, signedBy signer: TestCertificate? = nil
@@ -70,7 +70,8 @@ extension TestCA {
       identifier, statusBytes, DER.generalizedTime(now + thisUpdate),
       nextUpdate.map { DER.tagged(0, DER.generalizedTime(now + $0)) } ?? [])
     let content = DER.sequence(
-      DER.tagged(2, DER.octets(keyHash)), DER.generalizedTime(now + thisUpdate), DER.sequence(single))
+      DER.tagged(2, DER.octets(try Keys.identifier(of: key))), DER.generalizedTime(now + thisUpdate),
+      DER.sequence(single))
     let algorithm = try Signing.algorithm(key: key, digest)
     let certificates = signer.map { DER.tagged(0, DER.sequence($0.certificateDER)) } ?? []
     let response = try Signing.sign(content, algorithm, key: key, digest, extra: certificates)

@@ -58,12 +58,15 @@ public struct TestCA: Hashable, Sendable {
   /// An authority below this one.
   ///
   /// - Parameters:
+  ///   - name: Nil: one that tells how far below the root it is. (With its issuer's own name it would not count for path
+  ///     lengths: RFC 5280, section 6.1.)
   ///   - pathLength: How many authorities may stand below it. Nil: no limit.
   ///   - change: Whatever else is to be different.
   public func intermediate(
-    _ key: TestCertificate.KeyKind = .ecP256, name: String = "Larkspur test intermediate", pathLength: Int? = nil,
+    _ key: TestCertificate.KeyKind = .ecP256, name: String? = nil, pathLength: Int? = nil,
     _ change: (inout TestCertificate.Request) -> Void = { _ in }
   ) throws(Failure) -> TestCA {
+    let name = name ?? "Larkspur test intermediate \(certificate.issuersDER.count + 1)"
     var request = TestCertificate.Request.authority(name, pathLength: pathLength)
     request.key = key
     change(&request)

@@ -118,8 +118,11 @@ final class TLSSession {
 
   // MARK: What the connection has shown
 
-  // Safe: the session lives.
-  var alertCount: Int { Int(unsafe larkspur_server_alert_count(pointer)) }
+  /// Another number each time when `describeProgress` has more to tell.
+  var progress: Int {
+    // Safe: the session lives.
+    Int(unsafe larkspur_server_alert_count(pointer)) + Int(unsafe larkspur_server_renegotiations(pointer))
+  }
 
   func describe(_ handshake: inout TestServer.Handshake) {
     // Safe: the session lives; the text is NUL-terminated, and stands in it or for ever.

@@ -100,6 +100,14 @@ struct ScriptRunner {
       wire.closeNotify()
     case .closeWithoutNotify:
       wire.closeWithoutNotify()
+    case .oddities(let oddity, let count):
+      try perform(oddity, count)
+    case .sendBelowTLS(let bytes):
+      try sending { try wire.send(bytes, above: 0) }
+    case .cut(let count, let end):
+      wire.fault.cut = (max(count, 0), end)
+    case .setSegment(let bytes):
+      wire.fault.segmentBytesMax = max(bytes, 1)
     case .close:
       wire.close()
     case .reset:
@@ -228,6 +236,21 @@ struct ScriptRunner {
       let piece = rest.prefix(pieceBytes)
       try sending { try wire.send(piece.span) }
       rest = rest.dropFirst(piece.count)
+    }
+  }
+
+  private func perform(_ oddity: TLSLayer.Oddity, _ count: Int) throws(End) {
+    guard let layer = wire.tls else { throw .failed("there is no TLS on the connection") }
+    for _ in 0..<max(count, 0) {
+      do {
+        try layer.perform(oddity, on: wire)
+      } catch .closed {
+        throw .failed("the script has closed the connection already")
+      } catch .insecure(let words) {
+        throw .failed(words)
+      } catch {
+        throw .quiet
+      }
     }
   }
 

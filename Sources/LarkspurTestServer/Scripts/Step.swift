@@ -25,6 +25,10 @@ extension TestServer {
       case handshake(TLSLayer.Fault)
       case closeNotify
       case closeWithoutNotify
+      case oddities(TLSLayer.Oddity, count: Int)
+      case sendBelowTLS([UInt8])
+      case cut(afterBytes: Int, SendFault.End)
+      case setSegment(bytes: Int)
     }
 
     let kind: Kind

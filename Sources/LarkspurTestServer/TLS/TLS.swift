@@ -16,7 +16,7 @@ extension TestServer {
     /// the server's own. None: no handshake can succeed.
     public var chainDER: [[UInt8]]
     /// The key that the server signs with (PKCS#8). It need not be the first certificate's: with another key of the same
-    /// kind (and curve) the server's signatures are wrong.
+    /// kind (EC or RSA) the server's signatures are wrong.
     public var privateKeyDER: [UInt8]
     /// An OCSP response for clients that ask for one: any bytes. See ``TestCA/ocspResponse(for:status:thisUpdate:nextUpdate:digest:signedBy:)``.
     public var stapledResponse: [UInt8]?
@@ -57,7 +57,8 @@ extension TestServer {
 
     // MARK: Records
 
-    /// The most plaintext bytes in one record. Below 512 for application data only: handshake messages keep to 512.
+    /// The most plaintext bytes in one record. Below 512 it is for application data only: handshake messages keep to 512.
+    /// Whatever it is, each piece that a script or a route sends begins a record.
     public var recordBytesMax = 16_384
 
     /// A good server with this certificate and the chain above it.

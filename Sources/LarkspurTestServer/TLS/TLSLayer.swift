@@ -7,8 +7,8 @@ final class TLSLayer {
   let session: TLSSession
   private let recordBytesMax: Int
   private(set) var hasSentCloseNotify = false
-  /// How many alerts the record knows of.
-  private var alertsKnown = 0
+  /// How much the record knows of.
+  private var progressKnown = 0
   /// Called when the record has changed after the handshake.
   var changed: (TLSLayer) -> Void = { _ in }
 
@@ -58,14 +58,14 @@ final class TLSLayer {
   /// Completes the record with what is known now.
   func describe(_ handshake: inout TestServer.Handshake) {
     session.describe(&handshake)
-    alertsKnown = session.alertCount
+    progressKnown = session.progress
   }
 
   func describeProgress(_ handshake: inout TestServer.Handshake) { session.describeProgress(&handshake) }
 
-  private func tellOfAlerts() {
-    guard session.alertCount != alertsKnown else { return }
-    alertsKnown = session.alertCount
+  private func tellOfProgress() {
+    guard session.progress != progressKnown else { return }
+    progressKnown = session.progress
     changed(self)
   }
 
@@ -82,7 +82,7 @@ final class TLSLayer {
   func receive(from wire: Wire) throws(Wire.Failure) -> [UInt8] {
     while true {
       let (outcome, bytes) = session.read()
-      tellOfAlerts()
+      tellOfProgress()
       // Answers to key updates and the like. A client that has gone does not want them.
       let output = session.takeOutput()
       if !output.isEmpty { try? wire.send(output, above: depth) }
@@ -105,7 +105,7 @@ final class TLSLayer {
       plaintext += bytes
     }
     _ = session.takeOutput()
-    tellOfAlerts()
+    tellOfProgress()
     return plaintext
   }
 
@@ -145,7 +145,7 @@ final class TLSLayer {
   }
 
   func flush(to wire: Wire) throws(Wire.Failure) {
-    tellOfAlerts()
+    tellOfProgress()
     let output = session.takeOutput()
     if !output.isEmpty { try wire.send(output, above: depth) }
   }

@@ -1,0 +1,17 @@
+import LarkspurTestServer
+
+/// What is to hold with and without TLS is tested with and without TLS.
+enum Transport: CaseIterable {
+  case plain, tls12, tls13
+
+  func start() throws -> TestServer {
+    if self == .plain { return try TestServer() }
+    var tls = TestServer.TLS(certificate: try TestCA().issue())
+    tls.versions = self == .tls12 ? .tls1_2 ... .tls1_2 : .tls1_3 ... .tls1_3
+    return try TestServer(tls: tls)
+  }
+
+  func client(_ server: TestServer) throws -> RawClient {
+    try RawClient(server, tls: self == .plain ? nil : try ClientTLS())
+  }
+}
