@@ -72,7 +72,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     // The rules of the house, and its budgets.
