@@ -153,10 +153,17 @@ static int session_given(SSL *ssl, SSL_SESSION *session) {
   return 1;  // the reference is ours
 }
 
+// Warnings end nothing. In TLS 1.3 the level is not looked at, and user_canceled is the only one (RFC 8446 6).
+static bool is_warning(const SSL *ssl, int alert) {
+  int number = alert & 0xff;
+  if (number == SSL_AD_CLOSE_NOTIFY) return true;
+  return alert >> 8 == SSL3_AL_WARNING && (SSL_version(ssl) < TLS1_3_VERSION || number == SSL_AD_USER_CANCELLED);
+}
+
 static void note_alert(const SSL *ssl, int where, int alert) {
   if (!(where & SSL_CB_ALERT) || !(where & SSL_CB_READ)) return;
   larkspur_tls *tls = of(ssl);
-  if (tls && (alert & 0xff) != SSL_AD_CLOSE_NOTIFY) tls->failure.alert = alert & 0xff;
+  if (tls && !is_warning(ssl, alert)) tls->failure.alert = alert & 0xff;
 }
 
 // MARK: - The context
@@ -296,6 +303,16 @@ static larkspur_tls_result end(larkspur_tls *tls, larkspur_tls_status status, si
   return result;
 }
 
+// What a call failed with, taken out of the queue. The libraries beneath TLS may have spoken first; what it means for TLS
+// is said by TLS.
+static unsigned long take_error(void) {
+  unsigned long first = ERR_peek_error(), code;
+  while ((code = ERR_get_error()) != 0)
+    if (ERR_GET_LIB(code) == ERR_LIB_SSL) break;
+  ERR_clear_error();
+  return code != 0 ? code : first;
+}
+
 static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
   switch (SSL_get_error(tls->ssl, returned)) {
     case SSL_ERROR_NONE: return larkspur_tls_done;
@@ -306,12 +323,11 @@ static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
     case SSL_ERROR_ZERO_RETURN: return larkspur_tls_closed;
     default: break;
   }
-  unsigned long code = ERR_peek_error();
+  unsigned long code = take_error();
   tls->failure.code = code;
   tls->failure.saw_server_hello = SSL_get_pending_cipher(tls->ssl) != NULL;
   tls->failure.truncated =
       code == 0 || (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
-  ERR_clear_error();
   return larkspur_tls_failed;
 }
 

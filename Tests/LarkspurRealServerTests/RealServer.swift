@@ -16,18 +16,11 @@ final class RealServer {
     var package: String { self == .nginx ? "nginx" : "apache2" }
     var program: String { "/usr/sbin/" + package }
     /// What it writes when its port is open and it serves.
-    fileprivate var readyWords: String {
+    var readyWords: String {
       self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations"
     }
 
-    /// A server that is not installed: a failure where nothing may be left out, and said aloud elsewhere.
-    func check() throws {
-      guard !FileManager.default.isExecutableFile(atPath: program) else { return }
-      let words = "\(program) is not there: install the package \(package)"
-      guard ProcessInfo.processInfo.environment["CI"] == nil else { throw Unavailable(description: words) }
-      FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
-      try Test.cancel("\(words)")
-    }
+    func check() throws { try requireProgram(program, package: package) }
   }
 
   struct Unavailable: Error, CustomStringConvertible {
@@ -63,12 +56,12 @@ final class RealServer {
   }
 
   deinit {
-    process.end()
+    process.end(hasChildren: kind == .apache)
     try? FileManager.default.removeItem(at: folder)
   }
 
   /// A port that was free a moment ago: the kernel's choice for a listener that is closed again here.
-  private static func freePort() throws -> UInt16 {
+  static func freePort() throws -> UInt16 {
     try BlockingListener(address: .loopback(port: 0)).port
   }
 

@@ -7,9 +7,60 @@ import LarkspurIO
 /// signals are blocked: a server that was started there could not be told to end.
 struct ServerProcess {
   private let identifier: pid_t
+  /// What it wrote until it was ready.
+  let greeting: String
 
   /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead.
-  init(_ program: String, _ arguments: [String], readyWords: String) throws(RealServer.Unavailable) {
+  ///
+  /// - Parameter folder: Where it is to run. Nil: here.
+  init(
+    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String
+  ) throws(RealServer.Unavailable) {
+    let (identifier, output) = try Self.start(program, arguments, in: folder)
+    self.identifier = identifier
+    var text = ""
+    // The line may say more than the words.
+    while text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
+      guard let more = Self.read(output) else {
+        close(output)
+        _ = Self.reap(identifier)
+        throw RealServer.Unavailable(description: "\(program) does not start: \(text.suffix(2000))")
+      }
+      text += more
+    }
+    greeting = text
+    // Its log goes on, and must not stop it by filling the pipe.
+    let drain = try? SystemThread(name: "server-log") {
+      while Self.read(output) != nil {}
+      close(output)
+    }
+    drain?.detach()
+  }
+
+  /// Ends it, and waits until it has.
+  ///
+  /// - Parameter hasChildren: It has to end them: it is asked to end. Otherwise it is killed: nginx, as a single process,
+  ///   may look for signals, get one, and then wait for events for ever.
+  func end(hasChildren: Bool = false) {
+    kill(identifier, hasChildren ? SIGTERM : SIGKILL)
+    _ = Self.reap(identifier)
+  }
+
+  /// Runs a program to its end. Throws what it said if it fails.
+  static func run(_ program: String, _ arguments: [String]) throws(RealServer.Unavailable) {
+    let (identifier, output) = try start(program, arguments, in: nil)
+    var text = ""
+    while let more = read(output) { text += more }
+    close(output)
+    guard reap(identifier) == 0 else {
+      throw RealServer.Unavailable(description: "\(program) \(arguments): \(text.suffix(2000))")
+    }
+  }
+
+  /// Its number, and the end of the pipe that it writes to.
+  private static func start(
+    _ program: String, _ arguments: [String], in folder: String?
+  ) throws(RealServer.Unavailable) -> (pid_t, Int32) {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw RealServer.Unavailable(description: "no pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -27,40 +78,19 @@ struct ServerProcess {
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
-    var list = ([program] + arguments).map { strdup($0) }
+    // The shell goes to the folder, and becomes the program.
+    let words = folder.map { ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", $0] } ?? []
+    var list = (words + [program] + arguments).map { strdup($0) }
     list.append(nil)
     defer { for text in list { free(text) } }
     var identifier: pid_t = 0
-    let error = posix_spawn(&identifier, program, &actions, &attributes, list, environ)
+    let error = posix_spawn(&identifier, words.first ?? program, &actions, &attributes, list, environ)
     close(ends[1])
     guard error == 0 else {
       close(ends[0])
       throw RealServer.Unavailable(description: "\(program): \(Errno(rawValue: error))")
     }
-    self.identifier = identifier
-
-    let output = ends[0]
-    var text = ""
-    while !text.contains(readyWords) {
-      guard let more = Self.read(output) else {
-        close(output)
-        Self.reap(identifier)
-        throw RealServer.Unavailable(description: "\(program) does not start: \(text.suffix(2000))")
-      }
-      text += more
-    }
-    // Its log goes on, and must not stop it by filling the pipe.
-    let drain = try? SystemThread(name: "server-log") {
-      while Self.read(output) != nil {}
-      close(output)
-    }
-    drain?.detach()
-  }
-
-  /// Ends it in order, and waits until it has.
-  func end() {
-    kill(identifier, SIGTERM)
-    Self.reap(identifier)
+    return (identifier, ends[0])
   }
 
   private static func read(_ descriptor: Int32) -> String? {
@@ -72,8 +102,9 @@ struct ServerProcess {
     }
   }
 
-  private static func reap(_ identifier: pid_t) {
+  private static func reap(_ identifier: pid_t) -> Int32 {
     var status: Int32 = 0
     while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
+    return status
   }
 }

@@ -43,11 +43,12 @@ package final class Connection {
 
   // MARK: - TLS
 
-  /// Makes the handshake. What it fails with closes the connection.
-  func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
+  /// Makes the handshake, before anything is sent. What it fails with closes the connection.
+  package func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
     defer { tellStory() }
+    core.channel?.setDeadline(deadline)
     do throws(TransportError) {
       let engine = try security.engine(for: server, port: port, date: core.loop.kernel.date())
       core.secure(engine)

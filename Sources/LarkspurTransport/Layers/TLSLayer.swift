@@ -81,6 +81,8 @@ struct TLSLayer: ~Copyable {
   mutating func receive(from channel: Channel, into plain: inout Chunk) throws(Failure) -> ClientSocket.Received {
     while true {
       if hasInput {
+        // Without room OpenSSL forgets the alert that says what is wrong with what has come.
+        makeRoomToSend()
         switch try read(into: &plain) {
         case .bytes(let count, let drained):
           hasInput = !drained

@@ -1,0 +1,91 @@
+import Foundation
+import Glibc
+import LarkspurTestServer
+import Testing
+
+/// Who serves.
+enum TLSServerKind: String, Sendable, CaseIterable, CustomTestStringConvertible {
+  case openssl
+  case nginx
+  /// `TestServer`, for what real servers cannot be talked into.
+  case ours
+
+  var testDescription: String { rawValue }
+
+  /// - Parameter port: Where real servers are to listen. Nil: where nobody does.
+  func start(_ plan: TLSPlan, port: UInt16? = nil) throws -> any TLSServer {
+    switch self {
+    case .openssl: try OpenSSLServer(plan, port: port)
+    case .nginx: try NginxServer(plan, port: port)
+    case .ours: try TestServer(plan)
+    }
+  }
+}
+
+/// A server that runs, on a loopback port, until it is let go of.
+protocol TLSServer: AnyObject, Sendable {
+  var tcpPort: UInt16 { get }
+}
+
+extension TestServer: TLSServer {
+  var tcpPort: UInt16 { UInt16(clamping: port) }
+
+  convenience init(_ plan: TLSPlan) throws {
+    var tls = TLS(chainDER: plan.chain, privateKeyDER: plan.key)
+    tls.versions = plan.versions
+    tls.ciphers = plan.ciphers
+    tls.stapledResponse = plan.staple
+    plan.ours(&tls)
+    try self.init(tls: plan.isPlain ? nil : tls)
+    defaultScript = plan.script
+    route("GET", "/small") { _ in .text("Hello, world!") }
+  }
+}
+
+/// The files that a server reads, in a folder that goes with them.
+final class TLSFiles: Sendable {
+  let folder: URL
+
+  init(_ plan: TLSPlan) throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-tls-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
+    // nginx's worker may run as somebody else.
+    chmod(folder.path, 0o755)
+    chmod(folder.appending(path: "tmp").path, 0o777)
+    try write("chain.pem", plan.chain.map(Self.pem).joined())
+    try write("leaf.pem", plan.chain.prefix(1).map(Self.pem).joined())
+    try write("rest.pem", plan.chain.dropFirst().map(Self.pem).joined())
+    try write("key.pem", Self.pem("PRIVATE KEY", plan.key))
+    try write("clients.pem", plan.authorities.clients.rootCertificatePEM)
+    try write("small", "Hello, world!")
+    if let group = plan.dhParameters { try write("dh.pem", group) }
+    if let staple = plan.staple { try Data(staple).write(to: folder.appending(path: "staple.der")) }
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  func path(_ name: String) -> String { folder.appending(path: name).path }
+
+  func write(_ name: String, _ text: String) throws {
+    try Data(text.utf8).write(to: folder.appending(path: name))
+    chmod(path(name), 0o644)
+  }
+
+  static func pem(_ certificate: [UInt8]) -> String { pem("CERTIFICATE", certificate) }
+
+  static func pem(_ label: String, _ der: [UInt8]) -> String {
+    let text = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+    return "-----BEGIN \(label)-----\n\(text)\n-----END \(label)-----\n"
+  }
+}
+
+/// A program that is not installed: a failure where nothing may be left out, and said aloud elsewhere.
+func requireProgram(_ program: String, package: String) throws {
+  guard !FileManager.default.isExecutableFile(atPath: program) else { return }
+  let words = "\(program) is not there: install the package \(package)"
+  guard ProcessInfo.processInfo.environment["CI"] == nil else { throw RealServer.Unavailable(description: words) }
+  FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
+  try Test.cancel("\(words)")
+}
