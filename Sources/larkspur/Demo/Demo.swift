@@ -27,7 +27,7 @@ struct Demo {
       return .demoFailed
     }
     Console.print(
-      "Larkspur \(LarkspurCommand.version), with test servers at \(stage.server.url()) and \(stage.secureServer.url())\n")
+      "Larkspur \(LarkspurCommand.version), with test servers at \(stage.server.url()) and \(stage.secureURL("/"))\n")
     var outcomes: [(part: DemoPart, outcome: Outcome)] = []
     for (index, part) in Self.parts.enumerated() {
       Console.print("\n" + style.bold("\(index + 1). \(part.title)") + "\n")
