@@ -37,7 +37,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "exit-status"],
+    ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "pins"], ["pins", "-h"],
+    ["help", "exit-status"],
   ])
   func help(arguments: [String]) async throws {
     let result = try await Command(arguments).end()
