@@ -93,8 +93,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "HandshakeLeaks", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport",
+        "CAllocations", "HandshakeLeaks", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -108,7 +108,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurCommandTests",
       dependencies: [
-        "larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestServer", "LarkspurTransport",
+        "larkspur", "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTestServer", "LarkspurTransport",
       ],
       swiftSettings: testSettings),
     .testTarget(

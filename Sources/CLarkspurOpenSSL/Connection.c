@@ -8,9 +8,13 @@
 // suspend the handshake; Swift looks at the facts, notes its decision, and calls again.
 #include "CLarkspurOpenSSL.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 // TLS 1.3 servers send two tickets as a rule. Of a flood only the last ones are kept.
 enum { sessions_max = 4 };
@@ -171,33 +175,66 @@ static void note_alert(const SSL *ssl, int where, int alert) {
 static int key_log_index = -1;
 static CRYPTO_ONCE key_log_once = CRYPTO_ONCE_STATIC_INIT;
 
-static void free_key_log_path(void *parent, void *path, CRYPTO_EX_DATA *data, int index, long number, void *pointer) {
+// The context holds the descriptor plus one, so that null is none.
+static int key_log_descriptor(const void *stored) { return (int)(intptr_t)stored - 1; }
+
+static void close_key_log(void *parent, void *stored, CRYPTO_EX_DATA *data, int index, long number, void *pointer) {
   (void)parent, (void)data, (void)index, (void)number, (void)pointer;
-  free(path);
+  if (stored) close(key_log_descriptor(stored));
 }
 
 static void make_key_log_index(void) {
-  key_log_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_key_log_path);
+  key_log_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, close_key_log);
 }
 
 static void log_key(const SSL *ssl, const char *line) {
-  const char *path = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), key_log_index);
-  FILE *file = path ? fopen(path, "ae") : NULL;
-  if (!file) return;
-  fprintf(file, "%s\n", line);
-  fclose(file);
+  int file = key_log_descriptor(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), key_log_index));
+  // One write, so that lines of other threads and processes stay whole.
+  struct iovec parts[] = {{(void *)line, strlen(line)}, {"\n", 1}};
+  ssize_t written = file >= 0 ? writev(file, parts, 2) : 0;
+  // A line that is lost is a connection that cannot be debugged, and no reason to end it.
+  (void)written;
 }
 
-static int set_key_log(SSL_CTX *context, const char *path) {
-  if (CRYPTO_THREAD_run_once(&key_log_once, make_key_log_index) != 1 || key_log_index < 0) return 0;
-  char *copy = strdup(path);
-  if (!copy) return 0;
-  if (!SSL_CTX_set_ex_data(context, key_log_index, copy)) {
-    free(copy);
-    return 0;
+// Who can read the file can read the traffic. It is created for its owner alone, and one that is there already has to
+// be a regular file of ours that nobody else can read. A link is not followed: in a directory where others may write, such as
+// /tmp, it could lead to any file of ours. A pipe must not hold the open up until somebody reads it.
+static int open_key_log(const char *path, const char **refusal) {
+  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+  if (file < 0) {
+    *refusal = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+    return -1;
   }
+  struct stat facts;
+  if (fstat(file, &facts) != 0) {
+    *refusal = strerror(errno);
+  } else if (!S_ISREG(facts.st_mode)) {
+    *refusal = "it is no regular file";
+  } else if (facts.st_uid != geteuid()) {
+    *refusal = "it belongs to another user";
+  } else if (facts.st_mode & (S_IRWXG | S_IRWXO)) {
+    *refusal = "others have access to it";
+  } else {
+    return file;
+  }
+  close(file);
+  return -1;
+}
+
+static int set_key_log(SSL_CTX *context, int file) {
+  if (CRYPTO_THREAD_run_once(&key_log_once, make_key_log_index) != 1 || key_log_index < 0) return 0;
+  if (!SSL_CTX_set_ex_data(context, key_log_index, (void *)(intptr_t)(file + 1))) return 0;
   SSL_CTX_set_keylog_callback(context, log_key);
   return 1;
+}
+
+const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path) {
+  const char *refusal = NULL;
+  int file = open_key_log(path, &refusal);
+  if (file < 0) return refusal;
+  if (set_key_log(context, file)) return NULL;
+  close(file);
+  return "out of memory";
 }
 
 void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
@@ -233,8 +270,7 @@ SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE 
   larkspur_verification_rules(SSL_CTX_get0_param(context));
   if (SSL_CTX_set_min_proto_version(context, settings->minimum_version) != 1 ||
       SSL_CTX_set_max_proto_version(context, settings->maximum_version) != 1 ||
-      SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0 ||
-      (settings->key_log_path && !set_key_log(context, settings->key_log_path))) {
+      SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0) {
     SSL_CTX_free(context);
     return NULL;
   }

@@ -131,6 +131,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .keyMismatch: .clientCertificateProblem
       case .hostInvalid: .malformedURL
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
+      case .keyLogUnwritable: .writeFailed
       case .outOfMemory: .outOfResources
       }
   }

@@ -56,8 +56,11 @@ final class Command: Sendable {
   private let input: Int32
   private let unread: [Int32]
 
-  /// Starts `larkspur` with these arguments.
-  init(_ arguments: [String], output: Stream = .collected, errors: Stream = .collected) throws {
+  /// Starts `larkspur` with these arguments. Of this process's environment it gets only what it needs to run.
+  init(
+    _ arguments: [String], environment added: [String: String] = [:], output: Stream = .collected,
+    errors: Stream = .collected
+  ) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -84,7 +87,7 @@ final class Command: Sendable {
     var environment =
       ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].compactMap { name in
         EnvironmentVariable.value(of: name).map { strdup("\(name)=\($0)") }
-      } + [strdup("TERM=xterm"), nil]
+      } + added.map { strdup("\($0)=\($1)") } + [strdup("TERM=xterm"), nil]
     defer { for word in words + environment { free(word) } }
     var process = pid_t()
     let error = posix_spawn(&process, path, &actions, &attributes, &words, &environment)

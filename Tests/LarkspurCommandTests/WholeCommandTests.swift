@@ -11,13 +11,22 @@ import Testing
     #expect(table.dropFirst().dropLast().allSatisfy { $0.contains(" ok ") && $0.hasSuffix("s") })
     for title in [
       "A JSON request", "1,000 requests over one connection", "A stream, line by line", "A download of 64 MiB",
-      "A server that lies about its length",
+      "A server that lies about its length", "A pinned request over HTTPS", "A server without the pinned key",
+      "A resumed TLS session",
     ] {
       #expect(table.contains { $0.hasPrefix(title) })
     }
     #expect(table.last == "All \(table.count - 2) parts went well.")
     #expect(result.text.contains("1,000 requests, and 1 connection."))
     #expect(result.text.contains("bad response: the connection ended with 1000 bytes of the body missing"))
+    // The key that is pinned in one part is the root's that is seen in the other.
+    let pinned = result.text.matches(of: /pinned: (sha256\/\S{44})\n/).map { String($0.output.1) }
+    #expect(pinned.count == 2 && Set(pinned).count == 2)
+    let seen = result.text.matches(of: /seen:   (sha256\/\S{44})\n/).map { String($0.output.1) }
+    #expect(seen.count == 2 && seen.last == pinned.first)
+    #expect(result.text.contains("`larkspur get` would exit with 90."))
+    #expect(result.text.contains("full    handshake, TLS 1.3: "))
+    #expect(result.text.contains("resumed handshake, TLS 1.3: "))
   }
 
   @Test func demoOnATerminal() async throws {
@@ -28,7 +37,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "exit-status"],
+    ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "pins"], ["pins", "-h"],
+    ["help", "exit-status"],
   ])
   func help(arguments: [String]) async throws {
     let result = try await Command(arguments).end()

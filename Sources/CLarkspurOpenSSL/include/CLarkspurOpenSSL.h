@@ -33,12 +33,12 @@ void larkspur_bytes_free(larkspur_bytes bytes);
 
 typedef struct {
   int minimum_version, maximum_version;  // TLS1_2_VERSION, TLS1_3_VERSION
-  // A file that takes the secrets of all connections, or null.
-  const char *key_log_path;
 } larkspur_tls_settings;
 
 // A client's context with everything fixed that no user chooses, and a reference to `store`. Null: the error queue says why.
 SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store);
+// Appends the secrets of all connections to a file, which nobody but its owner may have access to. Null: done; or else why not.
+const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path);
 // The client's certificate, the ones behind it, its key. 0: they do not fit.
 int larkspur_tls_context_use_identity(SSL_CTX *context, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain);
 

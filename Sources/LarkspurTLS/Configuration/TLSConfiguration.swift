@@ -23,7 +23,8 @@ package struct TLSConfiguration: Sendable {
   package var dangerouslyAllowsAnyCertificate = false
 
   /// Appends the secrets of all connections to the file that `SSLKEYLOGFILE` names, for debuggers: who has the file
-  /// can read the traffic.
+  /// can read the traffic. It is created for its owner alone; one that others have access to is refused. Without the
+  /// variable nothing is logged.
   package var dangerouslyLogsKeys = false
 
   package init() {}

@@ -59,6 +59,8 @@ package struct TLSError: Error, Hashable, Sendable {
     case keyMismatch
     case trustStoreUnreadable
     case revocationListUnreadable
+    /// The file of `SSLKEYLOGFILE` cannot be written to, or others could read it.
+    case keyLogUnwritable
     case outOfMemory
   }
 }
@@ -96,6 +98,7 @@ extension TLSError.Problem: CustomStringConvertible {
     case .keyMismatch: "the key is not the client certificate's"
     case .trustStoreUnreadable: "the trusted certificates cannot be read"
     case .revocationListUnreadable: "a revocation list cannot be read"
+    case .keyLogUnwritable: "the keys cannot be logged"
     case .outOfMemory: "out of memory"
     }
   }

@@ -23,16 +23,19 @@ package final class TLSContext: Sendable {
     var settings = unsafe larkspur_tls_settings()
     unsafe settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
     unsafe settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
-    let keyLog = configuration.dangerouslyLogsKeys ? KeyLog.path : nil
-    let store = store.reference
-    let pointer = unsafe keyLog.withOptionalCString { path in
-      unsafe settings.key_log_path = path
-      return unsafe larkspur_tls_context(&settings, store.pointer)
-    }
-    guard let reference = unsafe Reference(pointer, releasedBy: { unsafe SSL_CTX_free($0) }) else {
+    guard
+      let reference = unsafe Reference(
+        larkspur_tls_context(&settings, store.reference.pointer), releasedBy: { unsafe SSL_CTX_free($0) })
+    else {
       throw TLSError(.outOfMemory, reason: ErrorQueue.takeReason())
     }
     self.reference = reference
+    if configuration.dangerouslyLogsKeys, let path = KeyLog.path {
+      // Safe: the words are constants, or copied before this thread can fail again.
+      if let refusal = unsafe larkspur_tls_context_log_keys(reference.pointer, path) {
+        throw TLSError(.keyLogUnwritable, reason: unsafe "\(path): \(String(cString: refusal))")
+      }
+    }
     guard let identity = configuration.identity else { return }
     // Safe: the context takes references of its own.
     guard
@@ -49,16 +52,7 @@ enum KeyLog {
   /// The file that `SSLKEYLOGFILE` names.
   static var path: String? {
     // Safe: the text is copied at once. As with all of getenv, nobody may change the environment meanwhile.
-    guard let path = unsafe getenv("SSLKEYLOGFILE") else { return nil }
+    guard let path = unsafe getenv("SSLKEYLOGFILE"), unsafe path.pointee != 0 else { return nil }
     return unsafe String(cString: path)
-  }
-}
-
-extension String? {
-  /// Lends the text to C, or null.
-  @unsafe
-  fileprivate func withOptionalCString<T>(_ body: (UnsafePointer<CChar>?) -> T) -> T {
-    guard let self else { return body(nil) }
-    return unsafe self.withCString { unsafe body($0) }
   }
 }

@@ -69,8 +69,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       """
       larkspur demo
 
-      Starts a test server in this process, and shows Larkspur's main jobs on real traffic over the loopback
-      interface. It ends with a table, and exits with 0 if all went well, otherwise with 1.
+      Starts test servers in this process, one of them with a certificate of its own making, and shows Larkspur's
+      main jobs on real traffic over the loopback interface. It ends with a table, and exits with 0 if all went
+      well, otherwise with 1.
 
       """
     case .exitStatus:

@@ -14,6 +14,7 @@ package struct PinsOptions: Hashable, Sendable {
       switch argument {
       case .operand(let word):
         guard result.url.isEmpty else { throw UsageError("more than one URL: \(result.url) and \(word)", topic: .pins) }
+        guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .pins) }
         result.url = word
       case .option("help", _): return nil
       case .option("connect-timeout", let value):

@@ -4,7 +4,7 @@ import LarkspurTLS
 package struct TLSOptions: Hashable, Sendable {
   /// A file of roots, in place of the system's.
   package var roots: String?
-  /// The client's certificate and those behind it in PEM, or a PKCS#12 archive with the key.
+  /// The client's certificate and those behind it in PEM, a PKCS#12 archive with the key, or the certificate in DER.
   package var certificate: String?
   /// The client's key; nil: it stands in the certificate's file.
   package var key: String?
@@ -13,6 +13,7 @@ package struct TLSOptions: Hashable, Sendable {
   package var minimumVersion = TLSVersion.tls12
   package var maximumVersion = TLSVersion.tls13
   package var isInsecure = false
+  package var logsKeys = false
 
   package init() {}
 
@@ -20,6 +21,7 @@ package struct TLSOptions: Hashable, Sendable {
     .init(nil, "cacert", takesValue: true), .init(nil, "cert", takesValue: true),
     .init(nil, "key", takesValue: true), .init(nil, "pass", takesValue: true), .init(nil, "pin", takesValue: true),
     .init(nil, "tls-min", takesValue: true), .init(nil, "tls-max", takesValue: true), .init("k", "insecure"),
+    .init(nil, "dangerously-log-keys"),
   ]
 
   /// False: the option is not one of these.
@@ -37,6 +39,7 @@ package struct TLSOptions: Hashable, Sendable {
     case "tls-min": minimumVersion = try Self.version(value, of: name, topic: topic)
     case "tls-max": maximumVersion = try Self.version(value, of: name, topic: topic)
     case "insecure": isInsecure = true
+    case "dangerously-log-keys": logsKeys = true
     default: return false
     }
     return true
@@ -47,7 +50,9 @@ package struct TLSOptions: Hashable, Sendable {
     if maximumVersion < minimumVersion {
       throw UsageError("--tls-min \(minimumVersion.number) is above --tls-max \(maximumVersion.number)", topic: topic)
     }
-    if certificate == nil, key != nil { throw UsageError("--key needs --cert", topic: topic) }
+    if certificate == nil, key != nil || password != nil {
+      throw UsageError("--\(key != nil ? "key" : "pass") needs --cert", topic: topic)
+    }
     if isInsecure, !pins.isEmpty {
       throw UsageError("--pin and --insecure exclude each other: what is not verified has no pins", topic: topic)
     }
@@ -61,16 +66,21 @@ package struct TLSOptions: Hashable, Sendable {
   }
 
   static let help = """
-            --cacert FILE         Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and
-                                  SSL_CERT_DIR count, or the system's roots.
-            --cert FILE           Show this client certificate (PEM, with those behind it; or PKCS#12 with its key).
-            --key FILE            The certificate's key, if it does not stand in its file.
-            --pass PHRASE         What the key is encrypted with. (Others on this machine can see command lines.)
-            --pin sha256/...      Go on only if a key of the verified chain has this digest. Repeatable: one of them
-                                  has to match. `larkspur pins URL` shows the pins of a server.
-            --tls-min VERSION     1.2 (as it is anyway) or 1.3.
-            --tls-max VERSION     1.2 or 1.3.
-        -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
+          --cacert FILE         Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and
+                                SSL_CERT_DIR count, or the system's roots.
+          --cert FILE           Show this client certificate: PEM, with those behind it; or PKCS#12, with its
+                                key; or DER.
+          --key FILE            The certificate's key (PEM or DER), if it does not stand in its file.
+          --pass PHRASE         What the key is encrypted with. (Others on this machine can see command lines.)
+          --pin sha256/...      Go on only if a key of the verified chain has this digest. Repeatable: one of them
+                                has to match. `larkspur pins URL` shows the pins of a server.
+          --tls-min VERSION     1.2 (as it is anyway) or 1.3.
+          --tls-max VERSION     1.2 or 1.3.
+      -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
+          --dangerously-log-keys
+                                Append the connection's secrets to the file that SSLKEYLOGFILE names, for
+                                debuggers. Whoever has the file can read the traffic. It must not be
+                                accessible to others; without this option the variable is ignored.
 
     """
 }

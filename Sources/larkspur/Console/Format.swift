@@ -50,7 +50,7 @@ package enum Format {
 
   /// `2026-11-21`: the day, in UTC, of a time in seconds since 1970.
   package static func date(_ seconds: Int64) -> String {
-    guard seconds > -62_135_596_800, seconds < 253_402_300_800 else { return "?" }
+    guard seconds >= -62_135_596_800, seconds < 253_402_300_800 else { return "?" }
     // Years begin in March here, so that the odd day is the last of its year.
     let days = seconds / 86400 - (seconds % 86400 < 0 ? 1 : 0) + 719_468
     let (era, day) = (days / 146_097, days % 146_097)

@@ -3,11 +3,12 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTransport
 
-/// `larkspur demo`: one part after another, each against a test server in this process, and a table at the end.
+/// `larkspur demo`: one part after another, each against test servers in this process, and a table at the end.
 struct Demo {
   /// In the order in which they are shown. A new capability adds its own part here.
   private static let parts: [DemoPart] = [
-    .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer,
+    .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer, .pinnedRequest, .wrongPin,
+    .resumedHandshake,
   ]
 
   private let loop: ClientLoop
@@ -18,15 +19,15 @@ struct Demo {
   }
 
   func run() async -> ExitStatus {
-    let server: TestServer
-    do throws(TestServer.ListenError) {
-      server = try TestServer()
+    let stage: DemoStage
+    do {
+      stage = try DemoStage(on: loop)
     } catch {
-      Console.complain("the test server could not start: \(error)")
+      Console.complain("the test servers could not start: \(error)")
       return .demoFailed
     }
-    let stage = DemoStage(server: server, loop: loop)
-    Console.print("Larkspur \(LarkspurCommand.version), with a test server at \(server.url("/"))\n")
+    Console.print(
+      "Larkspur \(LarkspurCommand.version), with test servers at \(stage.server.url()) and \(stage.secureURL("/"))\n")
     var outcomes: [(part: DemoPart, outcome: Outcome)] = []
     for (index, part) in Self.parts.enumerated() {
       Console.print("\n" + style.bold("\(index + 1). \(part.title)") + "\n")
@@ -36,7 +37,8 @@ struct Demo {
       if case .failed(let words) = outcome.result { stage.say("FAILED: \(words)") }
       outcomes.append((part, outcome))
     }
-    server.stop()
+    stage.server.stop()
+    stage.secureServer.stop()
     Console.print("\n" + table(outcomes) + "\n")
     let failed = outcomes.count { !$0.outcome.isSuccess }
     Console.print(

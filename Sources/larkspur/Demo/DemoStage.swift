@@ -1,13 +1,24 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-/// What the parts of the demo have in common: the server, the client's loop, and the way they speak.
+/// What the parts of the demo have in common: the servers, the client's loop, and the way they speak.
 struct DemoStage {
   let server: TestServer
+  /// It speaks TLS, for `localhost`, with a certificate that no one but `ca` vouches for.
+  let secureServer: TestServer
+  let ca: TestCA
   let loop: ClientLoop
+
+  init(on loop: ClientLoop) throws {
+    self.loop = loop
+    server = try TestServer()
+    ca = try TestCA()
+    secureServer = try TestServer(tls: .init(certificate: try ca.issue()))
+  }
 
   var now: Deadline { loop.kernel.now() }
 
@@ -16,8 +27,55 @@ struct DemoStage {
       to: [.loopback(port: UInt16(clamping: server.port))], on: loop, deadline: now.advanced(by: .seconds(10)))
   }
 
+  /// Connects to the server that speaks TLS, and says what came of the handshake.
+  func connectSecurely(by security: Security) async throws -> SecureConnection {
+    var (began, ended) = (now, now)
+    var handshake: Handshake?
+    let connection = try await Connection.open(
+      to: [.loopback(port: UInt16(clamping: secureServer.port))], as: Self.secureHost, security: security, on: loop,
+      deadline: now.advanced(by: .seconds(10)),
+      observer: { event, time in
+        switch event {
+        case .securing: began = time
+        case .secured(let made): (handshake, ended) = (made, time)
+        default: break
+        }
+      })
+    guard let handshake else { throw DemoFailure("the handshake has left no trace") }
+    return SecureConnection(connection: connection, handshake: handshake, time: ended.duration(since: began))
+  }
+
+  struct SecureConnection {
+    let connection: Connection
+    let handshake: Handshake
+    let time: Duration
+  }
+
+  static let secureHost = "localhost"
+
+  /// `https://localhost:port/...`
+  func secureURL(_ target: String) -> String { secureServer.url(target, host: Self.secureHost) }
+
+  /// Trusts `ca` and nobody else; with pins, of the keys that lead to it only these.
+  func security(pins: Set<Pin> = []) throws -> Security {
+    var configuration = TLSConfiguration()
+    configuration.roots = .only(Certificate.read(ca.rootCertificateDER) ?? [])
+    if !pins.isEmpty { configuration.pins = PinPolicy(PinPolicy.Host(Self.secureHost, pins: pins).map { [$0] } ?? []) }
+    return Security(try TLSContext(configuration))
+  }
+
+  func secureRequest(_ target: String) throws -> RequestHead {
+    try request(target, host: "\(Self.secureHost):\(secureServer.port)")
+  }
+
   func request(_ target: String, _ fields: [(name: String, value: String)] = []) throws -> RequestHead {
-    var writer = try RequestWriter(method: "GET", target: target, host: server.authority)
+    try request(target, host: server.authority, fields)
+  }
+
+  private func request(
+    _ target: String, host: String, _ fields: [(name: String, value: String)] = []
+  ) throws -> RequestHead {
+    var writer = try RequestWriter(method: "GET", target: target, host: host)
     try writer.field("User-Agent", "larkspur/\(LarkspurCommand.version)")
     for (name, value) in fields { try writer.field(name, value) }
     return writer.finish()

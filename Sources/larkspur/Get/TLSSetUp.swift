@@ -13,6 +13,8 @@ enum TLSSetUp {
     if options.isInsecure {
       Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
     }
+    configuration.dangerouslyLogsKeys = options.logsKeys
+    if options.logsKeys { Console.complain("warning: --dangerously-log-keys: \(keyLogWarning)") }
     if let path = options.roots { configuration.roots = .only(try roots(path)) }
     configuration.identity = try identity(options)
     if !options.pins.isEmpty, let host = PinPolicy.Host(url.host, pins: Set(options.pins)) {
@@ -25,6 +27,13 @@ enum TLSSetUp {
     }
   }
 
+  private static var keyLogWarning: String {
+    guard let path = EnvironmentVariable.value(of: "SSLKEYLOGFILE"), !path.isEmpty else {
+      return "SSLKEYLOGFILE names no file; nothing is logged"
+    }
+    return "whoever can read \(path) can read what is sent and received"
+  }
+
   private static func roots(_ path: String) throws(CommandFailure) -> [Certificate] {
     guard let roots = Certificate.read(try read(path, .rootsUnreadable)) else {
       throw CommandFailure(.rootsUnreadable, "\(path) holds no certificate that could be read")
@@ -35,13 +44,14 @@ enum TLSSetUp {
   private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
     guard let path = options.certificate else { return nil }
     let bytes = try read(path, .clientCertificateProblem)
-    let isPEM = String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ")
+    // An archive holds its key: what has one beside it is a certificate, in PEM or DER.
+    let isArchive = options.key == nil && !String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ")
     var key = bytes
     if let path = options.key { key = try read(path, .clientCertificateProblem) }
     do throws(TLSError) {
-      return isPEM
-        ? try ClientIdentity(certificates: bytes, key: key, password: options.password)
-        : try ClientIdentity(pkcs12: bytes, password: options.password ?? "")
+      return isArchive
+        ? try ClientIdentity(pkcs12: bytes, password: options.password ?? "")
+        : try ClientIdentity(certificates: bytes, key: key, password: options.password)
     } catch {
       throw CommandFailure(.clientCertificateProblem, "\(path): \(error)")
     }

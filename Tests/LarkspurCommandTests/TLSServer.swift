@@ -1,0 +1,83 @@
+import CLarkspurOpenSSL
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import Testing
+
+/// A server that speaks TLS, and the files that a command needs to get along with it.
+final class TLSServer {
+  let ca: TestCA
+  let certificate: TestCertificate
+  let server: TestServer
+  let directory: TemporaryDirectory
+
+  /// The root is in `root.pem`. Nil for `ca`: one of its own.
+  init(
+    _ request: TestCertificate.Request = .init(), by ca: TestCA? = nil,
+    _ change: (inout TestServer.TLS) throws -> Void = { _ in }
+  ) throws {
+    let ca = try ca ?? TestCA()
+    self.ca = ca
+    certificate = try ca.issue(request)
+    var tls = TestServer.TLS(certificate: certificate)
+    try change(&tls)
+    server = try TestServer(tls: tls)
+    directory = try TemporaryDirectory()
+    try directory.write(ca.rootCertificatePEM, to: "root.pem")
+  }
+
+  /// That the command trusts `ca` and nobody else.
+  var trust: [String] { ["--cacert", directory.file("root.pem")] }
+
+  /// Runs `larkspur get` for `/bytes/9`, trusting nobody but the system's roots unless `arguments` say so.
+  func get(_ arguments: [String], environment: [String: String] = [:]) async throws -> Command.Result {
+    try await Command(["get", server.url("/bytes/9")] + arguments, environment: environment).end()
+  }
+
+  /// Runs `larkspur pins`, trusting nobody but the system's roots unless `arguments` say so.
+  func pins(_ arguments: [String], environment: [String: String] = [:]) async throws -> Command.Result {
+    try await Command(["pins", server.url()] + arguments, environment: environment).end()
+  }
+
+  /// The command has got what it asked for, and has nothing to complain about.
+  func expectSuccess(_ result: Command.Result, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(result.status == 0, sourceLocation: sourceLocation)
+    #expect(result.errors == "", sourceLocation: sourceLocation)
+    #expect(result.output == TestServer.content(count: 9), sourceLocation: sourceLocation)
+  }
+
+  /// The command has failed with this status and with these words about the server.
+  func expectFailure(
+    _ result: Command.Result, _ status: Int32, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(result.status == status, sourceLocation: sourceLocation)
+    #expect(result.errors == "larkspur: \(server.authority): \(words)\n", sourceLocation: sourceLocation)
+  }
+}
+
+extension TemporaryDirectory {
+  func write(_ bytes: [UInt8], to name: String) throws {
+    try OpenFile(creating: file(name)).write(bytes.span)
+  }
+}
+
+extension TestCertificate {
+  struct Unreadable: Error {}
+
+  /// The name under which OpenSSL finds a root in a directory: a digest of its subject.
+  func hashedName() throws -> String {
+    try certificateDER.withUnsafeBufferPointer { bytes in
+      var next = bytes.baseAddress
+      guard let parsed = d2i_X509(nil, &next, bytes.count) else { throw Unreadable() }
+      defer { X509_free(parsed) }
+      let digits = String(X509_subject_name_hash(parsed), radix: 16)
+      return String(repeating: "0", count: 8 - digits.count) + digits + ".0"
+    }
+  }
+
+  /// `sha256/...`, as `--pin` wants it.
+  func pin() throws -> String {
+    guard let certificate = Certificate.read(certificateDER)?.first else { throw Unreadable() }
+    return certificate.pin.description
+  }
+}
