@@ -44,6 +44,7 @@ package struct Errno: Error, Hashable, Sendable {
   package static let accessDenied = Errno(rawValue: EACCES)
   package static let noMemory = Errno(rawValue: ENOMEM)
   package static let noBufferSpace = Errno(rawValue: ENOBUFS)
+  package static let notConnected = Errno(rawValue: ENOTCONN)
   package static let badDescriptor = Errno(rawValue: EBADF)
   package static let invalidArgument = Errno(rawValue: EINVAL)
   /// A file is to be created whose name is taken.

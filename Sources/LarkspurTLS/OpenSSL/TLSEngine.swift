@@ -75,8 +75,9 @@ package struct TLSEngine: ~Copyable {
   /// Why the server is not trusted, once that has been decided.
   private var refusal: TLSError?
   private var hasDecided = false
-  /// Whether the caller trusted what the verification did not: such a session is not for others.
-  private var isOverridden = false
+  /// Whether the session is not for others: the caller trusted what the verification did not, or was asked who it is.
+  private var isPrivate = false
+  private var pinMismatches: [PinMismatch] = []
 
   /// `date`: seconds since 1970.
   package init(
@@ -129,7 +130,7 @@ package struct TLSEngine: ~Copyable {
     guard let trust else { return }
     hasDecided = true
     refusal = judge(trust, decision)
-    isOverridden = decision == .trusted && !trust.result.isTrusted
+    if decision == .trusted, !trust.result.isTrusted { isPrivate = true }
     // The number chooses the alert that the server gets.
     let code =
       refusal == nil ? X509_V_OK : trust.result.isTrusted ? X509_V_ERR_APPLICATION_VERIFICATION : trust.result.code
@@ -139,6 +140,7 @@ package struct TLSEngine: ~Copyable {
 
   /// Says who the client is; nil: it will not say.
   package mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
+    isPrivate = true
     // Safe: the connection takes references of its own.
     let isFit =
       unsafe larkspur_tls_identify(
@@ -146,7 +148,14 @@ package struct TLSEngine: ~Copyable {
     guard isFit else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
   }
 
-  private func judge(_ trust: Trust, _ decision: TrustDecision) -> TLSError? {
+  /// The pins that have not matched since the last call, whether the connection fails for it or not.
+  package mutating func takePinMismatches() -> [PinMismatch] {
+    let mismatches = pinMismatches
+    pinMismatches = []
+    return mismatches
+  }
+
+  private mutating func judge(_ trust: Trust, _ decision: TrustDecision) -> TLSError? {
     switch decision {
     case .refused: return TLSError(.refusedByCaller)
     case .trusted: break
@@ -157,7 +166,7 @@ package struct TLSEngine: ~Copyable {
     let chain = trust.result.isTrusted ? trust.verified : []
     var failure: TLSError?
     for (mismatch, reportsOnly) in context.configuration.pins.mismatches(chain, for: key.server) {
-      context.pinMismatched?(mismatch)
+      pinMismatches.append(mismatch)
       if !reportsOnly { failure = TLSError(.pinMismatch(mismatch)) }
     }
     return failure
@@ -251,7 +260,7 @@ package struct TLSEngine: ~Copyable {
     // Safe: each session is handed over.
     while let session = unsafe larkspur_tls_take_session(tls) {
       let session = trust.flatMap { unsafe TLSSession(taking: session, trust: $0, date: date) }
-      guard let session, context.configuration.resumesSessions, !isOverridden else { continue }
+      guard let session, context.configuration.resumesSessions, !isPrivate else { continue }
       context.sessions.keep(session, for: key)
     }
   }

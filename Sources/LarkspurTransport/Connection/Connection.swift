@@ -63,14 +63,19 @@ package final class Connection {
 
   /// One step of the handshake. True: it is done.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
-    switch try core.pollHandshake() {
+    let step = try pollHandshake(telling: security.context)
+    switch step {
     case .done: return true
-    case .wait(let channel, let writing):
+    case .wait(let channel, let reading, let writing):
       tellStory()
       do throws(Channel.Interruption) {
-        try await channel.wait(writing: writing)
+        try await channel.wait(reading: reading, writing: writing)
       } catch {
-        throw error == .timedOut ? .tls(TLSError(.handshakeTimedOut)) : .cancelled
+        switch error {
+        case .timedOut: throw .tls(TLSError(.handshakeTimedOut))
+        case .cancelled: throw .cancelled
+        case .busy: throw .localMisuse(.exchangeRunning)
+        }
       }
     case .wantsTrust(let trust):
       guard let decideTrust = security.decideTrust else { throw .internalInconsistency }
@@ -80,6 +85,12 @@ package final class Connection {
       try core.identify(try await answer(until: deadline) { await provideIdentity(issuers) })
     }
     return false
+  }
+
+  /// What pins did not match is told when the step is over: it is somebody else's code.
+  private func pollHandshake(telling context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
+    defer { for mismatch in core.takePinMismatches() { context.pinMismatched?(mismatch) } }
+    return try core.pollHandshake()
   }
 
   /// Asks the caller, who answers on a thread of its own. The handshake waits, and the loop does not.
@@ -186,7 +197,7 @@ package final class Connection {
 package final class Tunnel {
   package let channel: Channel
   /// What is between the two protocols and the channel, if anything.
-  let tls: TLSLayer?
+  var tls: TLSLayer?
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
 

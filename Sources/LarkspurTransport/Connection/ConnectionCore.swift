@@ -67,7 +67,7 @@ struct ConnectionCore: ~Copyable {
 
   enum HandshakeStep {
     case done(Handshake)
-    case wait(Channel, writing: Bool)
+    case wait(Channel, reading: Bool, writing: Bool)
     case wantsTrust(Trust)
     case wantsIdentity(issuers: [String])
   }
@@ -85,7 +85,7 @@ struct ConnectionCore: ~Copyable {
       case .done(let handshake):
         note(.secured(handshake))
         return .done(handshake)
-      case .wait(let writing): return .wait(channel, writing: writing)
+      case .wait(let reading, let writing): return .wait(channel, reading: reading, writing: writing)
       case .wantsTrust(let trust): return .wantsTrust(trust)
       case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
       case nil: throw TLSLayer.Failure.tls(TLSError(.connectionLost))
@@ -99,6 +99,8 @@ struct ConnectionCore: ~Copyable {
   }
 
   mutating func decide(_ decision: TrustDecision) { tls?.decide(decision) }
+
+  mutating func takePinMismatches() -> [PinMismatch] { tls?.takePinMismatches() ?? [] }
 
   mutating func identify(_ identity: ClientIdentity?) throws(TransportError) {
     do throws(TLSError) {
@@ -262,7 +264,7 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if hasOutput, channel.isWritable { flush(to: channel) }
+      if hasOutput || machine.isSending, channel.isWritable { flush(to: channel) }
       guard channel.mayReceive || hasPlaintext else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
@@ -271,10 +273,9 @@ struct ConnectionCore: ~Copyable {
   }
 
   private var hasOutput: Bool {
-    if !output.isEmpty { return true }
-    guard isSecured else { return false }
+    guard isSecured else { return !output.isEmpty }
     switch tls {
-    case .some(let layer): return layer.hasOutput
+    case .some(let layer): return layer.hasOutput || !output.isEmpty && !layer.writingWaitsForInput
     case .none: return false
     }
   }
@@ -321,7 +322,7 @@ struct ConnectionCore: ~Copyable {
   }
 
   private mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
-    if isSecured, let received = try receiveSecured(from: channel) { return received }
+    if isSecured { return try receiveSecured(from: channel) }
     do throws(Errno) {
       return try channel.receive(into: &input)
     } catch {
@@ -331,9 +332,11 @@ struct ConnectionCore: ~Copyable {
 
   /// A stream that ends without `close_notify` may have been cut by anybody. Where the framing tells the end of the
   /// response, that does no harm; where the end of the stream is the end of the body, it is an error.
-  private mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received? {
+  private mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
     do throws(TLSLayer.Failure) {
-      return try tls?.receive(from: channel, into: &input)
+      // What was secured never goes on without TLS.
+      guard let received = try tls?.receive(from: channel, into: &input) else { throw TLSLayer.Failure.kernel(.notConnected) }
+      return received
     } catch {
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }
       guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
@@ -349,7 +352,10 @@ struct ConnectionCore: ~Copyable {
   }
 
   private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
-    if isSecured, let sentAll = try tls?.send(&output, to: channel) { return sentAll }
+    if isSecured {
+      guard let sentAll = try tls?.send(&output, to: channel) else { throw .kernel(.notConnected) }
+      return sentAll
+    }
     do throws(Errno) {
       return try channel.send(&output)
     } catch {
@@ -359,10 +365,9 @@ struct ConnectionCore: ~Copyable {
 
   /// Hands the kernel what is queued of the request.
   private mutating func flush(to channel: Channel) {
-    // Of TLS alone something may be left to send, when the request has left.
-    let hasRequest = !output.isEmpty
     do throws(TLSLayer.Failure) {
-      guard try send(to: channel), hasRequest else { return }
+      // Of TLS alone something may be left to send, when the request has left.
+      guard try send(to: channel), machine.isSending else { return }
       if phase == .sending { phase = .awaitingHead }
       note(.requestSent)
       decide { $0.requestSent(into: &$1) }
@@ -434,7 +439,8 @@ struct ConnectionCore: ~Copyable {
     case .close(let reason):
       output.removeAll()
       releaseInput()
-      if let channel { tls?.close(over: channel) }
+      if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
+      tls = nil
       channel?.close()
       channel = nil
       note(.closed(reason))

@@ -7,6 +7,10 @@ import LarkspurTLS
 /// Theory of operation. The engine decides everything; here is only where its bytes come from and go to. Ciphertext
 /// is received into one chunk and encrypted into another, both of the loop's pool and held only while there is something
 /// in them: an idle connection holds none.
+///
+/// A record of data is encrypted only where all of it fits, so that the engine never holds half of one. A part of the
+/// room is kept for what TLS has to say of its own accord (alerts, answers to key updates): data cannot use it up. A
+/// peer that demands answers without end and takes none is refused when that part is full.
 struct TLSLayer: ~Copyable {
   enum Failure: Error {
     case kernel(Errno)
@@ -15,7 +19,7 @@ struct TLSLayer: ~Copyable {
 
   enum HandshakeStep {
     case done(Handshake)
-    case wait(writing: Bool)
+    case wait(reading: Bool, writing: Bool)
     case wantsTrust(Trust)
     case wantsIdentity(issuers: [String])
   }
@@ -27,12 +31,21 @@ struct TLSLayer: ~Copyable {
   /// How much to receive at once. It doubles while receives fill it.
   private var receiveBytes = ChunkPool.smallest
   private static let receiveBytesMax = 128 * 1024
+  /// RFC 8446 5.1.
+  private static let recordBytesMax = 16 * 1024
+  /// What encryption adds to a record, and more.
+  private static let recordOverhead = 256
+  /// The room that data leaves free.
+  private static let reservedBytes = 1024
+
   /// Whether reading may come to something without another receive.
   private(set) var hasInput = false
   private var inputEnded = false
   private var hasFailed = false
   /// The peer takes no more, or is to get no more.
   private var hasStoppedSending = false
+  /// A message of TLS's own has come in part: until the rest is there, nothing can be encrypted.
+  private(set) var writingWaitsForInput = false
 
   init(_ engine: consuming TLSEngine, on loop: ClientLoop) {
     self.engine = engine
@@ -47,7 +60,7 @@ struct TLSLayer: ~Copyable {
   /// Goes on with the handshake as far as it leads without waiting.
   mutating func handshake(over channel: Channel) throws(Failure) -> HandshakeStep {
     while true {
-      makeRoomToSend()
+      makeRoom()
       let step: TLSEngine.Step
       do throws(TLSError) {
         step = try engine.handshake(&incoming, &outgoing, inputEnded: inputEnded)
@@ -63,10 +76,14 @@ struct TLSLayer: ~Copyable {
         return .done(handshake)
       case .wantsTrust(let trust): return .wantsTrust(trust)
       case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
-      case .wantsOutput: if !sentAll { return .wait(writing: true) }
+      case .wantsOutput:
+        // Nothing is read before there is room for the answer.
+        if !sentAll { return .wait(reading: false, writing: true) }
       case .wantsInput:
         // One more step with the end of the stream tells what it means.
-        if try receiveCiphertext(from: channel) == .wouldBlock { return .wait(writing: !sentAll) }
+        guard channel.mayReceive, try receiveCiphertext(from: channel) else {
+          return .wait(reading: true, writing: !sentAll)
+        }
       }
     }
   }
@@ -75,31 +92,42 @@ struct TLSLayer: ~Copyable {
 
   mutating func identify(_ identity: ClientIdentity?) throws(TLSError) { try engine.identify(identity) }
 
+  mutating func takePinMismatches() -> [PinMismatch] { engine.takePinMismatches() }
+
   // MARK: - Data
 
-  /// Appends plaintext to `plain`: what is there already, or else of one receive.
+  /// Appends plaintext to `plain`: what is there already, or else of one receive (more of them while the channel's share
+  /// of the turn lasts, if they bring nothing for us).
   mutating func receive(from channel: Channel, into plain: inout Chunk) throws(Failure) -> ClientSocket.Received {
+    var hasReceived = false
     while true {
       if hasInput {
         // Without room OpenSSL forgets the alert that says what is wrong with what has come.
-        makeRoomToSend()
-        switch try read(into: &plain) {
+        makeRoom()
+        let before = incoming.count
+        let reading = try read(into: &plain)
+        if incoming.count < before { writingWaitsForInput = false }
+        answer(channel)
+        switch reading {
         case .bytes(let count, let drained):
           hasInput = !drained
-          answer(channel)
           if drained { releaseIdleChunks() }
           return .bytes(count, drained: plain.spareCapacity > 0)
         case .closed: return .endOfStream
         case .wantsInput: hasInput = false
         case .wantsOutput:
-          // An answer to a message of TLS's own: it has to leave before there is room for the next one.
-          makeRoomToSend()
-          guard answer(channel) else { return .wouldBlock }
+          makeRoom()
+          guard outgoing.spareCapacity >= Self.recordOverhead else {
+            hasFailed = true
+            throw .tls(TLSError(.protocolViolation, reason: "the server demands answers and takes none"))
+          }
           continue
         }
-        answer(channel)
       }
-      guard channel.mayReceive, try receiveCiphertext(from: channel) != .wouldBlock else { return .wouldBlock }
+      guard channel.isReadable, !hasReceived || channel.mayReceive, try receiveCiphertext(from: channel) else {
+        return .wouldBlock
+      }
+      hasReceived = true
     }
   }
 
@@ -107,26 +135,32 @@ struct TLSLayer: ~Copyable {
   mutating func send(_ queue: inout ByteQueue, to channel: Channel) throws(Failure) -> Bool {
     while !hasStoppedSending {
       var isFull = false
-      while !queue.isEmpty, !isFull {
-        makeRoomToSend(queue.byteCount)
-        switch try write(queue) {
+      while !queue.isEmpty, !isFull, !writingWaitsForInput {
+        let count = min(queue.lendFirst { $0.count }, Self.recordBytesMax)
+        guard makeRoom(count + Self.recordOverhead + Self.reservedBytes, of: queue.byteCount) else {
+          isFull = true
+          continue
+        }
+        switch try write(queue, count) {
         case .bytes(let count): queue.drop(count)
-        case .wantsOutput: isFull = true
-        case .wantsInput: return false
+        case .wantsOutput:
+          // There was room for it.
+          if outgoing.count == 0 { throw .tls(TLSError(.protocolViolation, reason: "a record is larger than it may be")) }
+          isFull = true
+        case .wantsInput: writingWaitsForInput = true
         }
       }
-      guard try sendOutgoing(to: channel) else { return false }
+      guard try sendOutgoing(to: channel), !writingWaitsForInput else { break }
       if queue.isEmpty { return true }
     }
-    return queue.isEmpty
+    return queue.isEmpty && outgoing.count == 0
   }
 
-  /// Sends what TLS has to say of its own accord. True: all of it. A peer that takes no more may have sent its response
-  /// already: that is no failure of a receive.
-  @discardableResult
-  private mutating func answer(_ channel: Channel) -> Bool {
-    guard hasOutput, !hasStoppedSending else { return true }
-    return (try? sendOutgoing(to: channel)) ?? true
+  /// Sends what TLS has to say of its own accord. A peer that takes no more may have sent its response already: that is
+  /// no failure of a receive.
+  private mutating func answer(_ channel: Channel) {
+    if hasStoppedSending { outgoing.drop(outgoing.count) }
+    if hasOutput { _ = try? sendOutgoing(to: channel) }
   }
 
   /// What has not left yet does not leave any more.
@@ -136,15 +170,21 @@ struct TLSLayer: ~Copyable {
     releaseIdleChunks()
   }
 
-  /// Says farewell, if the kernel takes it at once: nobody waits for it.
-  mutating func close(over channel: Channel) {
-    if !hasFailed, !hasStoppedSending {
-      makeRoomToSend()
-      engine.shutDown(&outgoing)
+  /// Says farewell, if the kernel takes it at once: nobody waits for it. `inOrder`: what is encrypted already may leave
+  /// before.
+  mutating func close(over channel: Channel, inOrder: Bool) {
+    // What OpenSSL has to say of its own failure leaves in any case.
+    if !inOrder, !hasFailed, outgoing.count > 0 { stopSending() }
+    if !hasStoppedSending {
+      if !hasFailed {
+        makeRoom()
+        engine.shutDown(&outgoing)
+      }
+      _ = try? sendOutgoing(to: channel)
     }
-    if !hasStoppedSending { _ = try? sendOutgoing(to: channel) }
     outgoing.drop(outgoing.count)
     incoming.drop(incoming.count)
+    hasInput = false
     releaseIdleChunks()
   }
 
@@ -159,10 +199,10 @@ struct TLSLayer: ~Copyable {
     }
   }
 
-  private mutating func write(_ queue: borrowing ByteQueue) throws(Failure) -> TLSEngine.Writing {
+  private mutating func write(_ queue: borrowing ByteQueue, _ count: Int) throws(Failure) -> TLSEngine.Writing {
     let result: Result<TLSEngine.Writing, TLSError> = queue.lendFirst { bytes in
       do throws(TLSError) {
-        return .success(try engine.write(bytes, &incoming, &outgoing))
+        return .success(try engine.write(bytes.extracting(first: count), &incoming, &outgoing))
       } catch {
         return .failure(error)
       }
@@ -177,36 +217,31 @@ struct TLSLayer: ~Copyable {
 
   // MARK: - Ciphertext
 
-  private enum Received {
-    case something
-    case wouldBlock
-  }
-
-  private mutating func receiveCiphertext(from channel: Channel) throws(Failure) -> Received {
-    guard channel.isReadable else {
-      releaseIdleChunks()
-      return .wouldBlock
-    }
+  /// False: the kernel has nothing.
+  private mutating func receiveCiphertext(from channel: Channel) throws(Failure) -> Bool {
     if incoming.capacity < receiveBytes {
       var larger = loop.takeChunk(atLeast: receiveBytes)
       _ = larger.append(incoming.bytes)
       swap(&incoming, &larger)
       loop.recycle(larger)
     }
-    do throws(Errno) {
-      switch try channel.receive(into: &incoming) {
-      case .bytes(_, let drained):
-        if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
-      case .wouldBlock:
-        releaseIdleChunks()
-        return .wouldBlock
-      case .endOfStream: inputEnded = true
+    // A receive without room would look like the end of the stream.
+    if incoming.spareCapacity > 0 {
+      do throws(Errno) {
+        switch try channel.receive(into: &incoming) {
+        case .bytes(_, let drained):
+          if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
+        case .wouldBlock:
+          releaseIdleChunks()
+          return false
+        case .endOfStream: inputEnded = true
+        }
+      } catch {
+        throw .kernel(error)
       }
-    } catch {
-      throw .kernel(error)
     }
     hasInput = true
-    return .something
+    return true
   }
 
   /// True: nothing is left.
@@ -222,11 +257,17 @@ struct TLSLayer: ~Copyable {
     return true
   }
 
-  /// Room for a small request or a flight of the handshake, or for some full records.
-  private mutating func makeRoomToSend(_ plainCount: Int = 0) {
-    guard outgoing.capacity == 0 else { return }
-    outgoing = loop.takeChunk(
-      atLeast: plainCount > ChunkPool.smallest / 2 ? 4 * ChunkPool.smallest : ChunkPool.smallest)
+  /// Room for a flight of the handshake, an answer, an alert.
+  private mutating func makeRoom() { _ = makeRoom(Self.reservedBytes, of: 0) }
+
+  /// Room for so many bytes, of so much that is to be sent. False: what is in the way has to leave first.
+  private mutating func makeRoom(_ count: Int, of total: Int) -> Bool {
+    if outgoing.spareCapacity >= count { return true }
+    guard outgoing.count == 0 else { return false }
+    var larger = loop.takeChunk(atLeast: min(max(count, total + total / 8), 4 * ChunkPool.smallest))
+    swap(&outgoing, &larger)
+    loop.recycle(larger)
+    return true
   }
 
   private mutating func releaseIdleChunks() {

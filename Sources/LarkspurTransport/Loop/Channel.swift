@@ -38,6 +38,7 @@ package final class Channel {
   var connectAnswered: (() -> Void)?
 
   private var waiter: Waiter?
+  private var wantsReading = true
   private var wantsWriting = false
   /// The latest exchange.
   private var exchange: UInt64 = 0
@@ -126,21 +127,23 @@ package final class Channel {
 
   // MARK: - Waiting
 
-  /// Waits until the socket may be readable (or, on demand, writable), or until the turn's share is renewed.
-  func wait(writing: Bool) async throws(Interruption) {
-    if isReadable, hasSpentTurn {
+  /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the turn's share is
+  /// renewed.
+  func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
+    if reading, isReadable, hasSpentTurn {
       loop.yield(self)
-    } else if isReadable || writing && isWritable || !isOpen {
+    } else if reading && isReadable || writing && isWritable || !isOpen {
       return
     }
-    try await suspend(writing: writing)
+    try await suspend(reading: reading, writing: writing)
   }
 
   @inline(__always)
-  private func suspend(writing: Bool) async throws(Interruption) {
+  private func suspend(reading: Bool, writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
     if let interruption { throw interruption }
+    wantsReading = reading
     wantsWriting = writing
     await Waiter.suspend { waiter = $0 }
     if let interruption { throw interruption }
@@ -200,7 +203,7 @@ package final class Channel {
       self.connectAnswered = nil
       connectAnswered()
     }
-    if isReadable || wantsWriting && isWritable { wakeWaiter() }
+    if wantsReading && isReadable || wantsWriting && isWritable { wakeWaiter() }
   }
 
   /// The share of the turn is renewed.
