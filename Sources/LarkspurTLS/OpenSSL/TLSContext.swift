@@ -20,9 +20,9 @@ package final class TLSContext: Sendable {
     store = try TrustStore(configuration.roots, revocationLists: configuration.revocationLists)
     ErrorQueue.clear()
     // Safe: here and below, the context is used by this thread alone until `init` returns.
-    var settings = unsafe larkspur_tls_settings()
-    unsafe settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
-    unsafe settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
+    var settings = larkspur_tls_settings()
+    settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
+    settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
     guard
       let reference = unsafe Reference(
         larkspur_tls_context(&settings, store.reference.pointer), releasedBy: { unsafe SSL_CTX_free($0) })
