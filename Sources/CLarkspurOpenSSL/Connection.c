@@ -365,9 +365,15 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     size_t count = 0;
     int returned = SSL_read_ex(tls->ssl, (char *)plain + total, room - total, &count);
     total += count;
-    if (returned == 1) continue;
-    status = status_of(tls, returned);
-    break;
+    if (returned != 1) {
+      status = status_of(tls, returned);
+      break;
+    }
+    // Asking again would come to nothing, and would allocate a record buffer for it.
+    if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
+      status = larkspur_tls_wants_input;
+      break;
+    }
   }
   // OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
   if (status == larkspur_tls_wants_input) SSL_free_buffers(tls->ssl);

@@ -304,6 +304,9 @@ package final class ClientLoop: @unchecked Sendable {
 
   func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
 
+  /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
+  package var chunkBytesLent: Int { own.state.chunks.bytesLent }
+
   // MARK: - From any thread
 
   func post(_ cancellation: Cancellation) {
