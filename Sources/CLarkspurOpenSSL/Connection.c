@@ -386,7 +386,7 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
       status = status_of(tls, returned);
       break;
     }
-    // Asking once more would only bring the answer that more has to come.
+    // Asking again would come to nothing, and would allocate a record buffer for it.
     if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
       status = larkspur_tls_wants_input;
       break;

@@ -25,8 +25,7 @@ import Testing
   }
 
   /// Requests one after another over one connection, on this thread.
-  static func measure() throws -> Cost {
-    let server = try TestServer()
+  static func measure(over server: TestServer, by security: Security? = nil) throws -> Cost {
     // One send: what arrives in two pieces costs the client two receives, which is not its doing.
     server.enqueue([
       .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")])
@@ -37,7 +36,8 @@ import Testing
     let outcome = Shared<Result<Cost, any Error>?>(nil)
     Task(executorPreference: loop) { @concurrent in
       do {
-        let connection = try await Connection.open(to: [.loopback(port: port)], on: loop)
+        let connection = try await Connection.open(
+          to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
         let head = request()
         try await exchanges(warmUp, head, over: connection)
         let calls = kernel.counts.value
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test func systemCallsPerRequest() throws {
-    let cost = try Self.measure()
+    let cost = try Self.measure(over: try TestServer())
     #expect(cost.calls.sends == Self.requests)
     #expect(cost.calls.receives == Self.requests)
     #expect(cost.calls.waits == Self.requests)
@@ -76,7 +76,7 @@ import Testing
 
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"))
   func allocationsPerRequest() throws {
-    let cost = try Self.measure()
+    let cost = try Self.measure(over: try TestServer())
     #expect(cost.allocations <= UInt64(Self.allocationsPerRequestMax * Self.requests))
     // The counter counts.
     let before = larkspur_allocations()

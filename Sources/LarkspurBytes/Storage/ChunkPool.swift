@@ -11,6 +11,8 @@ package struct ChunkPool: ~Copyable {
   private var free: [[UnsafeMutableRawPointer]] = unsafe Array(repeating: [], count: ChunkPool.sizes)
   private var byteCount = 0
   private let bytesMax: Int
+  /// How many bytes have been taken and not come back.
+  package private(set) var bytesLent = 0
   /// The chunk that came back last: in steady state it is the only one, and goes back and forth without a look at
   /// the lists.
   private var latest = Chunk()
@@ -26,8 +28,12 @@ package struct ChunkPool: ~Copyable {
 
   /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
   package mutating func take(atLeast capacity: Int) -> Chunk {
-    guard let size = Self.size(holding: capacity) else { return Chunk(capacity: capacity) }
+    guard let size = Self.size(holding: capacity) else {
+      bytesLent &+= capacity
+      return Chunk(capacity: capacity)
+    }
     let rounded = Self.smallest << size
+    bytesLent &+= rounded
     if latest.capacity == rounded {
       var chunk = Chunk()
       swap(&chunk, &latest)
@@ -41,6 +47,7 @@ package struct ChunkPool: ~Copyable {
   }
 
   package mutating func recycle(_ chunk: consuming Chunk) {
+    bytesLent &-= chunk.capacity
     guard chunk.capacity > 0, Self.isPooled(chunk.capacity) else { return }
     // What came back last is what will be wanted next: larger chunks make room for it, or else it goes.
     while byteCount + chunk.capacity > bytesMax {

@@ -305,6 +305,9 @@ package final class ClientLoop: @unchecked Sendable {
 
   func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
 
+  /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
+  package var chunkBytesLent: Int { own.state.chunks.bytesLent }
+
   // MARK: - Addresses
 
   /// Whether a connect to the address failed a short while ago.

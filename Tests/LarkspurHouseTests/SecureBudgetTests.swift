@@ -1,0 +1,74 @@
+import CAllocations
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// What TLS adds to the cost of a request: to the kernel's calls nothing.
+@Suite struct SecureBudgetTests {
+  static let versions: [TestServer.TLS.Version] = [.tls1_2, .tls1_3]
+
+  /// OpenSSL's own are among them: 4 with TLS 1.2, 6 with TLS 1.3 (OpenSSL 3.0). Those are a buffer for the record that is
+  /// sent and one for the record that is received, which an idle connection must not keep, and small change for
+  /// each record. The rest is what a request without TLS may cost.
+  static let allocationsPerRequestMax: [TestServer.TLS.Version: Int] = [
+    .tls1_2: BudgetTests.allocationsPerRequestMax + 4, .tls1_3: BudgetTests.allocationsPerRequestMax + 6,
+  ]
+
+  let ca: TestCA
+  let security: Security
+
+  init() throws {
+    ca = try TestCA()
+    var configuration = TLSConfiguration()
+    configuration.roots = .only(try #require(Certificate.read(ca.rootCertificateDER)))
+    security = Security(try TLSContext(configuration))
+  }
+
+  private func server(_ version: TestServer.TLS.Version) throws -> TestServer {
+    var tls = TestServer.TLS(certificate: try ca.issue())
+    tls.versions = version...version
+    return try TestServer(tls: tls)
+  }
+
+  @Test(arguments: versions) func systemCallsPerRequest(version: TestServer.TLS.Version) throws {
+    let cost = try BudgetTests.measure(over: try server(version), by: security)
+    #expect(cost.calls.sends == BudgetTests.requests)
+    #expect(cost.calls.receives == BudgetTests.requests)
+    #expect(cost.calls.waits == BudgetTests.requests)
+    #expect(cost.calls.others == 0)
+  }
+
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"), arguments: versions)
+  func allocationsPerRequest(version: TestServer.TLS.Version) throws {
+    let cost = try BudgetTests.measure(over: try server(version), by: security)
+    let allowed = try #require(Self.allocationsPerRequestMax[version])
+    #expect(cost.allocations <= UInt64(allowed * BudgetTests.requests))
+  }
+
+  /// A thousand idle connections must not hold a thousand buffers.
+  @Test(arguments: versions) func idleConnectionsHoldNoChunk(version: TestServer.TLS.Version) async throws {
+    let server = try server(version)
+    let loop = try ClientLoop()
+    defer { loop.stop() }
+    let (security, port) = (security, UInt16(server.port))
+    let lent = try await loop.run { () async throws(TransportError) in
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      var lent = ["connected": loop.chunkBytesLent]
+      let exchange = try await connection.send(request("GET", "/bytes/1000000"))
+      lent["busy"] = loop.chunkBytesLent
+      try await exchange.discardBody()
+      lent["idle"] = loop.chunkBytesLent
+      connection.close()
+      lent["closed"] = loop.chunkBytesLent
+      return lent
+    }
+    #expect(lent["busy", default: 0] > 0)
+    for moment in ["connected", "idle", "closed"] { #expect(lent[moment] == 0, "\(moment)") }
+  }
+}
