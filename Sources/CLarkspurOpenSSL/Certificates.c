@@ -1,6 +1,7 @@
 // Certificates as bytes and words, chains, verification outside of a handshake, and the files that they come in.
 #include "CLarkspurOpenSSL.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,11 +26,14 @@ static larkspur_bytes taken_out_of(BIO *bio) {
   return copy;
 }
 
-bool larkspur_is_address(const char *text) {
-  ASN1_OCTET_STRING *address = a2i_IPADDRESS(text);
-  ASN1_OCTET_STRING_free(address);
-  ERR_clear_error();
-  return address != NULL;
+larkspur_bytes larkspur_canonical_address(const char *text) {
+  // OpenSSL's own reader takes "010.0.0.1" and "1.2.3.4 and more".
+  struct in6_addr address;
+  char canonical[INET6_ADDRSTRLEN];
+  int family = inet_pton(AF_INET, text, &address) == 1 ? AF_INET : AF_INET6;
+  if (family == AF_INET6 && inet_pton(AF_INET6, text, &address) != 1) return (larkspur_bytes){0};
+  if (!inet_ntop(family, &address, canonical, sizeof canonical)) return (larkspur_bytes){0};
+  return copied(canonical, strlen(canonical));
 }
 
 // MARK: - Chains
@@ -170,11 +174,14 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *bytes, size_
     id = method ? OCSP_cert_to_id(method, leaf, issuer) : NULL;
     if (!id || OCSP_id_cmp(id, OCSP_SINGLERESP_get0_id(single)) != 0) continue;
     found = OCSP_single_get0_status(single, &reason, NULL, &this_update, &next_update);
-    break;
+    // Of several answers the worst counts.
+    if (found == V_OCSP_CERTSTATUS_REVOKED) break;
   }
   if (found == V_OCSP_CERTSTATUS_UNKNOWN) goto out;
   status = larkspur_ocsp_outdated;
-  if (!this_update || is_after(this_update, date) || (next_update && is_before(next_update, date))) goto out;
+  // An answer that does not say when it ends is good for a day: an old one must not be good for ever.
+  if (!this_update || is_after(this_update, date)) goto out;
+  if (next_update ? is_before(next_update, date) : is_before(this_update, date - 86400)) goto out;
   status = found == V_OCSP_CERTSTATUS_REVOKED ? larkspur_ocsp_revoked : larkspur_ocsp_good;
 out:
   OCSP_CERTID_free(id);
@@ -236,7 +243,7 @@ int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t 
   if (good && found == 0) {
     const unsigned char *next = bytes;
     list = d2i_X509_CRL(NULL, &next, (long)count);
-    good = list && X509_STORE_add_crl(store, list) == 1;
+    good = list && next == (const unsigned char *)bytes + count && X509_STORE_add_crl(store, list) == 1;
     X509_CRL_free(list);
     found = 1;
   }

@@ -249,6 +249,12 @@ void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
   X509_VERIFY_PARAM_set_auth_level(rules, 2);
 }
 
+void larkspur_store_rules(X509_STORE *store) {
+  X509_VERIFY_PARAM *rules = X509_STORE_get0_param(store);
+  X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT);
+  X509_VERIFY_PARAM_set_auth_level(rules, 2);
+}
+
 SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store) {
   static const unsigned char protocols[] = "\x08http/1.1";
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -393,7 +399,9 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     }
   }
   // OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
-  if (status == larkspur_tls_wants_input) SSL_free_buffers(tls->ssl);
+  // ("RH": it has not begun a record. Between head and body of one, versions before 3.0.14 free what is still in use:
+  // CVE-2024-4741.)
+  if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
   if (status == larkspur_tls_closed || status == larkspur_tls_failed) {
     tls->has_ended = true;
     tls->ending = status;
@@ -414,6 +422,36 @@ larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow 
   SSL_shutdown(tls->ssl);
   ERR_clear_error();
   return end(tls, larkspur_tls_done, 0);
+}
+
+// Fermat's test: who is honest needs no better one, and who is not only harms the connections to his own server.
+static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
+  BIGNUM *base = BN_new(), *exponent = BN_dup(number), *power = BN_new();
+  bool result = base && exponent && power && BN_set_word(base, 3) && BN_sub_word(exponent, 1) &&
+                BN_mod_exp(power, base, exponent, number, scratch) && BN_is_one(power);
+  BN_free(base);
+  BN_free(exponent);
+  BN_free(power);
+  return result;
+}
+
+bool larkspur_tls_group_is_sound(const larkspur_tls *tls) {
+  EVP_PKEY *key = NULL;
+  if (SSL_get_peer_tmp_key(tls->ssl, &key) != 1) return true;
+  bool sound = true;
+  if (EVP_PKEY_is_a(key, "DH")) {
+    // Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
+    BIGNUM *prime = NULL, *half = NULL;
+    BN_CTX *scratch = BN_CTX_new();
+    sound = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 && BN_is_odd(prime) && (half = BN_new()) &&
+            BN_rshift1(half, prime) && seems_prime(prime, scratch) && seems_prime(half, scratch);
+    BN_free(prime);
+    BN_free(half);
+    BN_CTX_free(scratch);
+  }
+  EVP_PKEY_free(key);
+  ERR_clear_error();
+  return sound;
 }
 
 // MARK: - Facts and decisions
@@ -437,7 +475,10 @@ int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF
 larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls) { return tls->failure; }
 
 SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls) {
-  return tls->session_count > 0 ? tls->sessions[--tls->session_count] : NULL;
+  if (tls->session_count == 0) return NULL;
+  SSL_SESSION *oldest = tls->sessions[0];
+  memmove(tls->sessions, tls->sessions + 1, (size_t)--tls->session_count * sizeof *tls->sessions);
+  return oldest;
 }
 
 size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name) {

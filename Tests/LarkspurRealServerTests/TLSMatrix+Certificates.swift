@@ -184,7 +184,7 @@ extension TLSMatrix {
       note: "Accepted: the dot is not part of the name, neither in SNI nor when names are compared.",
       names("in the host", of: ["a.test"], for: "a.test."),
       names("in the certificate", .fails(.wrongHost), of: ["a.test."], for: "a.test"),
-      names("two dots", .fails(.wrongHost), of: ["a.test"], for: "a.test.."),
+      names("two dots", .fails(.hostInvalid), of: ["a.test"], for: "a.test.."),
       Trial(name: "in SNI", outcome: .answered(200), servers: [.nginx]) { kind, plan in
         let server = try kind.start(plan)
         var visit = try await TLSClient(plan).visit(server, as: "A.Test.", ["/name"])

@@ -27,7 +27,8 @@ import Testing
     ("Example.Org.", false, "example.org", true), ("example.org", false, "www.example.org", false),
     ("example.org", true, "www.example.org", true), ("example.org", true, "a.b.example.org", true),
     ("example.org", true, "badexample.org", false), ("example.org", true, "org", false),
-    ("1.2.3.4", false, "1.2.3.4", true), ("3.4", true, "1.2.3.4", false), ("::1", false, "::1", true),
+    ("1.2.3.4", false, "1.2.3.4", true), ("1.2.3.4", true, "1.2.3.5", false),
+    ("2001:DB8::1", false, "2001:db8:0::1", true), ("::1", false, "::1", true),
   ])
   func covers(name: String, includesSubdomains: Bool, host: String, isCovered: Bool) throws {
     let pin = try #require(Pin(text))

@@ -4,14 +4,19 @@ import Testing
 @Suite struct ServerNameTests {
   @Test(arguments: [
     ("example.org", "example.org"), ("EXAMPLE.Org", "example.org"), ("example.org.", "example.org"),
-    ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("a_b.example", "a_b.example"), ("localhost", "localhost"),
+    ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("a_b.example", "a_b.example"),
+    ("1.2.3.4.example", "1.2.3.4.example"), ("0:0:0:0:0:0:0:1", "::1"), ("2001:DB8::1", "2001:db8::1"),
+    ("localhost", "localhost"),
     ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("fe80::1%eth0", "fe80::1"),
   ])
   func reads(host: String, text: String) {
     #expect(ServerName(host: host)?.text == text)
   }
 
-  @Test(arguments: ["", ".", "b\u{fc}cher.example", "a b", "a\0b", "a\u{7f}b", String(repeating: "a", count: 254)])
+  @Test(arguments: [
+    "", ".", ".example.com", "a..b", "..", "127.1", "0x7f000001", "010.0.0.1", "1.2.3.4.", "1.2.3.4 a", "[::1]",
+    "1.2.3.4%x", "b\u{fc}cher.example", "a b", "a\0b", "a\u{7f}b", String(repeating: "a", count: 254),
+  ])
   func refuses(host: String) {
     #expect(ServerName(host: host) == nil)
   }

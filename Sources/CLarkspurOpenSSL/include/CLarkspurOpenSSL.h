@@ -1,6 +1,6 @@
 // OpenSSL's headers, and what Swift cannot see of them: macros, variadic calls, callbacks.
 //
-// The callbacks of a handshake live in CLarkspurOpenSSL.c. None of them calls into Swift: each notes what OpenSSL
+// The callbacks of a handshake live in Connection.c. None of them calls into Swift: each notes what OpenSSL
 // wants to know and suspends the handshake, and Swift answers with the next call.
 #ifndef LARKSPUR_OPENSSL_H
 #define LARKSPUR_OPENSSL_H
@@ -44,6 +44,8 @@ int larkspur_tls_context_use_identity(SSL_CTX *context, X509 *leaf, EVP_PKEY *ke
 
 // How chains are verified, in a handshake or outside of one.
 void larkspur_verification_rules(X509_VERIFY_PARAM *rules);
+// The part of them that holds for whatever is verified against the store.
+void larkspur_store_rules(X509_STORE *store);
 
 // MARK: - One connection
 
@@ -115,13 +117,16 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
 larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count);
 larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow);
 
+// Whether the group of a finite-field key exchange is one that its owner cannot have weakened. True without such.
+bool larkspur_tls_group_is_sound(const larkspur_tls *tls);
+
 larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls);
 // X509_V_OK accepts; anything else is the reason why not.
 void larkspur_tls_decide(larkspur_tls *tls, int error);
 // Goes on with the identity, or without one (null). 0: it does not fit.
 int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain);
 larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls);
-// The latest session that the server gave and that has not been taken, or null; the caller's.
+// The oldest session that the server gave and that has not been taken, or null; the caller's.
 SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls);
 // Lent as long as the connection lives.
 size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name);
@@ -132,8 +137,8 @@ larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index
 
 // MARK: - Certificates
 
-// Whether the text is an IP address.
-bool larkspur_is_address(const char *text);
+// The IP address that the text is, in its one canonical form. Nothing: it is none.
+larkspur_bytes larkspur_canonical_address(const char *text);
 
 int larkspur_chain_count(const STACK_OF(X509) *chain);
 X509 *larkspur_chain_at(const STACK_OF(X509) *chain, int index);

@@ -5,24 +5,51 @@ package struct ServerName: Hashable, Sendable {
   /// As text, without a zone. Nil: the server is known by a name.
   let address: String?
 
-  /// Takes a host as it stands in a URL, without brackets. Nil: it is neither an address nor a name in ASCII
-  /// (internationalised names have to come as A-labels, `xn--...`).
+  /// Takes a host as it stands in a URL, without brackets. Nil: it can be neither an address nor a name.
   ///
   /// RFC 6125 6.4.1: names are compared without regard to case. The dot at the end is DNS's mark of a complete name
-  /// and stands in no certificate: as in curl and browsers it is taken off.
+  /// and stands in no certificate: as in curl and browsers it is taken off. Internationalised names have to come as
+  /// A-labels (`xn--...`). A name that ends in a number is refused, as in the URL standard: the resolver may take
+  /// `127.1` or `0x7f000001` for an address.
   package init?(host: String) {
     let text = host.utf8.firstIndex(of: UInt8(ascii: "%")).map { String(host[..<$0]) } ?? host
-    if AddressText.isAddress(text) {
+    if let canonical = AddressText.canonical(text) {
+      // Only IPv6 has zones.
+      guard text.utf8.count == host.utf8.count || canonical.utf8.contains(UInt8(ascii: ":")) else { return nil }
       name = nil
-      address = text
+      address = canonical
       return
     }
     var bytes = Array(host.utf8)
     if bytes.last == UInt8(ascii: ".") { bytes.removeLast() }
-    // RFC 1035 2.3.4. Anything but visible ASCII would be cut or misread on its way through C.
-    guard 1...253 ~= bytes.count, bytes.allSatisfy({ 0x21...0x7e ~= $0 }) else { return nil }
+    // RFC 1035 2.3.4.
+    guard 1...253 ~= bytes.count else { return nil }
+    let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    // No empty label: OpenSSL takes a dot in front for "any name below".
+    guard labels.allSatisfy({ 1...63 ~= $0.count && $0.allSatisfy(Self.isNameByte) }), let last = labels.last,
+      !Self.isNumber(last)
+    else { return nil }
     name = String(decoding: bytes.map { 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
     address = nil
+  }
+
+  /// Letters, digits and `-`, and the `_` that names in use have.
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  /// Decimal, or hexadecimal with `0x` before it.
+  private static func isNumber(_ label: ArraySlice<UInt8>) -> Bool {
+    let isDigit = { (byte: UInt8) in UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
+    if label.allSatisfy(isDigit) { return true }
+    guard label.count >= 2, label.first == UInt8(ascii: "0"), label[label.startIndex + 1] | 0x20 == UInt8(ascii: "x")
+    else { return false }
+    return label.dropFirst(2).allSatisfy { isDigit($0) || UInt8(ascii: "a")...UInt8(ascii: "f") ~= $0 | 0x20 }
   }
 
   package var text: String { name ?? address ?? "" }

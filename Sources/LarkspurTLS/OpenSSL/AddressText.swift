@@ -1,10 +1,11 @@
 import CLarkspurOpenSSL
 
 enum AddressText {
-  /// Whether `text` is an IPv4 or IPv6 address, by the rule that certificates' addresses are read by as well.
-  static func isAddress(_ text: String) -> Bool {
-    guard !text.utf8.contains(0) else { return false }
+  /// An IPv4 or IPv6 address in its one canonical form. Nil: the text is none.
+  static func canonical(_ text: String) -> String? {
+    guard !text.utf8.contains(0) else { return nil }
     // Safe: the text is lent for the call.
-    return unsafe larkspur_is_address(text)
+    let canonical = unsafe Certificate.text(larkspur_canonical_address(text))
+    return canonical.isEmpty ? nil : canonical
   }
 }

@@ -9,7 +9,7 @@ package struct ClientIdentity: Sendable {
   let key: Reference
   let list: Reference
 
-  /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM or DER, encrypted with `password` or not).
+  /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM, encrypted with `password` or not; or plain DER).
   package init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
     guard let read = Certificate.read(certificates), let leaf = read.first else { throw TLSError(.identityUnreadable) }
     var wantsPassword = false

@@ -186,6 +186,10 @@ package struct TLSEngine: ~Copyable {
     }
     if let refusal { throw refusal }
     guard let trust, hasDecided else { throw TLSError(.protocolViolation, reason: "the server showed no certificate") }
+    // Safe: see `tls`.
+    guard unsafe isResumed || larkspur_tls_group_is_sound(tls) else {
+      throw TLSError(.weakKey, reason: "the group for the key exchange is not of a safe prime")
+    }
     if let protocolName = applicationProtocol, protocolName != "http/1.1" {
       throw TLSError(.applicationProtocol, reason: protocolName)
     }
@@ -289,7 +293,8 @@ package struct TLSEngine: ~Copyable {
     case larkspur_tls_wants_output: return .wantsOutput
     case larkspur_tls_closed: return .closed
     case larkspur_tls_failed: throw failure(isHandshake: false)
-    default: return .wantsInput
+    case larkspur_tls_done, larkspur_tls_wants_input: return .wantsInput
+    default: throw TLSError(.protocolViolation, reason: "a handshake after the handshake")
     }
   }
 
@@ -304,8 +309,9 @@ package struct TLSEngine: ~Copyable {
     switch result.status {
     case larkspur_tls_done: return .bytes(result.plain_count)
     case larkspur_tls_wants_output: return .wantsOutput
+    case larkspur_tls_wants_input: return .wantsInput
     case larkspur_tls_failed, larkspur_tls_closed: throw failure(isHandshake: false)
-    default: return .wantsInput
+    default: throw TLSError(.protocolViolation, reason: "a handshake after the handshake")
     }
   }
 

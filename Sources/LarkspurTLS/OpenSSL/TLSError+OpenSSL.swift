@@ -35,9 +35,10 @@ extension TLSError {
   }
 
   private static func problem(_ code: UInt) -> Problem {
+    if larkspur_error_code_reason(code) == ERR_R_MALLOC_FAILURE { return .outOfMemory }
     // Safe: plain numbers.
     guard larkspur_error_library(code) == ERR_LIB_SSL else {
-      return code & 0xff == UInt(ERR_R_MALLOC_FAILURE) ? .outOfMemory : .protocolViolation
+      return .protocolViolation
     }
     return switch larkspur_error_code_reason(code) {
     case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_VERSION_TOO_LOW:
@@ -46,7 +47,7 @@ extension TLSError {
     case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_UNKNOWN_CIPHER_RETURNED: .noSharedCipher
     case SSL_R_BAD_SIGNATURE: .badSignature
     case SSL_R_DH_KEY_TOO_SMALL, SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_BAD_DH_VALUE: .weakKey
-    case SSL_R_CA_MD_TOO_WEAK, SSL_R_WRONG_SIGNATURE_TYPE: .weakDigest
+    case SSL_R_CA_MD_TOO_WEAK: .weakDigest
     default: .protocolViolation
     }
   }

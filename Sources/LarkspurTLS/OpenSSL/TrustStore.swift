@@ -3,12 +3,16 @@ import CLarkspurOpenSSL
 /// Roots and revocation lists, parsed once. Any thread may verify against it at the same time.
 final class TrustStore: Sendable {
   let reference: Reference
+  private let revocationLists: [[UInt8]]
 
   init(_ roots: TrustRoots, revocationLists: [[UInt8]] = []) throws(TLSError) {
     // Safe: here and below, the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
     guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
     else { throw TLSError(.outOfMemory) }
     self.reference = reference
+    self.revocationLists = revocationLists
+    // What verifies without a handshake, such as the signer of a stapled response, keeps to the same rules.
+    unsafe larkspur_store_rules(reference.pointer)
     switch roots {
     case .system:
       try addSystemRoots()
@@ -44,6 +48,11 @@ final class TrustStore: Sendable {
         throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
       }
     }
+  }
+
+  /// A store with other roots and the same revocation lists.
+  func with(anchors: [Certificate]) throws(TLSError) -> TrustStore {
+    try TrustStore(.only(anchors), revocationLists: revocationLists)
   }
 
   /// Verifies a chain as a handshake would. Nil for `name`: whatever host it is for.

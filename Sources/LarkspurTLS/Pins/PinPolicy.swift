@@ -5,8 +5,8 @@
 package struct PinPolicy: Sendable {
   /// The pins of a host, or of a domain.
   package struct Host: Hashable, Sendable {
-    /// In lower case, without a dot at its end.
-    package var name: String
+    /// In lower case, without a dot at its end; an address in its canonical form.
+    package let name: String
     /// Whether they count for all names below it as well.
     package var includesSubdomains: Bool
     /// One of them has to be there.
@@ -16,7 +16,7 @@ package struct PinPolicy: Sendable {
     /// Whether a mismatch is only reported, and the connection goes on.
     package var reportsOnly: Bool
 
-    /// `name` is a host as it stands in a URL. Nil: it cannot be one.
+    /// `name` is a host as it stands in a URL, without brackets. Nil: it cannot be one.
     package init?(
       _ name: String, includesSubdomains: Bool = false, pins: Set<Pin>, looksAtLeafOnly: Bool = false,
       reportsOnly: Bool = false

@@ -49,10 +49,12 @@ final class SessionCache: Sendable {
   func take(for key: SessionKey, date: Int64) -> TLSSession? {
     state.withLock { state in
       while let session = state.sessions[key]?.last {
-        let isGood = date < session.validUntil
+        let isGood = date < session.validUntil && session.isResumable
         if session.isUsedOnce || !isGood { state.sessions[key]?.removeLast() }
         if isGood { return session }
       }
+      state.sessions[key] = nil
+      state.order.removeAll { $0 == key }
       return nil
     }
   }

@@ -26,13 +26,13 @@ package struct Trust: Sendable {
   ///
   /// - Parameters:
   ///   - host: Whom the certificate has to be for; nil: whoever it is for.
-  ///   - anchors: The roots to trust, and no others; nil: those of the connection.
+  ///   - anchors: The roots to trust, and no others; nil: those of the connection. Its revocation lists count either way.
   ///   - date: Seconds since 1970, UTC.
   package func evaluate(
     host: ServerName?, anchors: [Certificate]? = nil, date: Int64
   ) throws(TLSError) -> Trust {
     var store = store
-    if let anchors { store = try TrustStore(.only(anchors)) }
+    if let anchors { store = try store.with(anchors: anchors) }
     let (result, verified) = store.verify(sent, for: host, date: date)
     return Trust(server: host ?? server, sent: sent, verified: verified, result: result, store: store)
   }

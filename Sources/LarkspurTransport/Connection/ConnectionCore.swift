@@ -335,7 +335,9 @@ struct ConnectionCore: ~Copyable {
   private mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
     do throws(TLSLayer.Failure) {
       // What was secured never goes on without TLS.
-      guard let received = try tls?.receive(from: channel, into: &input) else { throw TLSLayer.Failure.kernel(.notConnected) }
+      guard let received = try tls?.receive(from: channel, into: &input) else {
+        throw TLSLayer.Failure.kernel(.notConnected)
+      }
       return received
     } catch {
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }

@@ -145,7 +145,9 @@ struct TLSLayer: ~Copyable {
         case .bytes(let count): queue.drop(count)
         case .wantsOutput:
           // There was room for it.
-          if outgoing.count == 0 { throw .tls(TLSError(.protocolViolation, reason: "a record is larger than it may be")) }
+          if outgoing.count == 0 {
+            throw .tls(TLSError(.protocolViolation, reason: "a record is larger than it may be"))
+          }
           isFull = true
         case .wantsInput: writingWaitsForInput = true
         }

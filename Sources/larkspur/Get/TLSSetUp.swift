@@ -17,7 +17,10 @@ enum TLSSetUp {
     if options.logsKeys { Console.complain("warning: --dangerously-log-keys: \(keyLogWarning)") }
     if let path = options.roots { configuration.roots = .only(try roots(path)) }
     configuration.identity = try identity(options)
-    if !options.pins.isEmpty, let host = PinPolicy.Host(url.host, pins: Set(options.pins)) {
+    if !options.pins.isEmpty {
+      guard let host = PinPolicy.Host(url.host, pins: Set(options.pins)) else {
+        throw CommandFailure(.malformedURL, "\(url.host.debugDescription) is no name that could have pins")
+      }
       configuration.pins = PinPolicy([host])
     }
     do throws(TLSError) {

@@ -16,7 +16,8 @@ enum TrustStory {
 
   /// A line per certificate: its pin, whose it is.
   static func pins(of trust: Trust) -> [String] {
-    shownChain(of: trust).map { "\($0.pin)  \(subject(of: $0))" }
+    let mark = trust.result.isTrusted ? "" : "  (not verified)"
+    return shownChain(of: trust).map { "\($0.pin)  \(subject(of: $0))\(mark)" }
   }
 
   /// What is not verified is shown as it was sent.
