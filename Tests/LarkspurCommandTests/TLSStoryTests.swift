@@ -130,7 +130,7 @@ import larkspur
     let careless = try await server.pins(["--insecure"])
     #expect(careless.status == 0)
     #expect(careless.errors.hasPrefix("larkspur: warning: --insecure: "))
-    #expect(careless.text == "\(try server.certificate.pin())  CN=Larkspur test\n")
+    #expect(careless.text == "\(try server.certificate.pin())  CN=Larkspur test  (not verified)\n")
   }
 
   @Test func pinsThatDoNotMatch() async throws {
