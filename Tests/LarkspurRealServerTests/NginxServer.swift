@@ -35,28 +35,37 @@ final class NginxServer: TLSServer {
 
   private static func configuration(_ plan: TLSPlan, _ files: TLSFiles, _ port: UInt16) -> String {
     let folder = files.folder.path
-    return """
-      daemon off;
-      master_process off;
-      pid \(folder)/nginx.pid;
-      error_log stderr notice;
-      events { use epoll; }
-      http {
-        access_log off;
-        client_body_temp_path \(folder)/tmp/body;
-        proxy_temp_path \(folder)/tmp/proxy;
-        fastcgi_temp_path \(folder)/tmp/fastcgi;
-        uwsgi_temp_path \(folder)/tmp/uwsgi;
-        scgi_temp_path \(folder)/tmp/scgi;
-        server {
-          listen 127.0.0.1:\(port)\(plan.isPlain ? "" : " ssl");
-          root \(folder);
-          location = /name { default_type text/plain; return 200 $ssl_server_name; }
-          \((plan.isPlain ? [] : security(plan, files)).map { $0 + ";" }.joined(separator: "\n    "))
-          \(plan.nginxLines)
-        }
-      }
+    return Self.configuration(
+      folder,
       """
+      server {
+        listen 127.0.0.1:\(port)\(plan.isPlain ? "" : " ssl");
+        root \(folder);
+        location = /name { default_type text/plain; return 200 $ssl_server_name; }
+        \((plan.isPlain ? [] : security(plan, files)).map { $0 + ";" }.joined(separator: "\n  "))
+        \(plan.nginxLines)
+      }
+      """)
+  }
+
+  /// A server in the foreground that keeps all its files in `folder`.
+  static func configuration(_ folder: String, _ http: String) -> String {
+    """
+    daemon off;
+    master_process off;
+    pid \(folder)/nginx.pid;
+    error_log stderr notice;
+    events { use epoll; }
+    http {
+      access_log off;
+      client_body_temp_path \(folder)/tmp/body;
+      proxy_temp_path \(folder)/tmp/proxy;
+      fastcgi_temp_path \(folder)/tmp/fastcgi;
+      uwsgi_temp_path \(folder)/tmp/uwsgi;
+      scgi_temp_path \(folder)/tmp/scgi;
+      \(http)
+    }
+    """
   }
 
   private static func security(_ plan: TLSPlan, _ files: TLSFiles) -> [String] {

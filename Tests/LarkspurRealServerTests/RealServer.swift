@@ -108,19 +108,9 @@ final class RealServer {
   }
 
   private static func nginx(_ folder: String, _ port: UInt16) -> String {
-    """
-    daemon off;
-    master_process off;
-    pid \(folder)/nginx.pid;
-    error_log stderr notice;
-    events { use epoll; }
-    http {
-      access_log off;
-      client_body_temp_path \(folder)/tmp/body;
-      proxy_temp_path \(folder)/tmp/proxy;
-      fastcgi_temp_path \(folder)/tmp/fastcgi;
-      uwsgi_temp_path \(folder)/tmp/uwsgi;
-      scgi_temp_path \(folder)/tmp/scgi;
+    NginxServer.configuration(
+      folder,
+      """
       keepalive_requests 1000;
       server {
         listen 127.0.0.1:\(port);
@@ -130,8 +120,7 @@ final class RealServer {
         location /uploads/ { dav_methods PUT DELETE; client_max_body_size 10m; }
         location = /three { alias \(folder)/www/small; keepalive_requests 3; }
       }
-    }
-    """
+      """)
   }
 
   private static func apache(_ folder: String, _ port: UInt16) -> String {
