@@ -75,6 +75,8 @@ package struct TLSEngine: ~Copyable {
   /// Why the server is not trusted, once that has been decided.
   private var refusal: TLSError?
   private var hasDecided = false
+  /// What the handshake has failed with: it does not go on.
+  private var handshakeFailure: TLSError?
   /// Whether the session is not for others: the caller trusted what the verification did not, or was asked who it is.
   private var isPrivate = false
   private var pinMismatches: [PinMismatch] = []
@@ -107,6 +109,18 @@ package struct TLSEngine: ~Copyable {
   package mutating func handshake(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Step {
+    if let handshakeFailure { throw handshakeFailure }
+    do throws(TLSError) {
+      return try step(&incoming, &outgoing, inputEnded)
+    } catch {
+      handshakeFailure = error
+      throw error
+    }
+  }
+
+  private mutating func step(
+    _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool
+  ) throws(TLSError) -> Step {
     while true {
       // Safe: `call` lends what is used.
       let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1) }
@@ -120,6 +134,7 @@ package struct TLSEngine: ~Copyable {
         self.trust = trust
         if options.asksTrust { return .wantsTrust(trust) }
         decide(.verified)
+      case larkspur_tls_closed: throw TLSError(.connectionLost, reason: "the server sent close_notify")
       default: throw refusal ?? failure(isHandshake: true)
       }
     }
