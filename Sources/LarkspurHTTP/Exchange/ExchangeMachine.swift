@@ -93,9 +93,6 @@ package struct ExchangeMachine {
 
   package var isIdle: Bool { state == .idle }
 
-  /// Whether the request has not left yet.
-  package var isSending: Bool { if case .active(.running, _) = state { true } else { false } }
-
   /// A request is about to be sent. False: the connection is not free.
   package mutating func begin() -> Bool {
     guard state == .idle else { return false }

@@ -43,8 +43,10 @@ struct ConnectionCore: ~Copyable {
   /// How far the present exchange has come.
   private var phase = TransportError.Phase.sending
   private var failure: TransportError?
-  private var lastErrno: Errno?
-  private var lastTLSError: TLSError?
+  /// What the kernel or TLS had to say.
+  private var lastFailure: TLSLayer.Failure?
+  /// Whether the request has not left yet.
+  private var isSending = false
 
   // The present or latest response. The storage is used again for the next one.
   private(set) var head = ResponseHead()
@@ -121,13 +123,13 @@ struct ConnectionCore: ~Copyable {
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable || hasPlaintext { try lookForEnd(of: channel) }
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() { try lookForEnd(of: channel) }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     phase = .sending
     failure = nil
-    lastErrno = nil
-    lastTLSError = nil
+    lastFailure = nil
+    isSending = true
     if !trailerBytes.isEmpty {
       trailers = FieldTable()
       trailerBytes.removeAll(keepingCapacity: true)
@@ -264,29 +266,25 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if hasOutput || machine.isSending, channel.isWritable { flush(to: channel) }
-      guard channel.mayReceive || hasPlaintext else { break }
+      if channel.isWritable, isSending ? true : isSecured ? hasOutput() : false { flush(to: channel) }
+      guard channel.mayReceive ? true : hasPlaintext() else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
     if input.count == consumed { releaseInput() }
-    return .wait(channel, writing: hasOutput)
+    return .wait(channel, writing: hasOutput())
   }
 
-  private var hasOutput: Bool {
-    guard isSecured else { return !output.isEmpty }
-    switch tls {
-    case .some(let layer): return layer.hasOutput || !output.isEmpty && !layer.writingWaitsForInput
-    case .none: return false
-    }
+  /// Whether sending may come to something.
+  private mutating func hasOutput() -> Bool {
+    let hasRequest = !output.isEmpty
+    guard isSecured, let state = tls?.sendingState else { return hasRequest }
+    return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
   /// Whether something may be read without a receive.
-  private var hasPlaintext: Bool {
-    guard isSecured else { return false }
-    switch tls {
-    case .some(let layer): return layer.hasInput
-    case .none: return false
-    }
+  private mutating func hasPlaintext() -> Bool {
+    guard isSecured, let hasInput = tls?.hasInput else { return false }
+    return hasInput
   }
 
   private static func parse(
@@ -302,7 +300,7 @@ struct ConnectionCore: ~Copyable {
     do throws(TLSLayer.Failure) {
       received = try receiveOnce(from: channel)
     } catch {
-      keep(error)
+      lastFailure = error
       throw fail { $0.connectionLost(into: &$1) }
     }
     switch received {
@@ -346,13 +344,6 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
-  private mutating func keep(_ failure: TLSLayer.Failure) {
-    switch failure {
-    case .kernel(let error): lastErrno = error
-    case .tls(let error): lastTLSError = error
-    }
-  }
-
   private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     if isSecured {
       guard let sentAll = try tls?.send(&output, to: channel) else { throw .kernel(.notConnected) }
@@ -369,12 +360,13 @@ struct ConnectionCore: ~Copyable {
   private mutating func flush(to channel: Channel) {
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
-      guard try send(to: channel), machine.isSending else { return }
+      guard try send(to: channel), isSending else { return }
+      isSending = false
       if phase == .sending { phase = .awaitingHead }
       note(.requestSent)
       decide { $0.requestSent(into: &$1) }
     } catch {
-      keep(error)
+      lastFailure = error
       decide { $0.sendingFailed(into: &$1) }
     }
   }
@@ -432,6 +424,7 @@ struct ConnectionCore: ~Copyable {
     case .complete: note(.completed)
     case .handOver: note(.handedOver)
     case .stopSending:
+      isSending = false
       output.removeAll()
       tls?.stopSending()
     case .fail(let reason):
@@ -452,7 +445,12 @@ struct ConnectionCore: ~Copyable {
   private func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
     switch failure {
     case .response(let error): .badResponse(error)
-    case .connectionLost: lastTLSError.map { .tls($0) } ?? .connectionLost(phase, lastErrno)
+    case .connectionLost:
+      switch lastFailure {
+      case .tls(let error)?: .tls(error)
+      case .kernel(let error)?: .connectionLost(phase, error)
+      case nil: .connectionLost(phase, nil)
+      }
     case .internalInconsistency: .internalInconsistency
     case .timedOut: .timedOut(phase)
     case .cancelled: .cancelled

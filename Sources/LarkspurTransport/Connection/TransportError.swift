@@ -17,7 +17,7 @@ package enum TransportError: Error, Hashable, Sendable {
   /// The connection had ended before this request could be sent on it: nothing was sent.
   case connectionClosed
   /// TLS failed: the server is not trusted, or the two sides do not agree.
-  case tls(TLSError)
+  indirect case tls(TLSError)
   /// The server's response breaks the rules or is incomplete.
   case badResponse(ResponseError)
   /// The loop's resources are exhausted.

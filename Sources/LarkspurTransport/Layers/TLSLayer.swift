@@ -14,7 +14,7 @@ import LarkspurTLS
 struct TLSLayer: ~Copyable {
   enum Failure: Error {
     case kernel(Errno)
-    case tls(TLSError)
+    indirect case tls(TLSError)
   }
 
   enum HandshakeStep {
@@ -45,7 +45,7 @@ struct TLSLayer: ~Copyable {
   /// The peer takes no more, or is to get no more.
   private var hasStoppedSending = false
   /// A message of TLS's own has come in part: until the rest is there, nothing can be encrypted.
-  private(set) var writingWaitsForInput = false
+  private var writingWaitsForInput = false
 
   init(_ engine: consuming TLSEngine, on loop: ClientLoop) {
     self.engine = engine
@@ -53,7 +53,10 @@ struct TLSLayer: ~Copyable {
   }
 
   /// Whether ciphertext waits to be sent.
-  var hasOutput: Bool { outgoing.count > 0 }
+  private var hasOutput: Bool { outgoing.count > 0 }
+
+  /// What there is to send, and whether plaintext could be added to it.
+  var sendingState: (hasOutput: Bool, waitsForInput: Bool) { (hasOutput, writingWaitsForInput) }
 
   // MARK: - Handshake
 
