@@ -47,7 +47,8 @@ CLIENTS = [
     Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl")),
     Client("foundation-networking", package=PEERS / "FoundationNetworking", product="foundation-networking-client",
            scratch=BUILD / "foundation-networking", trusts_only_the_system=True),
-    # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime.
+    # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime, and
+    # without debugging information, which valgrind stumbles over.
     Client("larkspur", product="larkspur-bench", scratch=ROOT / ".build" / "benchmarks",
-           swift_flags=("--static-swift-stdlib",)),
+           swift_flags=("--static-swift-stdlib", "-Xlinker", "--strip-debug")),
 ]
