@@ -266,7 +266,7 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if channel.isWritable, isSending ? true : isSecured ? hasOutput() : false { flush(to: channel) }
+      if isSending ? true : isSecured ? hasOutput() : false, channel.isWritable { flush(to: channel) }
       guard channel.mayReceive ? true : hasPlaintext() else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
