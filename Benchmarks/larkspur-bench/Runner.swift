@@ -17,9 +17,8 @@ final class Runner {
   private let head: RequestHead
   /// Nil without TLS.
   private let security: Security?
-  /// How many connections have been opened, and how many of them went on with an earlier session.
-  private var opened = 0
-  private var resumed = 0
+  /// Whether there has been a connection, whose session the next ones resume.
+  private var hasOpened = false
   /// Those that live longer than a request.
   private var connections: [Connection] = []
 
@@ -72,23 +71,20 @@ final class Runner {
   }
 
   private func open() async throws -> Connection {
-    opened += 1
-    return try await Connection.open(
-      host: arguments.host, port: arguments.port, security: security, on: loop,
-      observer: workload.lifetime == .resumed ? { [self] in countResumption($0, at: $1) } : nil)
-  }
-
-  private func countResumption(_ event: ConnectionEvent, at time: Deadline) {
-    if case .secured(let handshake) = event, handshake.isResumed { resumed += 1 }
+    try await Connection.open(
+      host: arguments.host, port: arguments.port, security: security, on: loop)
   }
 
   private func requestOverNewConnection() async throws -> Connection {
     let connection = try await open()
-    try await connection.cancelledWithTask { try await request(over: connection) }
     // The first one of all had nothing to go on with.
-    if workload.lifetime == .resumed, resumed != opened - 1 {
-      throw Failure(description: "connection \(opened) did not resume a session")
+    if workload.lifetime == .resumed {
+      if hasOpened, connection.handshake?.isResumed != true {
+        throw Failure(description: "a connection did not resume a session")
+      }
+      hasOpened = true
     }
+    try await connection.cancelledWithTask { try await request(over: connection) }
     return connection
   }
 

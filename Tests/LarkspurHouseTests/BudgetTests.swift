@@ -22,6 +22,8 @@ import Testing
   struct Cost: Sendable {
     var calls = CountingKernel.Counts()
     var allocations: UInt64 = 0
+    /// The sends of a new connection up to the end of its first request.
+    var firstSends = 0
   }
 
   /// Requests one after another over one connection, on this thread.
@@ -39,12 +41,16 @@ import Testing
         let connection = try await Connection.open(
           to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
         let head = request()
+        try await exchanges(1, head, over: connection)
+        let firstSends = kernel.counts.value.sends
         try await exchanges(warmUp, head, over: connection)
         let calls = kernel.counts.value
         let allocations = larkspur_allocations()
         try await exchanges(requests, head, over: connection)
         outcome.value = .success(
-          Cost(calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations))
+          Cost(
+            calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations,
+            firstSends: firstSends))
         connection.close()
       } catch {
         outcome.value = .failure(error)

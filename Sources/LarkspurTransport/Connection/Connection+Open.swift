@@ -13,12 +13,15 @@ extension Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     // It would end the name on its way to the system's resolver.
     guard !host.utf8.contains(0) else { throw .resolutionFailed(host: host, reason: "the name holds a NUL") }
-    if security != nil, ServerName(host: host) == nil { throw .tls(TLSError(.hostInvalid)) }
+    let server = try security.map { _ throws(TransportError) in try serverName(host) }
     observer?(.resolving(host: host), loop.kernel.now())
     let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
     observer?(.resolved(addresses), loop.kernel.now())
-    return try await open(
-      to: addresses, as: host, security: security, on: loop, deadline: deadline, limits: limits, observer: observer)
+    let connection = try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
+    if let security, let server {
+      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+    }
+    return connection
   }
 
   /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be for `host`.
@@ -26,14 +29,17 @@ extension Connection {
     to addresses: [SocketAddress], as host: String, security: Security?, on loop: ClientLoop,
     deadline: Deadline = .never, limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
-    let server = ServerName(host: host)
-    if security != nil, server == nil { throw .tls(TLSError(.hostInvalid)) }
+    let server = try security.map { _ throws(TransportError) in try serverName(host) }
     let connection = try await open(to: addresses, on: loop, deadline: deadline, limits: limits, observer: observer)
     if let security, let server, let port = connection.address?.port {
-      observer?(.securing(server), loop.kernel.now())
       try await connection.secure(by: security, as: server, port: port, deadline: deadline)
     }
     return connection
+  }
+
+  private static func serverName(_ host: String) throws(TransportError) -> ServerName {
+    guard let server = ServerName(host: host) else { throw .tls(TLSError(.hostInvalid)) }
+    return server
   }
 
   /// Connects to the first of `addresses` that answers (RFC 8305): the families in turn, each with a start of 250 ms.
@@ -42,7 +48,7 @@ extension Connection {
     observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    let channel = try await Dial(to: addresses, on: loop, observer: observer).connect(deadline: deadline)
+    let channel = try await Dial.connect(to: addresses, on: loop, deadline: deadline, observer: observer)
     return Connection(over: channel, limits: limits, observer: observer)
   }
 

@@ -7,7 +7,7 @@ import LarkspurTLS
 ///
 /// It belongs to its loop's thread: use it inside `loop.run`. What happens without waiting is in
 /// `ConnectionCore`; here is the waiting.
-package final class Connection {
+package final class Connection: TurnFollower {
   package typealias Observer = (ConnectionEvent, Deadline) -> Void
 
   private let confined: Confined<ConnectionCore>
@@ -17,6 +17,8 @@ package final class Connection {
   }
 
   private let observer: Observer?
+  /// What TLS has agreed on. Nil without TLS.
+  package private(set) var handshake: Handshake?
 
   /// Takes over a channel that is connected. `observer` is told of everything that happens, soon after it did,
   /// with the time when it did.
@@ -48,6 +50,7 @@ package final class Connection {
     async throws(TransportError)
   {
     defer { tellStory() }
+    observer?(.securing(server), core.loop.kernel.now())
     core.channel?.setDeadline(deadline)
     do throws(TransportError) {
       let engine = try security.engine(for: server, port: port, date: core.loop.kernel.date())
@@ -55,17 +58,23 @@ package final class Connection {
       try await cancelledWithTask { () async throws(TransportError) in
         while try await !makeHandshake(by: security, deadline: deadline) {}
       }
+      if core.hasUnsentFlight { core.loop.callAtEndOfTurn(self) }
     } catch {
       core.abandon()
       throw error
     }
   }
 
+  /// No request has taken the handshake's last flight along.
+  func turnEnded() { core.sendLastFlight() }
+
   /// One step of the handshake. True: it is done.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
     let step = try pollHandshake(telling: security.context)
     switch step {
-    case .done: return true
+    case .done(let handshake):
+      self.handshake = handshake
+      return true
     case .wait(let channel, let reading, let writing):
       tellStory()
       do throws(Channel.Interruption) {
@@ -111,19 +120,8 @@ package final class Connection {
   /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
   /// handler serves any number of exchanges: installing one costs as much as a third of an exchange.
   package func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
-    let scope = core.loop.isCurrent ? core.channel?.beginScope() : nil
-    let canceller = scope.flatMap { core.channel?.canceller(of: $0) }
-    defer { if let scope { core.channel?.endScope(scope) } }
-    let result: Result<T, E> = await withTaskCancellationHandler {
-      do throws(E) {
-        return .success(try await operation())
-      } catch {
-        return .failure(error)
-      }
-    } onCancel: {
-      canceller?.cancel()
-    }
-    return try result.get()
+    guard core.loop.isCurrent, let channel = core.channel else { return try await operation() }
+    return try await channel.cancelledWithTask(operation)
   }
 
   /// Sends a request and returns when the response's head is there. `deadline` is for the whole exchange.

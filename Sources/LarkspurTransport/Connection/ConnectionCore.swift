@@ -100,6 +100,14 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
+  /// Whether the handshake has something left to send.
+  var hasUnsentFlight: Bool { mutating get { tls?.sendingState.hasOutput ?? false } }
+
+  /// What cannot leave now leaves with the first request. What goes wrong is noticed there.
+  mutating func sendLastFlight() {
+    if let channel, exchangeNumber == 0, output.isEmpty { _ = try? tls?.send(&output, to: channel) }
+  }
+
   mutating func decide(_ decision: TrustDecision) { tls?.decide(decision) }
 
   mutating func takePinMismatches() -> [PinMismatch] { tls?.takePinMismatches() ?? [] }

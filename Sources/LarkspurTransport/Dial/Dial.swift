@@ -29,7 +29,64 @@ final class Dial {
   }
 
   /// The channel that was connected first. `deadline` is for all attempts together.
-  func connect(deadline: Deadline) async throws(TransportError) -> Channel {
+  static func connect(
+    to addresses: [SocketAddress], on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
+  ) async throws(TransportError) -> Channel {
+    // One address has no rival: there is nothing to decide, and no race to keep the books of.
+    if addresses.count == 1 {
+      return try await connect(toOnly: addresses[0], on: loop, deadline: deadline, observer: observer)
+    }
+    return try await Dial(to: addresses, on: loop, observer: observer).connect(deadline: deadline)
+  }
+
+  private static func connect(
+    toOnly address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
+  ) async throws(TransportError) -> Channel {
+    observer?(.connecting(address), loop.kernel.now())
+    let outcome: Result<Channel, Channel.Interruption>
+    do throws(Errno) {
+      outcome = try await attempt(address, on: loop, deadline: deadline)
+    } catch {
+      observer?(.connectFailed(address, error), loop.kernel.now())
+      if resourceErrors.contains(error) { throw .unavailable(error) }
+      loop.failedToConnect(to: address)
+      throw .connectFailed([TransportError.Attempt(address: address, error: error)])
+    }
+    switch outcome {
+    case .success(let channel):
+      loop.connected(to: address)
+      observer?(.connected(address), loop.kernel.now())
+      return channel
+    case .failure(.timedOut): throw .timedOut(.connecting)
+    case .failure(.cancelled): throw .cancelled
+    case .failure(.busy): throw .internalInconsistency
+    }
+  }
+
+  private static func attempt(
+    _ address: SocketAddress, on loop: ClientLoop, deadline: Deadline
+  ) async throws(Errno) -> Result<Channel, Channel.Interruption> {
+    let channel = try Channel(to: address, on: loop)
+    channel.setDeadline(deadline)
+    do throws(Errno) {
+      if try channel.connect() { return .success(channel) }
+      do throws(Channel.Interruption) {
+        try await channel.cancelledWithTask { () async throws(Channel.Interruption) in
+          try await channel.wait(reading: false, writing: true)
+        }
+      } catch {
+        channel.close()
+        return .failure(error)
+      }
+      try channel.finishConnecting()
+      return .success(channel)
+    } catch {
+      channel.close()
+      throw error
+    }
+  }
+
+  private func connect(deadline: Deadline) async throws(TransportError) -> Channel {
     decide { $0.begin(now: loop.now, into: &$1) }
     while outcome == nil {
       let news = Answer<Void>()

@@ -72,17 +72,22 @@ struct TLSLayer: ~Copyable {
         throw .tls(error)
       }
       hasInput = incoming.count > 0
-      let sentAll = try sendOutgoing(to: channel)
       switch step {
       case .done(let handshake):
+        // The last flight leaves together with the first request, if there is one in this turn.
         releaseIdleChunks()
         return .done(handshake)
-      case .wantsTrust(let trust): return .wantsTrust(trust)
-      case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
+      case .wantsTrust(let trust):
+        _ = try sendOutgoing(to: channel)
+        return .wantsTrust(trust)
+      case .wantsIdentity(let issuers):
+        _ = try sendOutgoing(to: channel)
+        return .wantsIdentity(issuers: issuers)
       case .wantsOutput:
         // Nothing is read before there is room for the answer.
-        if !sentAll { return .wait(reading: false, writing: true) }
+        if try !sendOutgoing(to: channel) { return .wait(reading: false, writing: true) }
       case .wantsInput:
+        let sentAll = try sendOutgoing(to: channel)
         // One more step with the end of the stream tells what it means.
         guard channel.mayReceive, try receiveCiphertext(from: channel) else {
           return .wait(reading: true, writing: !sentAll)

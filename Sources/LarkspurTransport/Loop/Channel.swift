@@ -175,6 +175,23 @@ package final class Channel {
     if cancelledScope == number { cancelledScope = nil }
   }
 
+  /// Runs `operation`, and cancels what goes on here when the task is cancelled meanwhile.
+  func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
+    let scope = beginScope()
+    defer { endScope(scope) }
+    let canceller = canceller(of: scope)
+    let result: Result<T, E> = await withTaskCancellationHandler {
+      do throws(E) {
+        return .success(try await operation())
+      } catch {
+        return .failure(error)
+      }
+    } onCancel: {
+      canceller.cancel()
+    }
+    return try result.get()
+  }
+
   /// Whether another receive is this channel's to make in this turn.
   var mayReceive: Bool { isReadable && !hasSpentTurn }
 

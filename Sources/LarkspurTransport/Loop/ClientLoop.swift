@@ -9,7 +9,7 @@ import Synchronization
 /// executor. One turn is
 ///
 /// ```
-///  take the mail -> expire deadlines -> wake those who have yielded -> run jobs -> wait (epoll)
+///  take the mail -> expire deadlines -> wake those who have yielded -> run jobs -> call followers -> wait (epoll)
 ///    -> wake the tasks whose channels became ready
 /// ```
 ///
@@ -49,6 +49,8 @@ package final class ClientLoop: @unchecked Sendable {
     var soonest = Deadline.never
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
+    /// Who wants to be called when this turn's jobs have run.
+    var followers: [any TurnFollower] = []
     var chunks = ChunkPool()
     var failedAddresses = FailedAddresses()
     var now: Deadline
@@ -59,7 +61,7 @@ package final class ClientLoop: @unchecked Sendable {
   package var now: Deadline { own.state.now }
 
   /// Counts the turns, so that a channel can tell whether its share is a new one.
-  var turn: UInt64 { own.state.turn }
+  package var turn: UInt64 { own.state.turn }
 
   /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
   private static let jobRoundsMax = 16
@@ -150,6 +152,7 @@ package final class ClientLoop: @unchecked Sendable {
     expireDeadlines()
     wakeYielding()
     runJobs()
+    callFollowers()
 
     let hasWork = !own.state.jobs.isEmpty || !own.state.yielding.isEmpty || !mayWait
     // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
@@ -186,6 +189,16 @@ package final class ClientLoop: @unchecked Sendable {
     var channels: [Channel] = []
     swap(&channels, &own.state.yielding)
     for channel in channels { channel.becameReady() }
+  }
+
+  private func callFollowers() {
+    guard !own.state.followers.isEmpty else { return }
+    var followers: [any TurnFollower] = []
+    swap(&followers, &own.state.followers)
+    for follower in followers { follower.turnEnded() }
+    // The storage serves the next turns.
+    followers.removeAll(keepingCapacity: true)
+    if own.state.followers.isEmpty { swap(&followers, &own.state.followers) }
   }
 
   private func takeMail() {
@@ -279,6 +292,9 @@ package final class ClientLoop: @unchecked Sendable {
     return own.state.slots[Int(slot)].channel
   }
 
+  /// Calls `follower` when this turn's jobs have run, before the loop waits.
+  func callAtEndOfTurn(_ follower: any TurnFollower) { own.state.followers.append(follower) }
+
   /// Wakes the channel again in the next turn.
   func yield(_ channel: Channel) { own.state.yielding.append(channel) }
 
@@ -336,6 +352,11 @@ package final class ClientLoop: @unchecked Sendable {
     hasMail.store(true, ordering: .sequentiallyConsistent)
     if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
   }
+}
+
+/// Puts something off to the end of a turn, so that several causes in one turn have one effect.
+protocol TurnFollower: AnyObject {
+  func turnEnded()
 }
 
 extension ClientLoop: TaskExecutor {

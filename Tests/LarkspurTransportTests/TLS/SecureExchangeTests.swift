@@ -56,6 +56,20 @@ import Testing
     #expect(received == TestServer.content(0..<count))
   }
 
+  /// The last flight waits for a request only until the end of the turn.
+  @Test func aHandshakeWithoutARequest() async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca) { $0.versions = .tls1_3 ... .tls1_3 }
+    let client = try SecureClient(trusting: ca)
+    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    try await loop.run {
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      #expect(try await server.waitForHandshakes(1).first?.failure == nil)
+      connection.close()
+    }
+  }
+
   @Test func manyRequestsOverOneConnection() async throws {
     let ca = try TestCA()
     let server = try Self.server(ca)
