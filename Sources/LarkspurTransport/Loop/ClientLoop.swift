@@ -150,9 +150,9 @@ package final class ClientLoop: @unchecked Sendable {
     own.state.now = kernel.now()
     takeMail()
     expireDeadlines()
-    wakeYielding()
+    if !own.state.yielding.isEmpty { wakeYielding() }
     runJobs()
-    callFollowers()
+    if !own.state.followers.isEmpty { callFollowers() }
 
     let hasWork = !own.state.jobs.isEmpty || !own.state.yielding.isEmpty || !mayWait
     // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
@@ -185,14 +185,12 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   private func wakeYielding() {
-    guard !own.state.yielding.isEmpty else { return }
     var channels: [Channel] = []
     swap(&channels, &own.state.yielding)
     for channel in channels { channel.becameReady() }
   }
 
   private func callFollowers() {
-    guard !own.state.followers.isEmpty else { return }
     var followers: [any TurnFollower] = []
     swap(&followers, &own.state.followers)
     for follower in followers { follower.turnEnded() }
