@@ -1,0 +1,570 @@
+import LarkspurBytes
+
+/// Decides which request goes over which connection, when connections are opened, and when they are closed.
+///
+/// Theory of operation. Connections belong to endpoints: whatever may make two connections unequal makes two endpoints.
+/// A request takes the endpoint's connection that became idle last. If there is none it waits, and a connection is opened for
+/// it as far as the limits allow. Connections and requests are not tied to each other: what becomes free first serves
+/// who has waited longest, and a connection that is opened too late to be needed is kept for the next request.
+///
+/// ```
+///  a request:     requested --> waiting --run--> running --exchangeEnded--> gone
+///                                 |  ^              |
+///                cancelled, fail  |  +-- requested, in its old place: the connection turned out to be dead
+///                                 v
+///                                gone
+///
+///  a connection:  dialing --dialSucceeded--> running(n) <--> idle --connectionClosed, timerFired--> gone
+///                    |                          |
+///                    +--dialFailed--> gone      +--exchangeEnded(not reusable)--> gone
+/// ```
+///
+/// When opening fails, nobody fails as long as another connection is being opened to the endpoint: that one tells. When the
+/// last one has failed, everybody fails who waited before it was begun.
+///
+/// It does not know: hosts, bytes, sockets, the clock. Invariants: a ticket gets one `run` or one `fail` for each time it
+/// asks, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end itself; limits hold
+/// after each fact; an endpoint without connections and without waiting requests is forgotten.
+package struct PoolMachine: Sendable {
+  package struct Ticket: Hashable, Sendable {
+    package let index: Int
+    let generation: UInt32
+    /// Counts the requests: who came earlier has the smaller one.
+    package let order: UInt64
+  }
+
+  package struct ConnectionID: Hashable, Sendable {
+    package let index: Int
+    let generation: UInt32
+  }
+
+  package struct EndpointID: Hashable, Sendable {
+    package let index: Int
+    let generation: UInt32
+  }
+
+  package enum Failure: Error, Hashable, Sendable {
+    /// The connection could not be opened.
+    case dialFailed
+    /// Too many requests wait already.
+    case tooManyWaiting
+    /// The pool has been shut down.
+    case closed
+  }
+
+  package enum Action: Hashable, Sendable {
+    case run(Ticket, on: ConnectionID)
+    case fail(Ticket, Failure)
+    case dial(ConnectionID, to: EndpointID)
+    /// Close the connection, or stop opening it.
+    case close(ConnectionID)
+    /// The endpoint's number is not good any more.
+    case forget(EndpointID)
+  }
+
+  package typealias Actions = [Action]
+
+  /// What a request needs of its connection.
+  package struct Demand: Hashable, Sendable {
+    /// The larger one goes first.
+    package var priority: UInt8 = 128
+    /// May follow another request that is not answered yet (RFC 9112 9.3.2: idempotent methods).
+    package var isPipelinable = false
+    /// Wants a connection that nobody has used before: the one it was given was dead.
+    package var wantsFresh = false
+    /// The order of an earlier ticket, whose place it takes.
+    package var order: UInt64?
+
+    package init() {}
+  }
+
+  /// What the end of an exchange says about its connection.
+  package struct Ending: Hashable, Sendable {
+    /// Another request may follow.
+    package var isReusable: Bool
+    /// The server's `Keep-Alive: timeout`, if it sent one.
+    package var idle: Duration?
+    /// How many more requests the server's `Keep-Alive: max` allows, if it sent one.
+    package var requestsLeft: Int?
+
+    package init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {
+      self.isReusable = isReusable
+      self.idle = idle
+      self.requestsLeft = requestsLeft
+    }
+  }
+
+  private enum Phase {
+    case gone
+    case dialing
+    case idle
+    case running
+  }
+
+  private struct Connection {
+    var generation: UInt32 = 0
+    var phase = Phase.gone
+    var endpoint = 0
+    /// Where it stands among the endpoint's members.
+    var member = 0
+    var inFlight = 0
+    /// Whether each request in flight may have another one behind it.
+    var isPipelinable = false
+    /// The server has kept it alive once.
+    var isProven = false
+    var requestsLeft = 0
+    var servesUntil = Deadline.never
+    var idleUntil = Deadline.never
+    /// The idle time that the server allows.
+    var idleMax: Duration?
+    /// The order of the request that it was opened for, or rather of the next one to come.
+    var dialedBefore: UInt64 = 0
+  }
+
+  private struct Endpoint {
+    var generation: UInt32 = 0
+    var isUsed = false
+    /// All its connections.
+    var members: [Int] = []
+    var dialing = 0
+    /// Those that became idle last at the end. Some may have gone meanwhile.
+    var idle: [ConnectionID] = []
+    var idleCount = 0
+    var waiting = PoolQueue()
+    var wantingFresh = PoolQueue()
+    /// After a failure, as long as others serve, no more connections are opened before.
+    var dialsAfter = Deadline(nanoseconds: 0)
+    /// Waits until connections of others make room.
+    var isStalled = false
+
+    var waitingCount: Int { waiting.count + wantingFresh.count }
+  }
+
+  private let limits: PoolLimits
+  private var tickets = PoolTickets()
+  private var connections: [Connection] = []
+  private var freeConnections: [Int] = []
+  private var endpoints: [Endpoint] = []
+  private var freeEndpoints: [Int] = []
+  private var stalled: [Int] = []
+  private var ordersGiven: UInt64 = 0
+  private var isClosed = false
+
+  /// Connections in all, those that are being opened included.
+  package private(set) var connectionCount = 0
+  package private(set) var waitingCount = 0
+  package private(set) var idleCount = 0
+  /// When `timerFired` is due. It may come without anything to do.
+  package private(set) var timer = Deadline.never
+
+  /// How long an endpoint whose connections serve is spared after one more could not be opened.
+  private static let dialPause = Duration.seconds(1)
+
+  package init(limits: PoolLimits = PoolLimits()) {
+    var limits = limits
+    // With less than one nothing would ever be served.
+    limits.perEndpointMax = max(limits.perEndpointMax, 1)
+    limits.totalMax = max(limits.totalMax, 1)
+    limits.requestsMax = max(limits.requestsMax, 1)
+    self.limits = limits
+  }
+
+  package mutating func addEndpoint() -> EndpointID {
+    let index = freeEndpoints.popLast() ?? endpoints.count
+    if index == endpoints.count { endpoints.append(Endpoint()) }
+    endpoints[index].generation &+= 1
+    endpoints[index].isUsed = true
+    return EndpointID(index: index, generation: endpoints[index].generation)
+  }
+
+  // MARK: - Requests
+
+  /// Nil: the endpoint is not known any more.
+  package mutating func requested(
+    _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
+  ) -> Ticket? {
+    let index = endpoint.index
+    guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
+      endpoints[index].isUsed
+    else { return nil }
+    let ticket = tickets.issue(order: demand.order ?? ordersGiven)
+    if demand.order == nil { ordersGiven += 1 }
+    guard !isClosed else {
+      fail(ticket, .closed, &actions)
+      forgetIfUnused(index, &actions)
+      return ticket
+    }
+    if !demand.wantsFresh, endpoints[index].waiting.count == 0, let connection = takeIdle(of: index, now, &actions) {
+      run(ticket, on: connection, demand.isPipelinable, &actions)
+      return ticket
+    }
+    guard waitingCount < limits.waitingMax else {
+      fail(ticket, .tooManyWaiting, &actions)
+      forgetIfUnused(index, &actions)
+      return ticket
+    }
+    wait(ticket, at: index, demand)
+    settle(index, now, &actions)
+    return ticket
+  }
+
+  /// Who asked does not wait any more.
+  package mutating func cancelled(_ ticket: Ticket, into actions: inout Actions) {
+    guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
+    waitingCount -= 1
+    if wantsFresh {
+      endpoints[index].wantingFresh.gaveUp(tickets)
+    } else {
+      endpoints[index].waiting.gaveUp(tickets)
+    }
+    forgetIfUnused(index, &actions)
+  }
+
+  // MARK: - Connections
+
+  package mutating func dialSucceeded(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
+    guard isPresent(id, .dialing) else { return }
+    let endpoint = connections[id.index].endpoint
+    endpoints[endpoint].dialing -= 1
+    connections[id.index].requestsLeft = limits.requestsMax
+    connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
+    endpoints[endpoint].dialsAfter = now
+    if let place = endpoints[endpoint].wantingFresh.take(tickets) ?? endpoints[endpoint].waiting.take(tickets) {
+      runWaiting(place, on: id.index, &actions)
+    } else {
+      becameFree(id.index, now, &actions)
+    }
+    settle(endpoint, now, &actions)
+  }
+
+  /// `isOurs`: this machine is out of descriptors or memory, and another endpoint would have failed as well.
+  package mutating func dialFailed(
+    _ id: ConnectionID, isOurs: Bool = false, now: Deadline, into actions: inout Actions
+  ) {
+    guard isPresent(id, .dialing) else { return }
+    let endpoint = connections[id.index].endpoint
+    let before = connections[id.index].dialedBefore
+    endpoints[endpoint].dialing -= 1
+    remove(id.index)
+    // What an idle connection holds may be what is missing.
+    if isOurs, endpoints[endpoint].waitingCount > 0, evictIdle(&actions) {
+      return settle(endpoint, now, &actions)
+    }
+    if endpoints[endpoint].dialing == 0 {
+      var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
+      if endpoints[endpoint].members.isEmpty {
+        lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
+      } else {
+        // What is running serves those who wait.
+        endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause)
+      }
+      waitingCount -= lost.count
+      for place in lost { fail(place.ticket, .dialFailed, &actions) }
+      settle(endpoint, now, &actions)
+    }
+    roomWasMade(now, &actions)
+    forgetIfUnused(endpoint, &actions)
+  }
+
+  /// One of the connection's requests is over.
+  package mutating func exchangeEnded(
+    _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
+  ) {
+    guard isPresent(id, .running) else { return }
+    let endpoint = connections[id.index].endpoint
+    connections[id.index].inFlight -= 1
+    connections[id.index].isProven = true
+    connections[id.index].idleMax = ending.idle ?? connections[id.index].idleMax
+    if let left = ending.requestsLeft, left < connections[id.index].requestsLeft {
+      connections[id.index].requestsLeft = left
+    }
+    guard ending.isReusable else { return retire(id, now, &actions) }
+    if connections[id.index].inFlight == 0 { becameFree(id.index, now, &actions) }
+    if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
+  }
+
+  /// The connection has closed by itself, or broken, whatever it was doing.
+  package mutating func connectionClosed(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
+    guard isPresent(id, .idle) || isPresent(id, .running) else { return }
+    let endpoint = connections[id.index].endpoint
+    remove(id.index)
+    settle(endpoint, now, &actions)
+    roomWasMade(now, &actions)
+    forgetIfUnused(endpoint, &actions)
+  }
+
+  /// Closes what has been idle for too long, and tries again to open what could not be opened.
+  package mutating func timerFired(now: Deadline, into actions: inout Actions) {
+    guard timer <= now else { return }
+    timer = .never
+    for index in connections.indices where connections[index].phase == .idle {
+      if connections[index].idleUntil <= now {
+        closeIdle(index, &actions)
+      } else {
+        timer = min(timer, connections[index].idleUntil)
+      }
+    }
+    if waitingCount > 0 {
+      for index in endpoints.indices where endpoints[index].isUsed { settle(index, now, &actions) }
+    }
+    roomWasMade(now, &actions)
+  }
+
+  /// Closes the idle connections of all endpoints.
+  package mutating func idleConnectionsUnwanted(into actions: inout Actions) {
+    for index in connections.indices where connections[index].phase == .idle { closeIdle(index, &actions) }
+  }
+
+  /// Who waits fails, what is idle or being opened is closed, what is running ends by itself. Nothing is begun any more.
+  package mutating func shutDown(into actions: inout Actions) {
+    isClosed = true
+    for index in endpoints.indices where endpoints[index].isUsed {
+      let waiting =
+        endpoints[index].wantingFresh.takeAll(before: .max, tickets)
+        + endpoints[index].waiting.takeAll(before: .max, tickets)
+      waitingCount -= waiting.count
+      for place in waiting { fail(place.ticket, .closed, &actions) }
+    }
+    for index in connections.indices {
+      switch connections[index].phase {
+      case .idle: close(index, &actions)
+      case .dialing:
+        endpoints[connections[index].endpoint].dialing -= 1
+        close(index, &actions)
+      case .running: connections[index].requestsLeft = 0
+      case .gone: continue
+      }
+    }
+    timer = .never
+    for index in endpoints.indices { forgetIfUnused(index, &actions) }
+  }
+
+  // MARK: - Matching
+
+  /// Gives what is free to those who wait, and opens what is missing.
+  private mutating func settle(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
+    while let place = endpoints[endpoint].waiting.peek(tickets),
+      let connection = takeIdle(of: endpoint, now, &actions)
+        ?? (mayDial(endpoint, now) ? nil : takeRunning(of: endpoint, for: place, now))
+    {
+      _ = endpoints[endpoint].waiting.take(tickets)
+      runWaiting(place, on: connection, &actions)
+    }
+    while endpoints[endpoint].dialing < dialsWanted(endpoint, now) {
+      if endpoints[endpoint].members.count >= limits.perEndpointMax {
+        // Idle ones are in the way of somebody who wants a fresh one.
+        guard let connection = takeIdle(of: endpoint, now, &actions) else { return }
+        connections[connection].phase = .running
+        close(connection, &actions)
+      }
+      guard connectionCount < limits.totalMax || evictIdle(&actions) else {
+        if !endpoints[endpoint].isStalled {
+          endpoints[endpoint].isStalled = true
+          stalled.append(endpoint)
+        }
+        return
+      }
+      dial(endpoint, &actions)
+    }
+  }
+
+  /// How many connections should be being opened.
+  private mutating func dialsWanted(_ endpoint: Int, _ now: Deadline) -> Int {
+    guard isSpared(endpoint, now) else { return endpoints[endpoint].waitingCount }
+    timer = min(timer, endpoints[endpoint].dialsAfter)
+    return endpoints[endpoint].wantingFresh.count
+  }
+
+  private func isSpared(_ endpoint: Int, _ now: Deadline) -> Bool {
+    endpoints[endpoint].dialsAfter > now && endpoints[endpoint].members.count > endpoints[endpoint].dialing
+  }
+
+  private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {
+    endpoints[endpoint].members.count < limits.perEndpointMax && !isSpared(endpoint, now)
+      && (connectionCount < limits.totalMax || idleCount > 0)
+  }
+
+  /// Lets those go on who were held up by the limit for all endpoints.
+  private mutating func roomWasMade(_ now: Deadline, _ actions: inout Actions) {
+    while !stalled.isEmpty, connectionCount < limits.totalMax || idleCount > 0 {
+      let endpoint = stalled.removeFirst()
+      endpoints[endpoint].isStalled = false
+      settle(endpoint, now, &actions)
+      forgetIfUnused(endpoint, &actions)
+    }
+  }
+
+  /// The idle connection that was used last, if there is one that may still be.
+  private mutating func takeIdle(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Int? {
+    while let id = endpoints[endpoint].idle.popLast() {
+      guard isPresent(id, .idle) else { continue }
+      let connection = connections[id.index]
+      if connection.idleUntil > now, connection.servesUntil > now {
+        idleCount -= 1
+        endpoints[endpoint].idleCount -= 1
+        return id.index
+      }
+      close(id.index, &actions)
+    }
+    return nil
+  }
+
+  /// The running connection with the fewest requests on it, among those that may take another one behind them.
+  private func takeRunning(of endpoint: Int, for place: PoolQueue.Place, _ now: Deadline) -> Int? {
+    guard limits.pipelineDepth > 1, place.isPipelinable else { return nil }
+    var best: Int?
+    for index in endpoints[endpoint].members {
+      let connection = connections[index]
+      guard connection.phase == .running, connection.isProven, connection.isPipelinable,
+        connection.inFlight < limits.pipelineDepth, connection.requestsLeft > 0, connection.servesUntil > now,
+        connection.inFlight < best.map({ connections[$0].inFlight }) ?? .max
+      else { continue }
+      best = index
+    }
+    return best
+  }
+
+  private mutating func runWaiting(_ place: PoolQueue.Place, on index: Int, _ actions: inout Actions) {
+    waitingCount -= 1
+    run(place.ticket, on: index, place.isPipelinable, &actions)
+  }
+
+  private mutating func run(_ ticket: Ticket, on index: Int, _ isPipelinable: Bool, _ actions: inout Actions) {
+    let isFirst = connections[index].inFlight == 0
+    connections[index].phase = .running
+    connections[index].inFlight += 1
+    connections[index].isPipelinable = isPipelinable && (isFirst || connections[index].isPipelinable)
+    if connections[index].requestsLeft != .max { connections[index].requestsLeft -= 1 }
+    tickets.release(ticket)
+    actions.append(.run(ticket, on: id(index)))
+  }
+
+  private mutating func fail(_ ticket: Ticket, _ failure: Failure, _ actions: inout Actions) {
+    tickets.release(ticket)
+    actions.append(.fail(ticket, failure))
+  }
+
+  /// Nothing is on its way on the connection: it serves who waits, rests, or ends.
+  private mutating func becameFree(_ index: Int, _ now: Deadline, _ actions: inout Actions) {
+    let endpoint = connections[index].endpoint
+    let connection = connections[index]
+    guard !isClosed, connection.requestsLeft > 0, connection.servesUntil > now else {
+      connections[index].phase = .running
+      return retire(id(index), now, &actions)
+    }
+    if let place = endpoints[endpoint].waiting.take(tickets) {
+      return runWaiting(place, on: index, &actions)
+    }
+    connections[index].phase = .idle
+    let idleMax = connection.idleMax.map { min($0, limits.idleMax) } ?? limits.idleMax
+    let until = min(now.advanced(by: idleMax), connection.servesUntil)
+    connections[index].idleUntil = until
+    timer = min(timer, until)
+    idleCount += 1
+    endpoints[endpoint].idleCount += 1
+    // Those that have gone meanwhile are swept away when they are most.
+    if endpoints[endpoint].idle.count > 2 * endpoints[endpoint].idleCount + 16 {
+      endpoints[endpoint].idle = endpoints[endpoint].idle.filter { isPresent($0, .idle) }
+    }
+    endpoints[endpoint].idle.append(id(index))
+    if !stalled.isEmpty { roomWasMade(now, &actions) }
+  }
+
+  private mutating func dial(_ endpoint: Int, _ actions: inout Actions) {
+    let index = freeConnections.popLast() ?? connections.count
+    if index == connections.count { connections.append(Connection()) }
+    var connection = Connection()
+    connection.generation = connections[index].generation &+ 1
+    connection.phase = .dialing
+    connection.endpoint = endpoint
+    connection.member = endpoints[endpoint].members.count
+    connection.dialedBefore = ordersGiven
+    connections[index] = connection
+    connectionCount += 1
+    endpoints[endpoint].members.append(index)
+    endpoints[endpoint].dialing += 1
+    actions.append(
+      .dial(id(index), to: EndpointID(index: endpoint, generation: endpoints[endpoint].generation)))
+  }
+
+  /// Closes a connection that has served, and lets others go on.
+  private mutating func retire(_ id: ConnectionID, _ now: Deadline, _ actions: inout Actions) {
+    let endpoint = connections[id.index].endpoint
+    close(id.index, &actions)
+    settle(endpoint, now, &actions)
+    roomWasMade(now, &actions)
+    forgetIfUnused(endpoint, &actions)
+  }
+
+  /// Makes room by the connection of any endpoint that has been idle for longest. False: none is idle.
+  private mutating func evictIdle(_ actions: inout Actions) -> Bool {
+    guard idleCount > 0 else { return false }
+    var oldest: Int?
+    for index in connections.indices where connections[index].phase == .idle {
+      if connections[index].idleUntil < oldest.map({ connections[$0].idleUntil }) ?? .never { oldest = index }
+    }
+    guard let oldest else { return false }
+    closeIdle(oldest, &actions)
+    return true
+  }
+
+  // MARK: - Books
+
+  private mutating func close(_ index: Int, _ actions: inout Actions) {
+    actions.append(.close(id(index)))
+    remove(index)
+  }
+
+  private mutating func closeIdle(_ index: Int, _ actions: inout Actions) {
+    close(index, &actions)
+    forgetIfUnused(connections[index].endpoint, &actions)
+  }
+
+  private mutating func remove(_ index: Int) {
+    let connection = connections[index]
+    if connection.phase == .idle {
+      idleCount -= 1
+      endpoints[connection.endpoint].idleCount -= 1
+    }
+    // The last member takes the free place.
+    let last = endpoints[connection.endpoint].members.removeLast()
+    if last != index {
+      endpoints[connection.endpoint].members[connection.member] = last
+      connections[last].member = connection.member
+    }
+    connections[index].phase = .gone
+    connections[index].generation &+= 1
+    freeConnections.append(index)
+    connectionCount -= 1
+  }
+
+  private mutating func forgetIfUnused(_ index: Int, _ actions: inout Actions) {
+    let endpoint = endpoints[index]
+    guard endpoint.isUsed, endpoint.members.isEmpty, endpoint.waitingCount == 0, !endpoint.isStalled else { return }
+    actions.append(.forget(EndpointID(index: index, generation: endpoint.generation)))
+    var unused = Endpoint()
+    unused.generation = endpoint.generation
+    endpoints[index] = unused
+    freeEndpoints.append(index)
+  }
+
+  private mutating func wait(_ ticket: Ticket, at endpoint: Int, _ demand: Demand) {
+    tickets.wait(ticket, at: endpoint, wantsFresh: demand.wantsFresh)
+    waitingCount += 1
+    let place = PoolQueue.Place(ticket: ticket, priority: demand.priority, isPipelinable: demand.isPipelinable)
+    if demand.wantsFresh {
+      endpoints[endpoint].wantingFresh.insert(place)
+    } else {
+      endpoints[endpoint].waiting.insert(place)
+    }
+  }
+
+  private func isPresent(_ id: ConnectionID, _ phase: Phase) -> Bool {
+    connections.indices.contains(id.index) && connections[id.index].generation == id.generation
+      && connections[id.index].phase == phase
+  }
+
+  private func id(_ index: Int) -> ConnectionID {
+    ConnectionID(index: index, generation: connections[index].generation)
+  }
+}
