@@ -108,7 +108,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .badResponse(.truncated): .partialBody
       case .badResponse: .weirdReply
       case .tls(let error): ExitStatus(error)
-      case .unavailable: .outOfResources
+      case .unavailable, .tooManyWaiting: .outOfResources
       case .internalInconsistency, .localMisuse: .defect
       }
   }

@@ -5,6 +5,9 @@ enum ASCII {
   static let cr = UInt8(ascii: "\r")
   static let space = UInt8(ascii: " ")
   static let colon = UInt8(ascii: ":")
+  static let comma = UInt8(ascii: ",")
+  static let equals = UInt8(ascii: "=")
+  static let quote = UInt8(ascii: "\"")
 
   static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 

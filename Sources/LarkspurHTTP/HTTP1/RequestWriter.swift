@@ -18,13 +18,32 @@ package struct RequestWriter: Sendable {
     case chunked
   }
 
+  /// What may be done with a request when its fate is not known.
+  enum Method: Hashable, Sendable {
+    /// RFC 9110 9.2.1, but for TRACE: it asks, and changes nothing.
+    case safe
+    /// RFC 9110 9.2.2: several times is as good as once.
+    case idempotent
+    case other
+
+    init(_ name: String) {
+      switch name {
+      case "GET", "HEAD", "OPTIONS": self = .safe
+      case "PUT", "DELETE", "TRACE": self = .idempotent
+      default: self = .other
+      }
+    }
+  }
+
   private var bytes: [UInt8] = []
+  private let method: Method
   private var context = RequestContext()
   private var usuallyHasBody = false
 
   package init(method: String, target: String, host: String) throws(RequestError) {
     guard isToken(method) else { throw .methodInvalid(method) }
     guard isTarget(target) else { throw .targetInvalid(target) }
+    self.method = Method(method)
     switch method {
     case "HEAD": context.method = .head
     case "CONNECT": context.method = .connect
@@ -65,7 +84,7 @@ package struct RequestWriter: Sendable {
     }
     bytes.append(ASCII.cr)
     bytes.append(ASCII.lf)
-    return RequestHead(bytes: bytes, context: context, body: body)
+    return RequestHead(bytes: bytes, context: context, body: body, method: method)
   }
 
   private mutating func append(_ name: String, _ value: String) {
@@ -83,12 +102,20 @@ package struct RequestHead: Hashable, Sendable {
   package let bytes: [UInt8]
   package let context: RequestContext
   private let body: RequestWriter.Body
+  private let method: RequestWriter.Method
 
-  init(bytes: [UInt8], context: RequestContext, body: RequestWriter.Body) {
+  init(bytes: [UInt8], context: RequestContext, body: RequestWriter.Body, method: RequestWriter.Method) {
     self.bytes = bytes
     self.context = context
     self.body = body
+    self.method = method
   }
+
+  /// Whether the request may be sent again without knowing what became of it (RFC 9110 9.2.2).
+  package var isIdempotent: Bool { method != .other }
+
+  /// Whether the request may follow another one that has not been answered.
+  package var isPipelinable: Bool { method == .safe && !context.closesConnection && !context.offersUpgrade }
 
   /// Whether a body of so many bytes is what the head announces. Any other would end in the next request, or be it.
   package func allows(bodyBytes count: Int) -> Bool {

@@ -339,6 +339,16 @@ package struct PoolMachine: Sendable {
     for index in endpoints.indices { forgetIfUnused(index, &actions) }
   }
 
+  package func isDialing(_ id: ConnectionID) -> Bool { isPresent(id, .dialing) }
+
+  package func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
+
+  /// Whether the connection has not been closed.
+  package func isPresent(_ id: ConnectionID) -> Bool {
+    connections.indices.contains(id.index) && connections[id.index].generation == id.generation
+      && connections[id.index].phase != .gone
+  }
+
   // MARK: - Matching
 
   /// Gives what is free to those who wait, and opens what is missing.
@@ -560,8 +570,7 @@ package struct PoolMachine: Sendable {
   }
 
   private func isPresent(_ id: ConnectionID, _ phase: Phase) -> Bool {
-    connections.indices.contains(id.index) && connections[id.index].generation == id.generation
-      && connections[id.index].phase == phase
+    isPresent(id) && connections[id.index].phase == phase
   }
 
   private func id(_ index: Int) -> ConnectionID {

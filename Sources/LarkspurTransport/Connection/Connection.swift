@@ -17,6 +17,8 @@ package final class Connection: TurnFollower {
   }
 
   private let observer: Observer?
+  /// See `watchWhileIdle`.
+  var endedIdle: (() -> Void)?
   /// What TLS has agreed on. Nil without TLS.
   package private(set) var handshake: Handshake?
 
@@ -187,6 +189,16 @@ package final class Connection: TurnFollower {
   func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
   var head: ResponseHead { core.head }
   var headBytes: [UInt8] { core.headBytes }
+  /// Nil once the connection is closed.
+  var channel: Channel? { core.channel }
+  /// Whether anything of the present response has come.
+  var hasReceived: Bool { core.hasReceived }
+
+  /// Notices that the server has closed an idle connection.
+  func lookForEnd() {
+    core.lookForEnd()
+    tellStory()
+  }
   var trailers: FieldTable { core.trailers }
   var trailerBytes: [UInt8] { core.trailerBytes }
 }

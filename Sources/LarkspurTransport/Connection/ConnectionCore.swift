@@ -45,6 +45,8 @@ struct ConnectionCore: ~Copyable {
   private var failure: TransportError?
   /// What the kernel or TLS had to say.
   private var lastFailure: TLSLayer.Failure?
+  /// Whether anything of the response has come.
+  private(set) var hasReceived = false
   /// Whether the request has not left yet.
   private var isSending = false
 
@@ -131,13 +133,17 @@ struct ConnectionCore: ~Copyable {
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() { try lookForEnd(of: channel) }
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() {
+      lookForEnd(of: channel)
+      if !machine.isIdle { throw .connectionClosed }
+    }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     phase = .sending
     failure = nil
     lastFailure = nil
     isSending = true
+    hasReceived = false
     if !trailerBytes.isEmpty {
       trailers = FieldTable()
       trailerBytes.removeAll(keepingCapacity: true)
@@ -313,6 +319,7 @@ struct ConnectionCore: ~Copyable {
     }
     switch received {
     case .bytes(_, let drained):
+      hasReceived = true
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:
@@ -395,7 +402,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
   /// whatever bytes it sends there answer nothing.
-  private mutating func lookForEnd(of channel: Channel) throws(TransportError) {
+  private mutating func lookForEnd(of channel: Channel) {
     makeRoom()
     do throws(TLSLayer.Failure) {
       switch try receiveOnce(from: channel) {
@@ -407,7 +414,11 @@ struct ConnectionCore: ~Copyable {
       decide { $0.connectionLost(into: &$1) }
     }
     releaseInput()
-    if !machine.isIdle { throw .connectionClosed }
+  }
+
+  /// The same for an owner who is not about to send anything.
+  mutating func lookForEnd() {
+    if machine.isIdle, let channel, channel.isReadable ? true : hasPlaintext() { lookForEnd(of: channel) }
   }
 
   // MARK: - Decisions

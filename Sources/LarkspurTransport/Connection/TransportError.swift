@@ -20,6 +20,8 @@ package enum TransportError: Error, Hashable, Sendable {
   indirect case tls(TLSError)
   /// The server's response breaks the rules or is incomplete.
   case badResponse(ResponseError)
+  /// More requests wait for a connection than the pool allows.
+  case tooManyWaiting
   /// The loop's resources are exhausted.
   case unavailable(Errno)
   /// Larkspur's own state does not fit what happened: a defect of ours.
@@ -39,6 +41,7 @@ package enum TransportError: Error, Hashable, Sendable {
 
   /// How far an exchange had come.
   package enum Phase: String, Hashable, Sendable {
+    case queueing = "while waiting for a connection"
     case resolving = "while looking up the host's name"
     case connecting = "while connecting"
     case securing = "while making the connection secure"
@@ -52,6 +55,7 @@ package enum TransportError: Error, Hashable, Sendable {
     case exchangeRunning = "another exchange is still running on the connection"
     case exchangeOver = "the exchange is over"
     case bodyLengthWrong = "the body is not as long as the request's head says"
+    case poolShutDown = "the pool has been shut down"
     case bodyTooLarge = "the body is larger than the caller allowed"
   }
 }
@@ -69,6 +73,7 @@ extension TransportError: CustomStringConvertible {
     case .connectionClosed: "the connection had been closed already"
     case .tls(let error): "TLS: \(error)"
     case .badResponse(let error): "bad response: \(error)"
+    case .tooManyWaiting: "too many requests wait for a connection"
     case .unavailable(let error): "out of resources: \(error)"
     case .internalInconsistency: "an internal inconsistency of Larkspur's"
     case .localMisuse(let misuse): misuse.rawValue

@@ -7,10 +7,16 @@ package struct Security: Sendable {
   package var path = ""
   /// Asked for each connection, resumed ones too, whether its server is trusted; on a thread that is not the loop's. The
   /// handshake waits for the answer, until its deadline; the task is cancelled when nobody waits any more.
-  package var decideTrust: (@Sendable (Trust) async -> TrustDecision)?
+  package var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
   /// Asked when the server wants a certificate, with the issuers that it knows (RFC 2253; none: any). Nil: there is
   /// none to show. Not asked when the configuration has an identity.
-  package var provideIdentity: (@Sendable (_ issuers: [String]) async -> ClientIdentity?)?
+  package var provideIdentity: (@Sendable (_ issuers: [String]) async -> ClientIdentity?)? {
+    didSet { identity = Identity() }
+  }
+  /// Stands for the closures above, which cannot be compared: copies share it.
+  private var identity: Identity?
+
+  private final class Identity: Sendable {}
 
   package init(_ context: TLSContext) { self.context = context }
 
@@ -24,5 +30,18 @@ package struct Security: Sendable {
     } catch {
       throw .tls(error)
     }
+  }
+}
+
+extension Security: Hashable {
+  /// Whether connections of the one are as good as connections of the other.
+  package static func == (one: Security, other: Security) -> Bool {
+    one.context === other.context && one.path == other.path && one.identity === other.identity
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(context))
+    hasher.combine(path)
+    hasher.combine(identity.map(ObjectIdentifier.init))
   }
 }

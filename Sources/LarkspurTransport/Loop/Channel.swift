@@ -1,6 +1,11 @@
 import LarkspurBytes
 import LarkspurIO
 
+/// Looks at what happens to a channel between its uses.
+protocol ChannelWatcher: AnyObject {
+  func becameReadable()
+}
+
 /// A socket on a loop: what it is ready for, which task waits for that, and until when.
 ///
 /// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
@@ -38,6 +43,8 @@ package final class Channel {
   var connectAnswered: (() -> Void)?
 
   private var waiter: Waiter?
+  /// Told when there is something to read and nobody waits for it.
+  weak var watcher: (any ChannelWatcher)?
   private var wantsReading = true
   private var wantsWriting = false
   /// The latest exchange.
@@ -220,7 +227,11 @@ package final class Channel {
       self.connectAnswered = nil
       connectAnswered()
     }
-    if wantsReading && isReadable || wantsWriting && isWritable { wakeWaiter() }
+    if waiter == nil {
+      if isReadable { watcher?.becameReadable() }
+    } else if wantsReading && isReadable || wantsWriting && isWritable {
+      wakeWaiter()
+    }
   }
 
   /// The share of the turn is renewed.

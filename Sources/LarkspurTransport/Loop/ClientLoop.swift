@@ -71,6 +71,7 @@ package final class ClientLoop: @unchecked Sendable {
     var cancellations: [Cancellation] = []
     /// Channels whose owner let go of them on another thread.
     var abandoned: [Abandoned] = []
+    var calls: [@Sendable () -> Void] = []
   }
 
   /// A channel on its way to the loop, which is then the only one to use it.
@@ -96,7 +97,7 @@ package final class ClientLoop: @unchecked Sendable {
   typealias Place = (slot: UInt32, registration: UInt32)
 
   /// A timer that has been started.
-  struct Timer {
+  struct Timer: Sendable {
     fileprivate var slot: UInt32
     fileprivate var registration: UInt32
   }
@@ -208,6 +209,7 @@ package final class ClientLoop: @unchecked Sendable {
       channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
     for abandoned in mail.abandoned { abandoned.channel.close() }
+    for call in mail.calls { call() }
   }
 
   private func runJobs() {
@@ -343,6 +345,12 @@ package final class ClientLoop: @unchecked Sendable {
   func post(abandoned channel: Channel) {
     let abandoned = Abandoned(channel: channel)
     mailbox.withLock { $0.abandoned.append(abandoned) }
+    mailArrived()
+  }
+
+  /// Has `call` made on the loop's thread.
+  package func post(_ call: @escaping @Sendable () -> Void) {
+    mailbox.withLock { $0.calls.append(call) }
     mailArrived()
   }
 

@@ -1,0 +1,47 @@
+import LarkspurBytes
+import LarkspurHTTP
+
+/// What a pool asks of its connections.
+extension Connection: ChannelWatcher {
+  /// Calls `ended` when the server closes the connection while it is idle, or sends something that nobody has asked for.
+  func watchWhileIdle(_ ended: @escaping () -> Void) {
+    endedIdle = ended
+    channel?.watcher = self
+  }
+
+  func becameReadable() {
+    guard isIdle else { return }
+    lookForEnd()
+    if !isIdle { endedIdle?() }
+  }
+
+  /// What the exchange that is over means for the connection.
+  var ending: PoolMachine.Ending {
+    if isIdle { lookForEnd() }
+    guard isIdle else { return PoolMachine.Ending(isReusable: false) }
+    guard let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
+      return PoolMachine.Ending(isReusable: true)
+    }
+    let (idle, requestsLeft) = KeepAlive.parameters(FieldValue.text(field.value, in: headBytes.span))
+    return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
+  }
+
+  /// Begins a time in which all that goes on here may be cancelled at once. Nil: the connection is closed.
+  func beginScope() -> (channel: Channel, use: Channel.Use)? {
+    channel.map { ($0, $0.beginScope()) }
+  }
+
+  /// Whether a request that has failed here may be sent once more, over another connection.
+  func mayReplay(_ request: RequestHead, after error: TransportError) -> Bool {
+    switch error {
+    // Nothing was sent.
+    case .connectionClosed: true
+    // RFC 9112 9.3.1: the server may have closed just when the request was on its way. It may also have acted on it.
+    case .connectionLost, .badResponse(.truncated(.beforeHead)):
+      exchangeNumber > 1 && !hasReceived && request.isIdempotent
+    default: false
+    }
+  }
+}
+
+private let keepAlive: CaselessWord = "keep-alive"

@@ -1,0 +1,11 @@
+import LarkspurHTTP
+
+/// A route that a pool knows. Keep it for as many requests as one likes: it saves looking the route up. It belongs to the
+/// pool's loop.
+package final class Endpoint: @unchecked Sendable {
+  package let route: Route
+  /// The machine's number for it. Nil: the machine has forgotten it, for nobody used it.
+  var id: PoolMachine.EndpointID?
+
+  init(_ route: Route) { self.route = route }
+}

@@ -1,0 +1,407 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// A pool over a scripted kernel: which socket gets which request, and what becomes of it.
+@Suite struct PoolTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  static let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+  static let route = Route(host: "192.0.2.1", port: 80)
+
+  func pool(_ change: (inout PoolLimits) -> Void = { _ in }) -> Pool {
+    var options = Pool.Options()
+    change(&options.limits)
+    return Pool(on: world.loop, options: options)
+  }
+
+  func fetch(
+    _ head: RequestHead = request(), body: [UInt8] = [], through pool: Pool, route: Route = route,
+    deadline: Duration? = nil
+  ) -> Running<Outcome> {
+    world.start { [world] in
+      var request = PoolRequest(head)
+      request.body = body
+      request.deadline = deadline.map { world.loop.now.advanced(by: $0) } ?? .never
+      let outcome = Shared<Outcome?>(nil)
+      try await pool.exchange(request, with: pool.endpoint(for: route)) { exchange throws(TransportError) in
+        let status = exchange.status
+        let body = try await exchange.collectBody(bytesMax: 1 << 20)
+        outcome.value = Outcome(status: status, body: String(decoding: body, as: UTF8.self))
+      }
+      return try #require(outcome.value)
+    }
+  }
+
+  func leftovers(of pool: Pool) -> [String] {
+    pool.shutDown()
+    world.settle()
+    return world.leftovers
+  }
+
+  @Test func oneRequestAfterAnotherOverOneConnection() {
+    let pool = pool()
+    for number in 1...3 {
+      let running = fetch(through: pool)
+      world.settle()
+      kernel.peer().send(Self.response)
+      world.settle()
+      #expect(running.value == Outcome(status: 200, body: "hello"))
+      #expect(kernel.socketCount == 1, "request \(number)")
+    }
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func sixAtATimeAndTheNextOnTheFirstThatIsFree() {
+    let pool = pool()
+    let running = (0..<7).map { fetch(request("GET", "/\($0)"), through: pool) }
+    world.settle()
+    #expect(kernel.socketCount == 6)
+    kernel.peer(3).send(Self.response)
+    world.settle()
+    #expect(kernel.peer(3).receivedText.contains("GET /6 "))
+    for index in 0..<6 { kernel.peer(index).send(Self.response) }
+    world.settle()
+    #expect(running.allSatisfy { $0.value?.body == "hello" })
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func routesDoNotShareConnections() {
+    let pool = pool()
+    for port in [80, 81] {
+      let running = fetch(through: pool, route: Route(host: "192.0.2.1", port: UInt16(port)))
+      world.settle()
+      kernel.peer(port - 80).send(Self.response)
+      world.settle()
+      #expect(running.isOver)
+    }
+    #expect(kernel.socketCount == 2)
+    #expect(pool.counts.idle == 2)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func aCloseOfAnIdleConnectionIsNoticedAtOnce() {
+    let pool = pool()
+    let running = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(running.isOver)
+    #expect(pool.counts == (1, 1, 0))
+    kernel.peer().close()
+    world.settle()
+    #expect(pool.counts == (0, 0, 0))
+    #expect(!kernel.peer().isOpen)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test(arguments: ["x", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"])
+  func whatComesOnAnIdleConnectionAnswersNothing(bytes: String) {
+    let pool = pool()
+    let first = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    kernel.peer().send(bytes)
+    world.settle()
+    #expect(!kernel.peer().isOpen)
+    let second = fetch(through: pool)
+    world.settle()
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(first.value?.body == "hello")
+    #expect(second.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func stayingIdleTooLong() {
+    let pool = pool { $0.idleMax = .seconds(10) }
+    let running = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(running.isOver)
+    world.advance(by: .milliseconds(9_999))
+    #expect(kernel.peer().isOpen)
+    world.advance(by: .milliseconds(1))
+    #expect(!kernel.peer().isOpen)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test(arguments: [
+    ("timeout=5", 4_000), ("timeout=1, max=100", 500), ("Timeout = \"5\"", 4_000), ("timeout=0", 0), ("max=1", 60_000),
+    ("timeout=999999999999", 60_000), ("timeout=-1", 60_000), ("max=0", 0),
+  ])
+  func theServersIdleTime(keepAlive: String, milliseconds: Int) {
+    let pool = pool()
+    let running = fetch(through: pool)
+    world.settle()
+    kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: \(keepAlive)\r\n\r\nok")
+    world.settle()
+    #expect(running.isOver)
+    if milliseconds > 0 {
+      world.advance(by: .milliseconds(milliseconds - 1))
+      #expect(kernel.peer().isOpen)
+    }
+    world.advance(by: .milliseconds(1))
+    #expect(!kernel.peer().isOpen)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// A server closes between requests, and the client learns of it only by its next request.
+  @Test(arguments: [false, true], ["GET", "PUT", "DELETE"])
+  func aDeadConnectionsRequestIsSentOnceMore(isReset: Bool, method: String) {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    let body = method == "PUT" ? Array("body".utf8) : []
+    let running = fetch(request(method, "/again", body: method == "PUT" ? 4 : nil), body: body, through: pool)
+    world.turn(3)
+    if isReset { kernel.peer().reset() } else { kernel.peer().close() }
+    world.settle()
+    #expect(kernel.peer(0).receivedText.contains("/again"))
+    #expect(kernel.peer(1).receivedText.hasPrefix("\(method) /again"))
+    #expect(kernel.peer(1).receivedText.hasSuffix(method == "PUT" ? "\r\n\r\nbody" : "\r\n\r\n"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(running.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func onlyOnce() {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    let running = fetch(through: pool)
+    world.turn(3)
+    kernel.peer(0).close()
+    world.settle()
+    kernel.peer(1).close()
+    world.settle()
+    #expect(running.transportError == .badResponse(.truncated(.beforeHead)))
+    #expect(kernel.socketCount == 2)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func aRequestThatMustNotBeRepeatedFails() {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    let running = fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
+    world.turn(3)
+    kernel.peer(0).close()
+    world.settle()
+    #expect(running.transportError == .badResponse(.truncated(.beforeHead)))
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// Once something has been answered, it is this request's own failure.
+  @Test(arguments: ["H", "HTTP/1.1 100 Continue\r\n\r\n"]) func notAfterTheFirstByte(start: String) {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    let running = fetch(through: pool)
+    world.turn(3)
+    kernel.peer(0).arrive([.bytesThenEnd(Array(start.utf8))])
+    world.settle()
+    #expect(running.transportError != nil)
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func notOnANewConnection() {
+    let pool = pool()
+    let running = fetch(through: pool)
+    world.settle()
+    kernel.peer(0).close()
+    world.settle()
+    #expect(running.transportError == .badResponse(.truncated(.beforeHead)))
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func whatCannotBeOpenedFailsEverybody() {
+    kernel.willConnect(.later(.connectionRefused), .later(.connectionRefused), .later(.connectionRefused))
+    let pool = pool { $0.perEndpointMax = 2 }
+    let running = (0..<3).map { _ in fetch(through: pool) }
+    world.settle()
+    let attempt = TransportError.Attempt(address: .ipv4(0xc000_0201, port: 80), error: .connectionRefused)
+    for request in running { #expect(request.transportError == .connectFailed([attempt])) }
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func cancelledWhileItWaits() {
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(through: pool)
+    let second = fetch(through: pool)
+    world.settle()
+    second.cancel()
+    world.settle()
+    #expect(second.transportError == .cancelled)
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(first.value?.body == "hello")
+    #expect(pool.counts == (1, 1, 0))
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// The connection that was begun for it serves the next one.
+  @Test func cancelledWhileItsConnectionIsOpened() {
+    kernel.willConnect(.never)
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(through: pool)
+    world.settle()
+    first.cancel()
+    world.settle()
+    #expect(first.transportError == .cancelled)
+    let second = fetch(through: pool)
+    world.settle()
+    kernel.peer().completeConnect()
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(second.value?.body == "hello")
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test(arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"])
+  func cancelledWhileItRuns(received: String) {
+    let pool = pool()
+    let running = fetch(through: pool)
+    world.settle()
+    if !received.isEmpty { kernel.peer().send(received) }
+    world.settle()
+    running.cancel()
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(!kernel.peer().isOpen)
+    #expect(pool.counts == (0, 0, 0))
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// Two tasks' events in one turn: a connection becomes free for a task that is cancelled just then.
+  @Test func cancelledWhenItWasJustGivenAConnection() {
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(through: pool)
+    let second = fetch(through: pool)
+    let third = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    kernel.beforeCalls { _ in second.cancel() }
+    world.settle()
+    kernel.beforeCalls(nil)
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(first.value?.body == "hello")
+    #expect(second.transportError == .cancelled)
+    #expect(third.isOver || pool.counts.connections == 1)
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(third.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func theDeadlineCountsInTheQueue() {
+    let pool = pool { $0.perEndpointMax = 1 }
+    _ = fetch(through: pool)
+    let running = fetch(through: pool, deadline: .milliseconds(300))
+    world.settle()
+    world.advance(by: .milliseconds(299))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.queueing))
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func whatIsLeftUnreadCostsTheConnection() {
+    let pool = pool()
+    let running = world.start {
+      try await pool.exchange(PoolRequest(request()), with: pool.endpoint(for: Self.route)) { _ in }
+    }
+    world.settle()
+    kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+    world.settle()
+    #expect(running.isOver)
+    #expect(!kernel.peer().isOpen)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// The task that has been chosen has not run yet when its connection goes.
+  @Test func aConnectionThatGoesBeforeItIsUsed() {
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(request("GET", "/1"), through: pool)
+    let second = fetch(request("GET", "/2"), through: pool)
+    world.settle()
+    kernel.peer().arrive([.bytesThenEnd(Array(Self.response.utf8))])
+    world.settle()
+    #expect(first.value?.body == "hello")
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(second.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
+  @Test func aPoolThatIsLetGoOfClosesItsConnections() {
+    do {
+      let pool = pool()
+      _ = fetch(through: pool)
+      world.settle()
+      kernel.peer().send(Self.response)
+      world.settle()
+      #expect(kernel.openSockets == 1)
+    }
+    world.settle()
+    #expect(world.leftovers == [])
+  }
+
+  @Test func afterShuttingDown() {
+    let pool = pool()
+    pool.shutDown()
+    let running = fetch(through: pool)
+    world.settle()
+    #expect(running.transportError == .localMisuse(.poolShutDown))
+    #expect(kernel.socketCount == 0)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// Routes that nobody uses any more are forgotten: a crawler knows many.
+  @Test func routesAreForgotten() {
+    let pool = pool()
+    let endpoint = pool.endpoint(for: Self.route)
+    for _ in 0..<2 {
+      let running = world.start {
+        try await pool.exchange(PoolRequest(request()), with: endpoint) { exchange throws(TransportError) in
+          try await exchange.discardBody()
+        }
+      }
+      world.settle()
+      let peer = kernel.peer(kernel.socketCount - 1)
+      peer.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+      world.settle()
+      #expect(running.isOver && running.error == nil)
+      #expect(pool.counts == (0, 0, 0))
+      #expect(pool.endpoint(for: Self.route) !== endpoint)
+    }
+    #expect(leftovers(of: pool) == [])
+  }
+}
