@@ -18,6 +18,8 @@ class Client:
     product: str = ""
     scratch: pathlib.Path = BUILD
     swift_flags: tuple[str, ...] = ()
+    # What its program is told before the arguments that all clients are given.
+    options: tuple[str, ...] = ()
     # A client of only one scheme takes no part in the workloads of the other.
     schemes: tuple[str, ...] = ("http", "https")
     # It takes no CA file: for it alone, ours is mounted over the system's.
@@ -39,6 +41,11 @@ class Client:
         return pathlib.Path(folder) / self.product
 
 
+# Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime, and
+# without debugging information, which valgrind stumbles over.
+LARKSPUR = {"product": "larkspur-bench", "scratch": ROOT / ".build" / "benchmarks",
+            "swift_flags": ("--static-swift-stdlib", "-Xlinker", "--strip-debug")}
+
 CLIENTS = [
     Client("raw", source="raw.c", schemes=("http",)),
     Client("raw-tls", source="raw_tls.c", flags=("-lssl", "-lcrypto"), schemes=("https",)),
@@ -47,8 +54,6 @@ CLIENTS = [
     Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl")),
     Client("foundation-networking", package=PEERS / "FoundationNetworking", product="foundation-networking-client",
            scratch=BUILD / "foundation-networking", trusts_only_the_system=True),
-    # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime, and
-    # without debugging information, which valgrind stumbles over.
-    Client("larkspur", product="larkspur-bench", scratch=ROOT / ".build" / "benchmarks",
-           swift_flags=("--static-swift-stdlib", "-Xlinker", "--strip-debug")),
+    Client("larkspur", **LARKSPUR),
+    Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
 ]

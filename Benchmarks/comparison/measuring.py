@@ -41,7 +41,7 @@ class Bench:
                     say(f"{what}: needs a mount of its own, which this system does not allow")
                     return None
         command = ["taskset", "-c", self.core, *trusting, *through, self.programs[client.name],
-                   workload.name, self.server.host, self.server.ports.of(workload), requests, *ca_file]
+                   *client.options, workload.name, self.server.host, self.server.ports.of(workload), requests, *ca_file]
         self.server.forget_connections()
         output = run(command, seconds_max=seconds_max, environment=client_environment(), what=what)
         try:

@@ -21,12 +21,22 @@ final class Runner {
   private var hasOpened = false
   /// Those that live longer than a request.
   private var connections: [Connection] = []
+  /// Nil: without a pool.
+  private let pool: Pool?
+  private let endpoint: Endpoint?
 
   init(_ arguments: Arguments, on loop: ClientLoop) throws {
     self.arguments = arguments
     workload = arguments.workload
     self.loop = loop
     security = try arguments.caFile.map { try Self.security($0, resumes: arguments.workload.lifetime == .resumed) }
+    var options = Pool.Options()
+    options.limits.perEndpointMax = arguments.workload.connections
+    if arguments.workload.lifetime == .idle { options.limits.perEndpointMax = .max }
+    if [.full, .resumed].contains(arguments.workload.lifetime) { options.limits.requestsMax = 1 }
+    options.limits.totalMax = .max
+    pool = arguments.usesPool ? Pool(on: loop, options: options) : nil
+    endpoint = pool?.endpoint(for: Route(host: arguments.host, port: arguments.port, security: security))
     // Written once and sent often, like the request of the raw floor and like what a curl handle keeps.
     var writer = try RequestWriter(method: "GET", target: workload.path, host: arguments.host)
     try writer.field("Accept", "*/*")
@@ -36,11 +46,12 @@ final class Runner {
 
   /// Opens what is kept for the whole run.
   func prepare() async throws {
-    guard workload.lifetime == .kept else { return }
+    guard workload.lifetime == .kept, pool == nil else { return }
     for _ in 0..<min(workload.connections, arguments.requests) { connections.append(try await open()) }
   }
 
   func run(_ count: Int) async throws {
+    if let pool, let endpoint { return try await run(count, through: pool, endpoint) }
     switch workload.lifetime {
     case .kept where workload.connections == 1:
       let connection = connections[0]
@@ -56,7 +67,41 @@ final class Runner {
     }
   }
 
+  private func run(_ count: Int, through pool: Pool, _ endpoint: Endpoint) async throws {
+    guard workload.lifetime != .idle else { throw Failure(description: "the pool opens no more than it needs") }
+    guard workload.connections > 1 else {
+      return try await pool.cancelledWithTask { scope in
+        for _ in 0..<count { try await request(through: pool, endpoint, scope) }
+      }
+    }
+    let left = Counter(count)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<workload.connections {
+        let lane = PoolLane(self, pool, endpoint)
+        group.addTask {
+          try await lane.pool.cancelledWithTask { scope in
+            while left.take() { try await lane.runner.request(through: lane.pool, lane.endpoint, scope) }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  private func request(through pool: Pool, _ endpoint: Endpoint, _ scope: RequestScope) async throws {
+    var received = 0
+    var status = 0
+    try await pool.exchange(PoolRequest(head), with: endpoint, in: scope) { exchange throws(TransportError) in
+      status = exchange.status
+      try await exchange.receiveBody { received += $0.count }
+    }
+    guard status == 200, received == workload.bodyBytes else {
+      throw Failure(description: "status \(status), \(received) bytes of body")
+    }
+  }
+
   func close() {
+    pool?.shutDown()
     for connection in connections { connection.close() }
   }
 
@@ -130,5 +175,16 @@ private final class Lane: @unchecked Sendable {
   init(_ runner: Runner, _ connection: Connection) {
     self.runner = runner
     self.connection = connection
+  }
+}
+
+private final class PoolLane: @unchecked Sendable {
+  let runner: Runner
+  let pool: Pool
+  let endpoint: Endpoint
+  init(_ runner: Runner, _ pool: Pool, _ endpoint: Endpoint) {
+    self.runner = runner
+    self.pool = pool
+    self.endpoint = endpoint
   }
 }

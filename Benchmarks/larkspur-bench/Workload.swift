@@ -42,8 +42,14 @@ struct Arguments {
   /// The file with the certificates to trust. Nil without TLS.
   var caFile: String?
 
-  /// Nil when it is not `WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
+  /// Whether the requests go through a pool.
+  var usesPool: Bool
+
+  /// Nil when it is not `[--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
   init?(_ words: [String]) {
+    var words = words
+    usesPool = words.count > 1 && words[1] == "--pool"
+    if usesPool { words.remove(at: 1) }
     guard 5...6 ~= words.count, let workload = Workload.all[words[1]], let port = UInt16(words[3]),
       let requests = Int(words[4]), requests > 0, workload.isTLS == (words.count == 6)
     else { return nil }

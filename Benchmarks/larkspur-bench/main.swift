@@ -1,5 +1,5 @@
 // Larkspur as a client of `Benchmarks/compare`: code that runs on the loop, over the transport's own API.
-// Called as `larkspur-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-bench [--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
 
 import Glibc
 import LarkspurIO
@@ -21,7 +21,7 @@ func measure(_ arguments: Arguments, on loop: ClientLoop) async throws {
 }
 
 guard let arguments = Arguments(CommandLine.arguments) else {
-  complain("usage: larkspur-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]")
+  complain("usage: larkspur-bench [--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]")
   exit(2)
 }
 

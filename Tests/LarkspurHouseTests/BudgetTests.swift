@@ -15,8 +15,10 @@ import Testing
   #if DEBUG
     /// Without optimisation closures and generic code allocate.
     static let allocationsPerRequestMax = 4
+    static let poolAllocationsPerRequestMax = 6
   #else
-    static let allocationsPerRequestMax = 4
+    static let allocationsPerRequestMax = 0
+    static let poolAllocationsPerRequestMax = 0
   #endif
 
   struct Cost: Sendable {
@@ -60,6 +62,65 @@ import Testing
     }
     while outcome.value == nil { loop.takeTurn() }
     return try #require(outcome.value).get()
+  }
+
+  /// Requests one after another through a pool, on this thread.
+  static func measurePool(over server: TestServer) throws -> Cost {
+    server.defaultScript = [
+      .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")])
+    ]
+    let kernel = CountingKernel()
+    let loop = try ClientLoop(withoutThreadOn: kernel)
+    let port = UInt16(server.port)
+    let outcome = Shared<Result<Cost, any Error>?>(nil)
+    Task(executorPreference: loop) { @concurrent in
+      do {
+        let pool = Pool(on: loop)
+        let endpoint = pool.endpoint(for: Route(host: "127.0.0.1", port: port))
+        try await pool.cancelledWithTask { scope in
+          let wanted = PoolRequest(request())
+          try await exchanges(warmUp, wanted, through: pool, endpoint, scope)
+          let calls = kernel.counts.value
+          let allocations = larkspur_allocations()
+          try await exchanges(requests, wanted, through: pool, endpoint, scope)
+          outcome.value = .success(
+            Cost(calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations))
+        }
+        pool.shutDown()
+      } catch {
+        outcome.value = .failure(error)
+      }
+      // The turn that this ends in would wait for ever.
+      loop.stop()
+    }
+    while outcome.value == nil { loop.takeTurn() }
+    return try #require(outcome.value).get()
+  }
+
+  static func exchanges(
+    _ count: Int, _ wanted: PoolRequest, through pool: Pool, _ endpoint: Endpoint, _ scope: RequestScope
+  ) async throws {
+    for _ in 0..<count {
+      var received = 0
+      try await pool.exchange(wanted, with: endpoint, in: scope) { exchange throws(TransportError) in
+        while try await exchange.receivePiece({ received += $0.count }) {}
+      }
+      guard received == 13 else { throw TransportError.connectionClosed }
+    }
+  }
+
+  @Test func systemCallsPerRequestThroughAPool() throws {
+    let cost = try Self.measurePool(over: try TestServer())
+    #expect(cost.calls.sends == Self.requests)
+    #expect(cost.calls.receives == Self.requests)
+    #expect(cost.calls.waits == Self.requests)
+    #expect(cost.calls.others == 0)
+  }
+
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"))
+  func allocationsPerRequestThroughAPool() throws {
+    let cost = try Self.measurePool(over: try TestServer())
+    #expect(cost.allocations <= UInt64(Self.poolAllocationsPerRequestMax * Self.requests))
   }
 
   static func exchanges(_ count: Int, _ head: RequestHead, over connection: Connection) async throws {

@@ -115,8 +115,8 @@ package struct PoolMachine: Sendable {
     var requestsLeft = 0
     var servesUntil = Deadline.never
     var idleUntil = Deadline.never
-    /// The idle time that the server allows.
-    var idleMax: Duration?
+    /// How long it may be idle, by our limit and the server's.
+    var idleNanoseconds: UInt64 = 0
     /// The order of the request that it was opened for, or rather of the next one to come.
     var dialedBefore: UInt64 = 0
   }
@@ -141,6 +141,7 @@ package struct PoolMachine: Sendable {
   }
 
   private let limits: PoolLimits
+  private let idleNanosecondsMax: UInt64
   private var tickets = PoolTickets()
   private var connections: [Connection] = []
   private var freeConnections: [Int] = []
@@ -167,6 +168,7 @@ package struct PoolMachine: Sendable {
     limits.totalMax = max(limits.totalMax, 1)
     limits.requestsMax = max(limits.requestsMax, 1)
     self.limits = limits
+    idleNanosecondsMax = limits.idleMax.wholeNanoseconds
   }
 
   package mutating func addEndpoint() -> EndpointID {
@@ -227,6 +229,7 @@ package struct PoolMachine: Sendable {
     let endpoint = connections[id.index].endpoint
     endpoints[endpoint].dialing -= 1
     connections[id.index].requestsLeft = limits.requestsMax
+    connections[id.index].idleNanoseconds = idleNanosecondsMax
     connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
     endpoints[endpoint].dialsAfter = now
     if let place = endpoints[endpoint].wantingFresh.take(tickets) ?? endpoints[endpoint].waiting.take(tickets) {
@@ -274,7 +277,9 @@ package struct PoolMachine: Sendable {
     let endpoint = connections[id.index].endpoint
     connections[id.index].inFlight -= 1
     connections[id.index].isProven = true
-    connections[id.index].idleMax = ending.idle ?? connections[id.index].idleMax
+    if let idle = ending.idle {
+      connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
+    }
     if let left = ending.requestsLeft, left < connections[id.index].requestsLeft {
       connections[id.index].requestsLeft = left
     }
@@ -466,8 +471,7 @@ package struct PoolMachine: Sendable {
       return runWaiting(place, on: index, &actions)
     }
     connections[index].phase = .idle
-    let idleMax = connection.idleMax.map { min($0, limits.idleMax) } ?? limits.idleMax
-    let until = min(now.advanced(by: idleMax), connection.servesUntil)
+    let until = min(now.advanced(byNanoseconds: connection.idleNanoseconds), connection.servesUntil)
     connections[index].idleUntil = until
     timer = min(timer, until)
     idleCount += 1

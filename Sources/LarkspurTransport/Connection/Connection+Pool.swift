@@ -26,10 +26,8 @@ extension Connection: ChannelWatcher {
     return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
 
-  /// Begins a time in which all that goes on here may be cancelled at once. Nil: the connection is closed.
-  func beginScope() -> (channel: Channel, use: Channel.Use)? {
-    channel.map { ($0, $0.beginScope()) }
-  }
+  /// Ends the present exchange, on the loop's thread.
+  func cancelExchange() { channel?.cancelled(.exchange(exchangeNumber)) }
 
   /// Whether a request that has failed here may be sent once more, over another connection.
   func mayReplay(_ request: RequestHead, after error: TransportError) -> Bool {

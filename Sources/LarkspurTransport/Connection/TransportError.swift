@@ -55,6 +55,7 @@ package enum TransportError: Error, Hashable, Sendable {
     case exchangeRunning = "another exchange is still running on the connection"
     case exchangeOver = "the exchange is over"
     case bodyLengthWrong = "the body is not as long as the request's head says"
+    case scopeBusy = "the scope has another request"
     case poolShutDown = "the pool has been shut down"
     case bodyTooLarge = "the body is larger than the caller allowed"
   }

@@ -6,8 +6,10 @@ import LarkspurIO
 ///
 /// ```swift
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
-/// try await pool.exchange(PoolRequest(head), with: endpoint) { exchange in
-///   try await exchange.receiveBody { ... }
+/// try await pool.cancelledWithTask { scope in
+///   try await pool.exchange(PoolRequest(head), with: endpoint, in: scope) { exchange in
+///     try await exchange.receiveBody { ... }
+///   }
 /// }
 /// ```
 ///
@@ -26,22 +28,20 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// A request that is waiting or running.
-  private struct Entry {
-    var generation: UInt32 = 0
-    var state = State.free
-    var ticket: PoolMachine.Ticket?
+  struct Entry {
+    fileprivate var state = EntryState.free
+    fileprivate var ticket: PoolMachine.Ticket?
     /// The task, if it sleeps.
-    var waiter: Waiter?
-    var isCancelled = false
-    /// What the running exchange can be cancelled by.
-    var scope: (channel: Channel, use: Channel.Use)?
+    fileprivate var waiter: Waiter?
+    /// What it runs on.
+    fileprivate var connection: Connection?
   }
 
-  private enum State {
+  fileprivate enum EntryState {
     case free
     case waiting
     case running(PoolMachine.ConnectionID)
-    case failed(TransportError)
+    indirect case failed(TransportError)
   }
 
   private enum Place {
@@ -50,91 +50,91 @@ package final class Pool: @unchecked Sendable {
     case open(Connection)
   }
 
+  private struct State: ~Copyable {
+    var machine: PoolMachine
+    var actions: PoolMachine.Actions = []
+    var endpoints: [Route: Endpoint] = [:]
+    /// By the numbers of the machine's endpoints.
+    var endpointsByID: [Endpoint?] = []
+    /// By the numbers of the machine's connections.
+    var places: [Place] = []
+    var entries: [Entry] = []
+    var freeEntries: [Int] = []
+    /// By the numbers of the machine's tickets: whose they are.
+    var entriesByTicket: [Int] = []
+    var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
+    /// What the dial that is being reported has failed with.
+    var dialFailure: TransportError?
+
+    init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
+
+    /// Also for questions: asked directly, the machine would be copied.
+    @inline(__always)
+    mutating func decide<T>(_ fact: (inout PoolMachine, inout PoolMachine.Actions) -> T) -> T {
+      fact(&machine, &actions)
+    }
+  }
+
   package let loop: ClientLoop
   private let options: Options
-  private var machine: PoolMachine
-  private var actions: PoolMachine.Actions = []
-  private var endpoints: [Route: Endpoint] = [:]
-  /// By the numbers of the machine's endpoints.
-  private var endpointsByID: [Endpoint?] = []
-  /// By the numbers of the machine's connections.
-  private var places: [Place] = []
-  private var entries: [Entry] = []
-  private var freeEntries: [Int] = []
-  /// By the numbers of the machine's tickets: whose they are.
-  private var entriesByTicket: [Int] = []
-  private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
-  /// What the dial that is being reported has failed with.
-  private var dialFailure: TransportError?
+  private let own: Confined<State>
 
   package init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
-    machine = PoolMachine(limits: options.limits)
+    own = Confined(State(limits: options.limits))
   }
 
   /// Its idle connections close with it.
   deinit {
-    if let timer { loop.post { [loop] in loop.stopTimer(timer.timer) } }
+    if let timer = own.state.timer { loop.post { [loop] in loop.stopTimer(timer.timer) } }
   }
 
   package func endpoint(for route: Route) -> Endpoint {
-    endpoints[route] ?? Endpoint(route)
+    own.state.endpoints[route] ?? Endpoint(route)
   }
 
   /// Connections, those that are being opened included; of them idle; requests that wait.
   package var counts: (connections: Int, idle: Int, waiting: Int) {
-    (machine.connectionCount, machine.idleCount, machine.waitingCount)
+    own.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
 
   /// Sends a request and lends its exchange to `consume` when the response's head is there. What `consume` leaves unread
-  /// costs the connection.
+  /// costs the connection. `scope` may cancel it, and has no other request at the same time.
   ///
   /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
   /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1).
   package func exchange(
-    _ request: PoolRequest, with endpoint: Endpoint,
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     _ consume: (Exchange) async throws(TransportError) -> Void
   ) async throws(TransportError) {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if Task.isCancelled { throw .cancelled }
-    let (index, generation) = takeEntry()
-    defer { releaseEntry(index) }
-    let result: Result<Void, TransportError> = await withTaskCancellationHandler {
-      do throws(TransportError) {
-        return .success(try await run(request, as: index, with: endpoint, consume))
-      } catch {
-        return .failure(error)
-      }
-    } onCancel: {
-      loop.post { [self] in cancel(index, generation) }
+    if scope.isCancelled { throw .cancelled }
+    guard scope.entry == nil else { throw .localMisuse(.scopeBusy) }
+    let index = takeEntry()
+    scope.entry = index
+    defer {
+      scope.entry = nil
+      releaseEntry(index)
     }
-    try result.get()
-  }
-
-  private func run(
-    _ request: PoolRequest, as index: Int, with endpoint: Endpoint,
-    _ consume: (Exchange) async throws(TransportError) -> Void
-  ) async throws(TransportError) {
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
     while true {
-      let id = try await acquire(index, with: endpoint, demand, deadline: request.deadline)
       let failure: TransportError
+      ask(index, endpoint, demand)
+      if case .waiting = own.state.entries[index].state { await wait(index, deadline: request.deadline) }
+      let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
-      if machine.isRunning(id), case .open(let connection) = places[id.index] {
-        defer { release(connection, id) }
-        let scope = connection.beginScope()
-        entries[index].scope = scope
+      if let connection = openConnection(id) {
+        own.state.entries[index].connection = connection
         defer {
-          entries[index].scope = nil
-          if let scope { scope.channel.endScope(scope.use) }
+          own.state.entries[index].connection = nil
+          release(connection, id)
         }
-        let exchange: Exchange
         do throws(TransportError) {
-          exchange = try await connection.send(request.head, body: request.body, deadline: request.deadline)
+          let exchange = try await connection.send(request.head, body: request.body, deadline: request.deadline)
           return try await consume(exchange)
         } catch {
           guard connection.mayReplay(request.head, after: error) else { throw error }
@@ -145,65 +145,84 @@ package final class Pool: @unchecked Sendable {
       }
       if demand.wantsFresh { throw failure }
       demand.wantsFresh = true
-      demand.order = entries[index].ticket?.order
+      demand.order = own.state.entries[index].ticket?.order
     }
   }
 
-  /// Waits for a connection.
-  private func acquire(
-    _ index: Int, with endpoint: Endpoint, _ demand: PoolMachine.Demand, deadline: Deadline
-  ) async throws(TransportError) -> PoolMachine.ConnectionID {
-    guard let ticket = machine.requested(number(of: endpoint), demand, now: loop.now, into: &actions) else {
-      throw .internalInconsistency
+  /// Runs `operation` with a scope that is cancelled with the task. One scope serves any number of requests, one after
+  /// another.
+  package func cancelledWithTask<E: Error>(
+    _ operation: (RequestScope) async throws(E) -> Void
+  ) async throws(E) {
+    let scope = RequestScope(of: self)
+    let result: Result<Void, E> = await withTaskCancellationHandler {
+      do throws(E) {
+        return .success(try await operation(scope))
+      } catch {
+        return .failure(error)
+      }
+    } onCancel: {
+      scope.cancel()
     }
-    entries[index].state = .waiting
-    entries[index].ticket = ticket
-    while entriesByTicket.count <= ticket.index { entriesByTicket.append(0) }
-    entriesByTicket[ticket.index] = index
+    try result.get()
+  }
+
+  /// Asks the machine for a connection.
+  private func ask(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
+    let (id, now) = (number(of: endpoint), loop.now)
+    let ticket = own.state.decide { $0.requested(id, demand, now: now, into: &$1) }
+    guard let ticket else { return own.state.entries[index].state = .failed(.internalInconsistency) }
+    own.state.entries[index].state = .waiting
+    own.state.entries[index].ticket = ticket
+    while own.state.entriesByTicket.count <= ticket.index { own.state.entriesByTicket.append(0) }
+    own.state.entriesByTicket[ticket.index] = index
     perform()
-    if case .waiting = entries[index].state { await wait(index, deadline: deadline) }
-    switch entries[index].state {
+  }
+
+  private func wait(_ index: Int, deadline: Deadline) async {
+    var timer: ClientLoop.Timer?
+    if deadline != .never {
+      timer = loop.startTimer(deadline) { [self] in giveUp(index, .timedOut(.queueing)) }
+    }
+    await Waiter.suspend { own.state.entries[index].waiter = $0 }
+    if let timer { loop.stopTimer(timer) }
+  }
+
+  /// What the wait has come to.
+  private func connection(of index: Int, unless isCancelled: Bool) throws(TransportError) -> PoolMachine.ConnectionID {
+    switch own.state.entries[index].state {
     case .running(let id):
-      guard entries[index].isCancelled else { return id }
-      if machine.isRunning(id), case .open(let connection) = places[id.index] { release(connection, id) }
+      guard isCancelled else { return id }
+      if let connection = openConnection(id) { release(connection, id) }
       throw .cancelled
     case .failed(let error): throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
 
-  private func wait(_ index: Int, deadline: Deadline) async {
-    let generation = entries[index].generation
-    var timer: ClientLoop.Timer?
-    if deadline != .never {
-      timer = loop.startTimer(deadline) { [self] in giveUp(index, generation, .timedOut(.queueing)) }
-    }
-    if entries[index].isCancelled { giveUp(index, generation, .cancelled) }
-    if case .waiting = entries[index].state { await Waiter.suspend { entries[index].waiter = $0 } }
-    if let timer { loop.stopTimer(timer) }
+  private func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
+    guard own.state.decide({ machine, _ in machine.isRunning(id) }), case .open(let connection) = own.state.places[id.index] else { return nil }
+    return connection
   }
 
   /// The task does not wait for a connection any more.
-  private func giveUp(_ index: Int, _ generation: UInt32, _ error: TransportError) {
-    guard entries[index].generation == generation, case .waiting = entries[index].state,
-      let ticket = entries[index].ticket
-    else { return }
-    entries[index].state = .failed(error)
-    machine.cancelled(ticket, into: &actions)
+  private func giveUp(_ index: Int, _ error: TransportError) {
+    guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
+    own.state.entries[index].state = .failed(error)
+    own.state.decide { $0.cancelled(ticket, into: &$1) }
     perform()
     wake(index)
   }
 
-  private func cancel(_ index: Int, _ generation: UInt32) {
-    guard entries[index].generation == generation else { return }
-    entries[index].isCancelled = true
-    if let scope = entries[index].scope { scope.channel.cancelled(scope.use) }
-    giveUp(index, generation, .cancelled)
+  /// Ends what goes on at an entry.
+  func cancel(_ index: Int) {
+    if let connection = own.state.entries[index].connection { connection.cancelExchange() }
+    giveUp(index, .cancelled)
   }
 
   private func wake(_ index: Int) {
-    guard let waiter = entries[index].waiter else { return }
-    entries[index].waiter = nil
+    guard let waiter = own.state.entries[index].waiter else { return }
+    own.state.entries[index].waiter = nil
     waiter.wake()
   }
 
@@ -211,7 +230,8 @@ package final class Pool: @unchecked Sendable {
 
   /// The exchange is over, whatever came of it.
   private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
-    machine.exchangeEnded(id, connection.ending, now: loop.now, into: &actions)
+    let (ending, now) = (connection.ending, loop.now)
+    own.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
   }
 
@@ -228,64 +248,77 @@ package final class Pool: @unchecked Sendable {
         failed(error, as: id)
       }
     }
-    places[id.index] = .dialing(task)
+    own.state.places[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard machine.isDialing(id), connection.isIdle else { return connection.close() }
-    places[id.index] = .open(connection)
+    guard own.state.decide({ machine, _ in machine.isDialing(id) }), connection.isIdle else { return connection.close() }
+    own.state.places[id.index] = .open(connection)
     connection.watchWhileIdle { [weak self] in self?.closed(id) }
-    machine.dialSucceeded(id, now: loop.now, into: &actions)
+    let now = loop.now
+    own.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     perform()
   }
 
   private func failed(_ error: TransportError, as id: PoolMachine.ConnectionID) {
-    guard machine.isDialing(id) else { return }
-    places[id.index] = .empty
-    dialFailure = error
+    guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
+    own.state.places[id.index] = .empty
+    own.state.dialFailure = error
+    let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
-    machine.dialFailed(id, isOurs: isOurs, now: loop.now, into: &actions)
+    own.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
-    dialFailure = nil
+    own.state.dialFailure = nil
   }
 
   /// The server has closed an idle connection, or sent what nobody had asked for.
   private func closed(_ id: PoolMachine.ConnectionID) {
-    guard machine.isPresent(id) else { return }
-    places[id.index] = .empty
-    machine.connectionClosed(id, now: loop.now, into: &actions)
+    guard own.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
+    own.state.places[id.index] = .empty
+    let now = loop.now
+    own.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
     perform()
   }
 
   /// Closes the connections that nobody uses.
   package func closeIdleConnections() {
-    machine.idleConnectionsUnwanted(into: &actions)
+    own.state.decide { $0.idleConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes what nobody uses, fails who waits, and begins nothing any more. What is running ends by itself.
   package func shutDown() {
-    machine.shutDown(into: &actions)
+    own.state.decide { $0.shutDown(into: &$1) }
     perform()
-    if let timer { loop.stopTimer(timer.timer) }
-    timer = nil
+    stopTimer()
   }
 
   // MARK: - Decisions
 
   private func perform() {
     // What is woken here runs later: nobody adds an action meanwhile.
-    for index in actions.indices { perform(actions[index]) }
-    actions.removeAll(keepingCapacity: true)
-    guard machine.timer < timer?.deadline ?? .never else { return }
-    if let timer { loop.stopTimer(timer.timer) }
-    timer = (machine.timer, loop.startTimer(machine.timer) { [weak self] in self?.timerFired() })
+    var index = 0
+    while index < own.state.actions.count {
+      perform(own.state.actions[index])
+      index += 1
+    }
+    while !own.state.actions.isEmpty { own.state.actions.removeLast() }
+    let deadline = own.state.decide { machine, _ in machine.timer }
+    guard deadline < own.state.timer?.deadline ?? .never else { return }
+    stopTimer()
+    own.state.timer = (deadline, loop.startTimer(deadline) { [weak self] in self?.timerFired() })
+  }
+
+  private func stopTimer() {
+    guard let timer = own.state.timer else { return }
+    own.state.timer = nil
+    loop.stopTimer(timer.timer)
   }
 
   private func timerFired() {
-    if let timer { loop.stopTimer(timer.timer) }
-    timer = nil
-    machine.timerFired(now: loop.now, into: &actions)
+    stopTimer()
+    let now = loop.now
+    own.state.decide { $0.timerFired(now: now, into: &$1) }
     perform()
   }
 
@@ -294,34 +327,34 @@ package final class Pool: @unchecked Sendable {
     case .run(let ticket, let id): settle(ticket, .running(id))
     case .fail(let ticket, let failure): settle(ticket, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
-      while places.count <= id.index { places.append(.empty) }
-      guard let endpoint = endpointsByID[endpoint.index] else { return }
+      while own.state.places.count <= id.index { own.state.places.append(.empty) }
+      guard let endpoint = own.state.endpointsByID[endpoint.index] else { return }
       dial(id, to: endpoint)
     case .close(let id):
-      let place = places[id.index]
-      places[id.index] = .empty
+      let place = own.state.places[id.index]
+      own.state.places[id.index] = .empty
       switch place {
       case .open(let connection): connection.close()
       case .dialing(let task): task.cancel()
       case .empty: break
       }
     case .forget(let id):
-      guard let endpoint = endpointsByID[id.index] else { return }
-      endpointsByID[id.index] = nil
+      guard let endpoint = own.state.endpointsByID[id.index] else { return }
+      own.state.endpointsByID[id.index] = nil
       endpoint.id = nil
-      endpoints[endpoint.route] = nil
+      own.state.endpoints[endpoint.route] = nil
     }
   }
 
-  private func settle(_ ticket: PoolMachine.Ticket, _ state: State) {
-    let index = entriesByTicket[ticket.index]
-    entries[index].state = state
+  private func settle(_ ticket: PoolMachine.Ticket, _ state: EntryState) {
+    let index = own.state.entriesByTicket[ticket.index]
+    own.state.entries[index].state = state
     wake(index)
   }
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: dialFailure ?? .internalInconsistency
+    case .dialFailed: own.state.dialFailure ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -332,26 +365,23 @@ package final class Pool: @unchecked Sendable {
   private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another one may have taken its place since it was forgotten.
-    if let other = endpoints[endpoint.route], let id = other.id { return id }
-    let id = machine.addEndpoint()
+    if let id = own.state.endpoints[endpoint.route]?.id { return id }
+    let id = own.state.machine.addEndpoint()
     endpoint.id = id
-    endpoints[endpoint.route] = endpoint
-    while endpointsByID.count <= id.index { endpointsByID.append(nil) }
-    endpointsByID[id.index] = endpoint
+    own.state.endpoints[endpoint.route] = endpoint
+    while own.state.endpointsByID.count <= id.index { own.state.endpointsByID.append(nil) }
+    own.state.endpointsByID[id.index] = endpoint
     return id
   }
 
-  private func takeEntry() -> (index: Int, generation: UInt32) {
-    let index = freeEntries.popLast() ?? entries.count
-    if index == entries.count { entries.append(Entry()) }
-    entries[index].generation &+= 1
-    return (index, entries[index].generation)
+  private func takeEntry() -> Int {
+    if let index = own.state.freeEntries.popLast() { return index }
+    own.state.entries.append(Entry())
+    return own.state.entries.count - 1
   }
 
   private func releaseEntry(_ index: Int) {
-    let generation = entries[index].generation &+ 1
-    entries[index] = Entry()
-    entries[index].generation = generation
-    freeEntries.append(index)
+    own.state.entries[index].state = .free
+    own.state.freeEntries.append(index)
   }
 }

@@ -32,10 +32,13 @@ import Testing
       request.body = body
       request.deadline = deadline.map { world.loop.now.advanced(by: $0) } ?? .never
       let outcome = Shared<Outcome?>(nil)
-      try await pool.exchange(request, with: pool.endpoint(for: route)) { exchange throws(TransportError) in
-        let status = exchange.status
-        let body = try await exchange.collectBody(bytesMax: 1 << 20)
-        outcome.value = Outcome(status: status, body: String(decoding: body, as: UTF8.self))
+      try await pool.cancelledWithTask { scope in
+        try await pool.exchange(request, with: pool.endpoint(for: route), in: scope) {
+          exchange throws(TransportError) in
+          let status = exchange.status
+          let body = try await exchange.collectBody(bytesMax: 1 << 20)
+          outcome.value = Outcome(status: status, body: String(decoding: body, as: UTF8.self))
+        }
       }
       return try #require(outcome.value)
     }
@@ -336,7 +339,8 @@ import Testing
   @Test func whatIsLeftUnreadCostsTheConnection() {
     let pool = pool()
     let running = world.start {
-      try await pool.exchange(PoolRequest(request()), with: pool.endpoint(for: Self.route)) { _ in }
+      let endpoint = pool.endpoint(for: Self.route)
+      try await pool.exchange(PoolRequest(request()), with: endpoint, in: RequestScope(of: pool)) { _ in }
     }
     world.settle()
     kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
@@ -390,7 +394,8 @@ import Testing
     let endpoint = pool.endpoint(for: Self.route)
     for _ in 0..<2 {
       let running = world.start {
-        try await pool.exchange(PoolRequest(request()), with: endpoint) { exchange throws(TransportError) in
+        let scope = RequestScope(of: pool)
+        try await pool.exchange(PoolRequest(request()), with: endpoint, in: scope) { exchange throws(TransportError) in
           try await exchange.discardBody()
         }
       }
