@@ -201,7 +201,9 @@ package final class Pool: @unchecked Sendable {
   }
 
   private func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
-    guard own.state.decide({ machine, _ in machine.isRunning(id) }), case .open(let connection) = own.state.places[id.index] else { return nil }
+    guard own.state.decide({ machine, _ in machine.isRunning(id) }),
+      case .open(let connection) = own.state.places[id.index]
+    else { return nil }
     return connection
   }
 
@@ -252,7 +254,9 @@ package final class Pool: @unchecked Sendable {
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isDialing(id) }), connection.isIdle else { return connection.close() }
+    guard own.state.decide({ machine, _ in machine.isDialing(id) }), connection.isIdle else {
+      return connection.close()
+    }
     own.state.places[id.index] = .open(connection)
     connection.watchWhileIdle { [weak self] in self?.closed(id) }
     let now = loop.now
