@@ -18,16 +18,13 @@ extension Connection: ChannelWatcher {
   /// What the exchange that is over means for the connection.
   var ending: PoolMachine.Ending {
     if isIdle { lookForEnd() }
-    guard isIdle else { return PoolMachine.Ending(isReusable: false) }
+    guard hasEndedWell else { return PoolMachine.Ending(isReusable: false) }
     guard let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
       return PoolMachine.Ending(isReusable: true)
     }
     let (idle, requestsLeft) = KeepAlive.parameters(FieldValue.text(field.value, in: headBytes.span))
     return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
-
-  /// Ends the present exchange, on the loop's thread.
-  func cancelExchange() { channel?.cancelled(.exchange(exchangeNumber)) }
 
   /// Whether a request that has failed here may be sent once more, over another connection.
   func mayReplay(_ request: RequestHead, after error: TransportError) -> Bool {

@@ -17,6 +17,8 @@ package final class Connection: TurnFollower {
   }
 
   private let observer: Observer?
+  /// Whether `turnEnded` is going to be called.
+  private var hasPutOffSending = false
   /// See `watchWhileIdle`.
   var endedIdle: (() -> Void)?
   /// What TLS has agreed on. Nil without TLS.
@@ -34,7 +36,7 @@ package final class Connection: TurnFollower {
   }
 
   /// Whether another exchange may begin.
-  package var isIdle: Bool { core.machine.isIdle }
+  package var isIdle: Bool { core.isIdle }
 
   /// The server's address. Nil once the connection is closed.
   package var address: SocketAddress? { core.channel?.address }
@@ -43,6 +45,7 @@ package final class Connection: TurnFollower {
   package func close() {
     core.abandon()
     tellStory()
+    wakeFollowers()
   }
 
   // MARK: - TLS
@@ -60,15 +63,21 @@ package final class Connection: TurnFollower {
       try await cancelledWithTask { () async throws(TransportError) in
         while try await !makeHandshake(by: security, deadline: deadline) {}
       }
-      if core.hasUnsentFlight { core.loop.callAtEndOfTurn(self) }
+      if core.hasUnsentFlight { putOffSending() }
     } catch {
       core.abandon()
       throw error
     }
   }
 
-  /// No request has taken the handshake's last flight along.
-  func turnEnded() { core.sendLastFlight() }
+  /// Sends what has been put off: the last flight of a handshake that no request has taken along, and pipelined requests,
+  /// which leave together.
+  func turnEnded() {
+    hasPutOffSending = false
+    core.sendLastFlight()
+    if !core.flush() { core.channel?.wantWriting() }
+    wakeFollowers()
+  }
 
   /// One step of the handshake. True: it is done.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
@@ -130,8 +139,33 @@ package final class Connection: TurnFollower {
   package func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
+    try await head(of: begin(request, body: body, deadline: deadline), deadline: deadline)
+  }
+
+  /// Begins an exchange, or puts it behind those that are not answered yet: the caller has to know that it may follow them
+  /// (RFC 9112 9.3.2). Nothing is waited for.
+  func begin(
+    _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
+  ) throws(TransportError) -> UInt64 {
+    guard isPipelined, !core.isIdle else {
+      defer { tellStory() }
+      return try core.begin(request, body: body, deadline: deadline)
+    }
+    let number = try core.enqueue(request, body: body, deadline: deadline)
+    putOffSending()
+    return number
+  }
+
+  private func putOffSending() {
+    guard !hasPutOffSending else { return }
+    hasPutOffSending = true
+    core.loop.callAtEndOfTurn(self)
+  }
+
+  /// Waits for the head of an exchange that has been begun.
+  func head(of number: UInt64, deadline: Deadline) async throws(TransportError) -> Exchange {
+    if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
     defer { tellStory() }
-    let number = try core.begin(request, body: body, deadline: deadline)
     while true {
       guard case .wait(let channel, let writing) = try core.pollHead() else {
         return Exchange(connection: self, number: number)
@@ -156,6 +190,39 @@ package final class Connection: TurnFollower {
       case .wait(let channel, let writing): try await wait(for: channel, writing: writing)
       }
     }
+  }
+
+  private func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
+    var isLate = false
+    let timer =
+      deadline == .never
+      ? nil
+      : core.loop.startTimer(deadline) { [self] in
+        isLate = true
+        abandon(number)
+      }
+    await Waiter.suspend { core.keep($0, of: number) }
+    if let timer { core.loop.stopTimer(timer) }
+    if isLate { throw .timedOut(.queueing) }
+    // Whoever was before it has taken the connection along.
+    guard core.exchangeNumber == number else { throw .connectionClosed }
+  }
+
+  /// Whether an exchange waits for those before it.
+  func isBehind(_ number: UInt64) -> Bool { core.isBehind(number) }
+
+  /// Nobody waits for the answer any more.
+  private func abandon(_ number: UInt64) { core.abandon(number)?.wake() }
+
+  /// Ends an exchange, on the loop's thread.
+  func cancel(_ number: UInt64) {
+    if core.isBehind(number) { abandon(number) } else { core.channel?.cancelled(.exchange(number)) }
+  }
+
+  /// Begins the next exchange of those that have been put behind one another, if the one before is over. If the connection
+  /// is closed, all of them learn of it.
+  func wakeFollowers() {
+    while let waiter = core.advance() { waiter.wake() }
   }
 
   @inline(__always)
@@ -189,6 +256,8 @@ package final class Connection: TurnFollower {
   func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
   var head: ResponseHead { core.head }
   var headBytes: [UInt8] { core.headBytes }
+  /// Whether the present exchange is over, and the connection good for others.
+  var hasEndedWell: Bool { core.machine.isIdle }
   /// Nil once the connection is closed.
   var channel: Channel? { core.channel }
   /// Whether anything of the present response has come.

@@ -56,6 +56,11 @@ struct ConnectionCore: ~Copyable {
   private(set) var trailers = FieldTable()
   private(set) var trailerBytes: [UInt8] = []
 
+  /// Requests behind the present one, which have been queued for sending or have left.
+  private var pipeline = Pipeline()
+  /// What there is to send leaves at the end of the turn.
+  private var putsOffSending = false
+
   /// Whether somebody wants to know what happens, and what has happened since they were last told.
   private let isObserved: Bool
   private var story: [(ConnectionEvent, Deadline)] = []
@@ -122,6 +127,76 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
+  // MARK: - Pipeline
+
+  /// Whether a request would be the only one.
+  var isIdle: Bool { machine.isIdle && pipeline.isEmpty }
+
+  /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
+  mutating func enqueue(
+    _ request: RequestHead, body: [UInt8], deadline: Deadline
+  ) throws(TransportError) -> UInt64 {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    guard channel != nil else { throw .connectionClosed }
+    guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
+    let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
+    pipeline.append(Pipeline.Follower(number: number, context: request.context, deadline: deadline))
+    output.append(request.bytes)
+    if !body.isEmpty { output.append(body) }
+    isSending = true
+    putsOffSending = true
+    return number
+  }
+
+  /// Sends what has been queued. False: something is left.
+  mutating func flush() -> Bool {
+    putsOffSending = false
+    if isSending, let channel { flush(to: channel) }
+    return output.isEmpty
+  }
+
+  /// Whether the exchange has begun, or never will.
+  func isBehind(_ number: UInt64) -> Bool { channel != nil && number > exchangeNumber }
+
+  mutating func keep(_ waiter: Waiter, of number: UInt64) { pipeline.keep(waiter, of: number) }
+
+  /// The request is not wanted any more. Its answer will come all the same: then the connection ends.
+  mutating func abandon(_ number: UInt64) -> Waiter? { pipeline.abandon(number) }
+
+  /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
+  mutating func advance() -> Waiter? {
+    while let channel, machine.isIdle, let follower = pipeline.takeFirst() {
+      guard !follower.isAbandoned, machine.begin(), parser.begin(follower.context) else {
+        release()
+        continue
+      }
+      exchangeNumber = follower.number
+      prepare()
+      channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
+      if output.isEmpty {
+        phase = .awaitingHead
+        decide { $0.requestSent(into: &$1) }
+      }
+      return follower.waiter
+    }
+    while channel == nil, let follower = pipeline.takeFirst() {
+      if let waiter = follower.waiter { return waiter }
+    }
+    return nil
+  }
+
+  /// Makes the books ready for an exchange.
+  private mutating func prepare() {
+    phase = .sending
+    failure = nil
+    lastFailure = nil
+    hasReceived = false
+    if !trailerBytes.isEmpty {
+      trailers = FieldTable()
+      trailerBytes.removeAll(keepingCapacity: true)
+    }
+  }
+
   // MARK: - Steps
 
   /// Queues a request and sends what the kernel takes of it.
@@ -139,15 +214,8 @@ struct ConnectionCore: ~Copyable {
     }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
-    phase = .sending
-    failure = nil
-    lastFailure = nil
+    prepare()
     isSending = true
-    hasReceived = false
-    if !trailerBytes.isEmpty {
-      trailers = FieldTable()
-      trailerBytes.removeAll(keepingCapacity: true)
-    }
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     channel.begin(exchange: exchangeNumber, deadline: deadline)
@@ -280,7 +348,7 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if isSending ? true : isSecured ? hasOutput() : false, channel.isWritable { flush(to: channel) }
+      if isSending ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable { flush(to: channel) }
       guard channel.mayReceive ? true : hasPlaintext() else { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
@@ -290,7 +358,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether sending may come to something.
   private mutating func hasOutput() -> Bool {
-    let hasRequest = !output.isEmpty
+    let hasRequest = !output.isEmpty && !putsOffSending
     guard isSecured, let state = tls?.sendingState else { return hasRequest }
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
@@ -394,10 +462,13 @@ struct ConnectionCore: ~Copyable {
     }
     input.drop(consumed)
     consumed = 0
-    let hasStrayBytes = input.count > 0
     decide { $0.responseEnded(into: &$1) }
-    if hasStrayBytes { decide { $0.unsolicitedBytes(into: &$1) } }
-    releaseInput()
+    // They answer the next request if one is on its way.
+    guard input.count > 0 else { return releaseInput() }
+    if pipeline.isEmpty {
+      decide { $0.unsolicitedBytes(into: &$1) }
+      releaseInput()
+    }
   }
 
   /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
@@ -418,7 +489,7 @@ struct ConnectionCore: ~Copyable {
 
   /// The same for an owner who is not about to send anything.
   mutating func lookForEnd() {
-    if machine.isIdle, let channel, channel.isReadable ? true : hasPlaintext() { lookForEnd(of: channel) }
+    if isIdle, let channel, channel.isReadable ? true : hasPlaintext() { lookForEnd(of: channel) }
   }
 
   // MARK: - Decisions

@@ -234,6 +234,9 @@ package final class Channel {
     }
   }
 
+  /// Whoever waits is to be woken for writing, too.
+  func wantWriting() { wantsWriting = true }
+
   /// The share of the turn is renewed.
   func becameReady() { wakeWaiter() }
 

@@ -33,8 +33,8 @@ package final class Pool: @unchecked Sendable {
     fileprivate var ticket: PoolMachine.Ticket?
     /// The task, if it sleeps.
     fileprivate var waiter: Waiter?
-    /// What it runs on.
-    fileprivate var connection: Connection?
+    /// What it runs on, and the number of its exchange there.
+    fileprivate var place: (connection: Connection, exchange: UInt64)?
   }
 
   fileprivate enum EntryState {
@@ -121,30 +121,36 @@ package final class Pool: @unchecked Sendable {
     }
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
+    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.head.isPipelinable
     while true {
       let failure: TransportError
+      var isAlone = true
       ask(index, endpoint, demand)
       if case .waiting = own.state.entries[index].state { await wait(index, deadline: request.deadline) }
       let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
-        own.state.entries[index].connection = connection
-        defer {
-          own.state.entries[index].connection = nil
-          release(connection, id)
-        }
+        defer { release(connection, id, index) }
         do throws(TransportError) {
-          let exchange = try await connection.send(request.head, body: request.body, deadline: request.deadline)
+          isAlone = connection.isIdle
+          let number = try connection.begin(
+            request.head, body: request.body, deadline: request.deadline, isPipelined: demand.isPipelinable)
+          own.state.entries[index].place = (connection, number)
+          let exchange = try await connection.head(of: number, deadline: request.deadline)
           return try await consume(exchange)
         } catch {
-          guard connection.mayReplay(request.head, after: error) else { throw error }
+          guard !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
+            throw scope.isCancelled ? .cancelled : error
+          }
           failure = error
         }
       } else {
         failure = .connectionClosed
       }
       if demand.wantsFresh { throw failure }
-      demand.wantsFresh = true
+      // A request that was lost behind another one goes alone next. If that fails, too, it gets a connection of its own.
+      demand.wantsFresh = isAlone
+      demand.isPipelinable = false
       demand.order = own.state.entries[index].ticket?.order
     }
   }
@@ -193,7 +199,7 @@ package final class Pool: @unchecked Sendable {
     switch own.state.entries[index].state {
     case .running(let id):
       guard isCancelled else { return id }
-      if let connection = openConnection(id) { release(connection, id) }
+      if let connection = openConnection(id) { release(connection, id, index) }
       throw .cancelled
     case .failed(let error): throw error
     case .waiting, .free: throw .internalInconsistency
@@ -218,7 +224,7 @@ package final class Pool: @unchecked Sendable {
 
   /// Ends what goes on at an entry.
   func cancel(_ index: Int) {
-    if let connection = own.state.entries[index].connection { connection.cancelExchange() }
+    if let place = own.state.entries[index].place { place.connection.cancel(place.exchange) }
     giveUp(index, .cancelled)
   }
 
@@ -231,10 +237,18 @@ package final class Pool: @unchecked Sendable {
   // MARK: - Connections
 
   /// The exchange is over, whatever came of it.
-  private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
-    let (ending, now) = (connection.ending, loop.now)
+  private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ index: Int) {
+    var ending = connection.ending
+    if let place = own.state.entries[index].place, connection.isBehind(place.exchange) {
+      // It has left before its turn. When that comes, the connection ends.
+      ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0)
+    }
+    own.state.entries[index].place = nil
+    let now = loop.now
     own.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
+    connection.wakeFollowers()
+    if connection.channel == nil { closed(id) }
   }
 
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {

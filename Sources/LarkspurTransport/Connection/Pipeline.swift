@@ -1,0 +1,46 @@
+import LarkspurBytes
+import LarkspurHTTP
+
+/// The requests that have been put on a connection behind the one that is being answered, in their order.
+struct Pipeline {
+  struct Follower {
+    let number: UInt64
+    let context: RequestContext
+    let deadline: Deadline
+    /// The task, if it waits for its turn.
+    var waiter: Waiter?
+    var isAbandoned = false
+  }
+
+  private var followers: [Follower] = []
+
+  var isEmpty: Bool { followers.isEmpty }
+  var count: Int { followers.count }
+
+  mutating func append(_ follower: Follower) { followers.append(follower) }
+
+  // A pipeline is a few requests deep.
+  mutating func takeFirst() -> Follower? { followers.isEmpty ? nil : followers.removeFirst() }
+
+  mutating func keep(_ waiter: Waiter, of number: UInt64) {
+    guard let index = index(of: number) else { return }
+    followers[index].waiter = waiter
+  }
+
+  /// Returns the one who waits.
+  mutating func abandon(_ number: UInt64) -> Waiter? {
+    guard let index = index(of: number) else { return nil }
+    followers[index].isAbandoned = true
+    let waiter = followers[index].waiter
+    followers[index].waiter = nil
+    return waiter
+  }
+
+  /// They are numbered one after another.
+  private func index(of number: UInt64) -> Int? {
+    guard let first = followers.first, number >= first.number, number - first.number < followers.count else {
+      return nil
+    }
+    return Int(number - first.number)
+  }
+}

@@ -1,0 +1,246 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// Requests that follow others before those are answered, over a scripted kernel.
+@Suite struct PipelineTests {
+  let tests: PoolTests
+  var world: ScriptedWorld { tests.world }
+  var kernel: ScriptedKernel { tests.kernel }
+  let pool: Pool
+
+  init() throws {
+    tests = try PoolTests()
+    pool = tests.pool {
+      $0.perEndpointMax = 1
+      $0.pipelineDepth = 4
+    }
+  }
+
+  static func response(_ text: String, _ more: String = "") -> String {
+    "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\(more)\r\n\(text)"
+  }
+
+  /// A connection that has been kept alive once.
+  func prove() {
+    let first = tests.fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response("first"))
+    world.settle()
+    #expect(first.value?.body == "first")
+  }
+
+  func fetch(_ names: [String], method: String = "GET") -> [Running<Outcome>] {
+    names.map { tests.fetch(request(method, "/\($0)"), through: pool) }
+  }
+
+  /// The targets of the requests that a peer has been sent.
+  func targets(_ peer: Int = 0) -> [String] {
+    kernel.peer(peer).receivedText.split(separator: "\r\n").compactMap {
+      $0.hasSuffix(" HTTP/1.1") ? String($0.split(separator: " ")[1]) : nil
+    }
+  }
+
+  @Test func severalRequestsInOneSendAndSeveralAnswersInOneReceive() {
+    prove()
+    let before = kernel.counts
+    let running = fetch(["a", "b", "c"])
+    world.settle()
+    // The first one leaves at once, those behind it together.
+    #expect(kernel.counts.sends - before.sends == 2)
+    #expect(targets() == ["/", "/a", "/b", "/c"])
+    kernel.peer().send(["a", "b", "c"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c"])
+    #expect(kernel.counts.receives - before.receives == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func answersAtEverySplit() throws {
+    let answers = Array(
+      (Self.response("a") + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\nT: x\r\n\r\n"
+        + "HTTP/1.1 204 No Content\r\n\r\n" + Self.response("d")).utf8)
+    for split in 1..<answers.count {
+      let tests = try Self()
+      tests.prove()
+      let running = tests.fetch(["a", "b", "c", "d"])
+      tests.world.settle()
+      tests.kernel.peer().send(Array(answers[..<split]), Array(answers[split...]))
+      tests.world.settle()
+      #expect(running.map { $0.value?.body } == ["a", "b", "", "d"], "split at \(split)")
+      #expect(tests.tests.leftovers(of: tests.pool) == [])
+    }
+  }
+
+  @Test func noDeeperThanAllowed() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e"])
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d"])
+    kernel.peer().send(Self.response("a"))
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d", "/e"])
+    for name in ["b", "c", "d", "e"] { kernel.peer().send(Self.response(name)) }
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func notBeforeTheServerHasKeptTheConnectionOnce() {
+    let running = fetch(["a", "b"])
+    world.settle()
+    #expect(targets() == ["/a"])
+    kernel.peer().send(Self.response("a"))
+    world.settle()
+    #expect(targets() == ["/a", "/b"])
+    kernel.peer().send(Self.response("b"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func aPOSTNeitherFollowsNorIsFollowed() {
+    prove()
+    let get = fetch(["a"])
+    world.settle()
+    let post = tests.fetch(request("POST", "/post", body: 0), through: pool)
+    let behind = fetch(["b"])
+    world.settle()
+    #expect(targets() == ["/", "/a"])
+    kernel.peer().send(Self.response("a"))
+    world.settle()
+    #expect(targets() == ["/", "/a", "/post"])
+    kernel.peer().send(Self.response("post"))
+    world.settle()
+    #expect(targets() == ["/", "/a", "/post", "/b"])
+    kernel.peer().send(Self.response("b"))
+    world.settle()
+    #expect((get + [post] + behind).map { $0.value?.body } == ["a", "post", "b"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// The server answers some, and closes: the others go to another connection, in their order.
+  @Test(arguments: ["Connection: close\r\n", ""], [false, true])
+  func unansweredRequestsAreSentAgain(field: String, isReset: Bool) {
+    prove()
+    let running = fetch(["a", "b", "c"])
+    world.settle()
+    kernel.peer(0).send(Self.response("a", field))
+    if isReset { kernel.peer(0).reset() } else { kernel.peer(0).close() }
+    world.settle()
+    #expect(running[0].value?.body == "a")
+    #expect(targets(1) == ["/b"])
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    // They go alone: this server does not like them in a row.
+    #expect(targets(1) == ["/b", "/c"])
+    kernel.peer(1).send(Self.response("c"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// An answer that breaks off, or breaks the rules, is its own request's failure and no other's.
+  @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
+  func aFailureCostsOnlyItsOwnRequest(answer: String) {
+    prove()
+    let running = fetch(["a", "b"])
+    world.settle()
+    kernel.peer(0).arrive([.bytesThenEnd(Array(answer.utf8))])
+    world.settle()
+    #expect(running[0].transportError != nil)
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(running[1].value?.body == "b")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func cancellingTheFirst() {
+    prove()
+    let running = fetch(["a", "b"])
+    world.settle()
+    running[0].cancel()
+    world.settle()
+    #expect(running[0].transportError == .cancelled)
+    #expect(targets(1) == ["/b"])
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(running[1].value?.body == "b")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// Its answer comes all the same, and is nobody's.
+  @Test func cancellingOneBehind() {
+    prove()
+    let running = fetch(["a", "b", "c"])
+    world.settle()
+    running[1].cancel()
+    world.settle()
+    #expect(running[1].transportError == .cancelled)
+    kernel.peer(0).send(["a", "b", "c"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(running[0].value?.body == "a")
+    #expect(targets(1) == ["/c"])
+    kernel.peer(1).send(Self.response("c"))
+    world.settle()
+    #expect(running[2].value?.body == "c")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func theDeadlineOfOneBehind() {
+    prove()
+    let first = tests.fetch(request("GET", "/a"), through: pool)
+    let second = tests.fetch(request("GET", "/b"), through: pool, deadline: .milliseconds(500))
+    world.settle()
+    world.advance(by: .milliseconds(500))
+    #expect(second.transportError == .timedOut(.queueing))
+    #expect(!first.isOver)
+    kernel.peer().send(Self.response("a"))
+    world.settle()
+    #expect(first.value?.body == "a")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// One more answer than there were requests.
+  @Test func anAnswerTooMany() {
+    prove()
+    let running = fetch(["a", "b"])
+    world.settle()
+    kernel.peer().send(["a", "b", "evil"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b"])
+    #expect(!kernel.peer().isOpen)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// What the kernel does not take at once leaves when it does.
+  @Test func aKernelWithoutRoom() {
+    prove()
+    kernel.peer().setSendRoom(10)
+    let running = fetch(["a", "b", "c"])
+    world.settle()
+    kernel.peer().setSendRoom(1000)
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c"])
+    kernel.peer().send(["a", "b", "c"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func anAnswerThatCannotBeFollowed() {
+    prove()
+    let running = fetch(["a", "b"])
+    world.settle()
+    kernel.peer(0).arrive([.bytesThenEnd(Array("HTTP/1.1 200 OK\r\n\r\nto the end".utf8))])
+    world.settle()
+    #expect(running[0].value?.body == "to the end")
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(running[1].value?.body == "b")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+}
