@@ -38,7 +38,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   package enum Action: Sendable, Equatable {
     case start(LookUp, HostName)
     /// Nobody waits for it any more.
-    case cancel(LookUp)
+    case cancel(LookUp, HostName)
     case answer(Waiter, NameAnswer<Addresses>)
     /// There is too much under way.
     case refuse(Waiter)
@@ -102,7 +102,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     wait.waiters.remove(waiter)
     pending[name] = wait
     guard wait.waiters.isEmpty else { return }
-    if let lookUp = wait.lookUp { return actions.append(.cancel(lookUp)) }
+    if let lookUp = wait.lookUp { return actions.append(.cancel(lookUp, name)) }
     pending[name] = nil
     queue.removeAll { $0 == name }
   }

@@ -58,7 +58,7 @@ import Testing
     (
       "running, one waits", [.wanted],
       [
-        .firstAbandons: [.cancel(1)], .found: [.answer(1, found)], .unknown: [.answer(1, unknown)],
+        .firstAbandons: [.cancel(1, a)], .found: [.answer(1, found)], .unknown: [.answer(1, unknown)],
         .failed: [.answer(1, failed)], .cancelled: [.start(2, a)],
       ]
     ),
@@ -80,7 +80,7 @@ import Testing
     (
       "running, another name is queued", [.wanted, .otherWanted],
       [
-        .firstAbandons: [.cancel(1)], .found: [.answer(1, found), .start(2, b)],
+        .firstAbandons: [.cancel(1, a)], .found: [.answer(1, found), .start(2, b)],
         .unknown: [.answer(1, unknown), .start(2, b)], .failed: [.answer(1, failed), .start(2, b)],
         .cancelled: [.start(2, a)],
       ]
@@ -94,7 +94,7 @@ import Testing
     ),
     (
       "its turn has come", [.otherWanted, .wanted, .found],
-      [.otherFound: [.answer(2, found)], .secondAbandons: [.cancel(2)], .otherWanted: [.answer(9, found)]]
+      [.otherFound: [.answer(2, found)], .secondAbandons: [.cancel(2, a)], .otherWanted: [.answer(9, found)]]
     ),
     (
       "dropped from the queue", [.otherWanted, .wanted, .secondAbandons],

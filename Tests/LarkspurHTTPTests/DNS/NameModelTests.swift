@@ -50,7 +50,7 @@ import Testing
       guard let place = lookUps.firstIndex(where: { $0.waiters.contains(waiter) }) else { return [] }
       lookUps[place].waiters.removeAll { $0 == waiter }
       guard lookUps[place].waiters.isEmpty else { return [] }
-      if case .running(let number) = lookUps[place].life { return [.cancel(number)] }
+      if case .running(let number) = lookUps[place].life { return [.cancel(number, lookUps[place].name)] }
       lookUps.remove(at: place)
       return []
     }

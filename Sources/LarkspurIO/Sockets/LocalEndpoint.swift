@@ -1,0 +1,25 @@
+/// The client's own end of a connection, for machines with several: an address, a network interface, or both.
+package struct LocalEndpoint: Hashable, Sendable {
+  /// An address of this machine's. With port 0, as usual, the kernel chooses the port.
+  package let address: SocketAddress?
+  /// The name of a network interface, as `eth0`. Linux lets everybody choose one (since 5.7; before, `CAP_NET_RAW`).
+  package let interface: String?
+
+  package init(address: SocketAddress? = nil, interface: String? = nil) {
+    self.address = address
+    self.interface = interface
+  }
+
+  /// Whether a connection from here to `peer` can be: addresses of two families never meet, and a path has no interface.
+  package func reaches(_ peer: SocketAddress) -> Bool {
+    if let address, address.family != peer.family { return false }
+    return interface == nil || peer.family != .unix
+  }
+}
+
+extension LocalEndpoint: CustomStringConvertible {
+  /// `192.0.2.1:0 on eth0`.
+  package var description: String {
+    [address.map(\.description), interface.map { "on \($0)" }].compactMap { $0 }.joined(separator: " ")
+  }
+}

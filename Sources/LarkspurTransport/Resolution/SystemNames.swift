@@ -1,0 +1,95 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import Synchronization
+
+/// The system's resolver, which blocks: each look-up has a thread for itself.
+///
+/// A thread that has answered waits for another question for a while, and then ends. There are never more threads than a
+/// resolver runs look-ups at once (`NameLimits.lookUpsMax`). A look-up cannot be cancelled: getaddrinfo offers no way.
+final class SystemNames: NameSource {
+  /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
+  static let idleLifetime = Duration.seconds(5)
+
+  /// A thread that waits for a question.
+  private final class Seat: Sendable {
+    let question = Mutex<NameQuestion?>(nil)
+    let latch = Latch()
+  }
+
+  private struct State {
+    /// The one that sat down last is the first to get up: those who are not needed end.
+    var seats: [Seat] = []
+    var threads = 0
+  }
+
+  private let state = Mutex(State())
+  private let idleLifetime: Duration
+  private let lookUp: @Sendable (HostName) -> NameAnswer<[SocketAddress]>
+
+  init(
+    idleLifetime: Duration = SystemNames.idleLifetime,
+    lookUp: @escaping @Sendable (HostName) -> NameAnswer<[SocketAddress]> = SystemNames.ask
+  ) {
+    self.idleLifetime = idleLifetime
+    self.lookUp = lookUp
+  }
+
+  /// How many threads there are.
+  var threadCount: Int { state.withLock { $0.threads } }
+
+  func start(_ question: NameQuestion) {
+    let seat = state.withLock { state -> Seat? in
+      if state.seats.isEmpty { state.threads += 1 }
+      return state.seats.popLast()
+    }
+    if let seat {
+      seat.question.withLock { $0 = question }
+      return seat.latch.open()
+    }
+    do throws(Errno) {
+      try SystemThread(name: "larkspur-names") { [self] in serve(question) }.detach()
+    } catch {
+      state.withLock { $0.threads -= 1 }
+      question.answer(.failed(reason: "no thread for the look-up: \(error)"))
+    }
+  }
+
+  private func serve(_ first: NameQuestion) {
+    var next: NameQuestion? = first
+    while let question = next {
+      question.answer(lookUp(question.name))
+      next = waitForQuestion()
+    }
+  }
+
+  /// Nil: the thread is to end, and is not counted any more.
+  private func waitForQuestion() -> NameQuestion? {
+    let seat = Seat()
+    state.withLock { $0.seats.append(seat) }
+    if !seat.latch.wait(until: LinuxKernel.shared.now().advanced(by: idleLifetime)) {
+      let isLeft = state.withLock { state in
+        guard let place = state.seats.firstIndex(where: { $0 === seat }) else { return false }
+        state.seats.remove(at: place)
+        state.threads -= 1
+        return true
+      }
+      if isLeft { return nil }
+      // Somebody has taken the seat at the last moment, and brings a question.
+      seat.latch.wait()
+    }
+    return seat.question.withLock { $0 }
+  }
+
+  @Sendable
+  private static func ask(_ name: HostName) -> NameAnswer<[SocketAddress]> {
+    do throws(NameLookup.Failure) {
+      return .found(try NameLookup.addresses(of: name.question, port: 0))
+    } catch {
+      switch error {
+      case .noSuchName(let reason): return .noSuchName(reason: reason)
+      case .failed(let reason): return .failed(reason: reason)
+      }
+    }
+  }
+}
