@@ -7,9 +7,9 @@ import Synchronization
 ///
 /// A thread that has answered waits for another question for a while, and then ends. There are never more threads than a
 /// resolver runs look-ups at once (`NameLimits.lookUpsMax`). A look-up cannot be cancelled: getaddrinfo offers no way.
-final class SystemNames: NameSource {
+package final class SystemNames: NameSource {
   /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
-  static let idleLifetime = Duration.seconds(5)
+  package static let idleLifetime = Duration.seconds(5)
 
   /// A thread that waits for a question.
   private final class Seat: Sendable {
@@ -27,7 +27,7 @@ final class SystemNames: NameSource {
   private let idleLifetime: Duration
   private let lookUp: @Sendable (HostName) -> NameAnswer<[SocketAddress]>
 
-  init(
+  package init(
     idleLifetime: Duration = SystemNames.idleLifetime,
     lookUp: @escaping @Sendable (HostName) -> NameAnswer<[SocketAddress]> = SystemNames.ask
   ) {
@@ -36,9 +36,9 @@ final class SystemNames: NameSource {
   }
 
   /// How many threads there are.
-  var threadCount: Int { state.withLock { $0.threads } }
+  package var threadCount: Int { state.withLock { $0.threads } }
 
-  func start(_ question: NameQuestion) {
+  package func start(_ question: NameQuestion) {
     let seat = state.withLock { state -> Seat? in
       if state.seats.isEmpty { state.threads += 1 }
       return state.seats.popLast()
@@ -82,7 +82,7 @@ final class SystemNames: NameSource {
   }
 
   @Sendable
-  private static func ask(_ name: HostName) -> NameAnswer<[SocketAddress]> {
+  package static func ask(_ name: HostName) -> NameAnswer<[SocketAddress]> {
     do throws(NameLookup.Failure) {
       return .found(try NameLookup.addresses(of: name.question, port: 0))
     } catch {
