@@ -57,6 +57,8 @@ import Testing
 
   @Test func noAddressOfItsFamily() {
     let local = LocalEndpoint(address: Self.ownFour, interface: "eth0")
+    let path = LocalEndpoint(address: Self.path)
+    #expect(open(from: path, to: [Self.path]).transportError == .localEndpointUnusable(path, nil))
     let error = open(from: local, to: [Self.six, Self.path]).transportError
     #expect(error == .localEndpointUnusable(local, nil))
     #expect(

@@ -57,7 +57,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     var lookUp: LookUp?
   }
 
-  private let limits: NameLimits
+  private var limits: NameLimits
   private var entries: [HostName: Entry] = [:]
   private var pending: [HostName: Pending] = [:]
   private var queue: [HostName] = []
@@ -67,6 +67,8 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
 
   package init(limits: NameLimits = NameLimits()) {
     self.limits = limits
+    // With none at all everybody would wait for ever.
+    self.limits.lookUpsMax = max(limits.lookUpsMax, 1)
   }
 
   /// Names that are remembered, whether their time is up or not.
@@ -150,6 +152,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     case .noSuchName: lifetime = limits.noSuchNameLifetime
     case .failed: return
     }
+    guard limits.entriesMax > 0 else { return }
     // The one that would be gone first goes. What has expired is such a one.
     if entries.count >= limits.entriesMax, let first = entries.min(by: { $0.value.expiry < $1.value.expiry }) {
       entries[first.key] = nil

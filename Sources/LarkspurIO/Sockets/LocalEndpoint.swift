@@ -10,10 +10,11 @@ package struct LocalEndpoint: Hashable, Sendable {
     self.interface = interface
   }
 
-  /// Whether a connection from here to `peer` can be: addresses of two families never meet, and a path has no interface.
+  /// Whether a connection from here to `peer` can be: addresses of two families never meet, and nobody connects to a
+  /// path from somewhere.
   package func reaches(_ peer: SocketAddress) -> Bool {
-    if let address, address.family != peer.family { return false }
-    return interface == nil || peer.family != .unix
+    guard address != nil || interface != nil else { return true }
+    return peer.family != .unix && (address == nil || address?.family == peer.family)
   }
 }
 
