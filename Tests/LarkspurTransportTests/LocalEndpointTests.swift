@@ -63,7 +63,7 @@ import Testing
     #expect(error == .localEndpointUnusable(local, nil))
     #expect(
       error.map { "\($0)" }
-        == "cannot connect from 10.0.0.5:0 on eth0: none of the host's addresses is of its family")
+        == "cannot connect from 10.0.0.5:0 on eth0: none of the host's addresses is reached from there")
     #expect(kernel.counts.sockets == 0)
     #expect(open(from: local, to: []).transportError == .connectFailed([]))
     #expect(world.leftovers == [])

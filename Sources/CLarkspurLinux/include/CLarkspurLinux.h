@@ -109,10 +109,10 @@ static inline int larkspur_blocking_socket(int family) { return socket(family, S
 
 static inline int larkspur_blocking_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
-// POLLRDHUP by its value, for the same reason.
+// POLLRDHUP by its value: without _GNU_SOURCE it is hidden.
 enum { LARKSPUR_POLLRDHUP = 0x2000 };
 
-// The errors of getaddrinfo that glibc hides, for the same reason: the name has no address at all, or none of our families.
+// So are these errors of getaddrinfo: the name has no address at all, or none of our families.
 enum { LARKSPUR_EAI_ADDRFAMILY = -9, LARKSPUR_EAI_NODATA = -5 };
 
 // Waits until the peer has ended its sending side or the connection is broken or shut down: 1. 0: not in time.

@@ -13,14 +13,13 @@ package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 ///
 /// Theory of operation. It owns what is remembered of names, the look-ups that run, and the queue of names whose turn has
 /// not come. A name has at most one look-up, however many wait for it. The queue is first come, first served.
+///
 /// ```
-///            wanted, all busy            a look-up ended
-///  unknown ------------------> queued -------------------+
-///   ^ ^ |                        | abandoned by all      v
-///   | | +-----------------------------wanted---------> running --answered--> remembered
-///   | +--------------------------+                       |                     |
-///   +--------------------cancelled, nobody waits---------+ <-----------------+ |
-///   +------------------------------------------------------------expired, evicted
+///  unknown --wanted-----------> running --answered--> remembered --expired, evicted--> unknown
+///     |                         ^  ^ |\--failed----> unknown
+///     |                 its turn|  | +--cancelled, nobody waits--> unknown
+///     |                         |  +---cancelled, others wait: another look-up
+///     +--wanted, all busy--> queued --abandoned by all--> unknown
 /// ```
 ///
 /// A running look-up that nobody waits for is to be cancelled. A source that cannot do that goes on, those who come

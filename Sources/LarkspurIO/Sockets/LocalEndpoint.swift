@@ -19,8 +19,8 @@ package struct LocalEndpoint: Hashable, Sendable {
 }
 
 extension LocalEndpoint: CustomStringConvertible {
-  /// `192.0.2.1:0 on eth0`.
+  /// `192.0.2.1:0 on eth0`, or one of the two.
   package var description: String {
-    [address.map(\.description), interface.map { "on \($0)" }].compactMap { $0 }.joined(separator: " ")
+    [address?.description, interface].compactMap { $0 }.joined(separator: " on ")
   }
 }

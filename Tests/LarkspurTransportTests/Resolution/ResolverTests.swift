@@ -268,6 +268,31 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// Cancelled at each of the kernel's calls, before and after the answer.
+  @Test func cancellationAtEveryStep() throws {
+    var number = 0
+    var calls = 1
+    while number < calls {
+      number += 1
+      let (world, names) = (try ScriptedWorld(), ScriptedNames())
+      let resolver = Resolver(source: names, kernel: world.kernel)
+      let running = world.start {
+        try await Connection.open(host: "a", port: 80, resolver: resolver, on: world.loop).close()
+      }
+      world.kernel.beforeCalls { [number] call in if call == number { running.cancel() } }
+      world.settle()
+      let isAsked = names.open == ["a"]
+      names.answer("a", .found([Self.one]))
+      world.settle()
+      #expect(running.isOver, "call \(number)")
+      #expect(running.error == nil || running.transportError == .cancelled, "call \(number)")
+      #expect(isAsked || names.cancelled == ["a"], "call \(number)")
+      #expect(world.leftovers == [], "call \(number)")
+      calls = max(calls, world.kernel.calls)
+    }
+    #expect(number > 5)
+  }
+
   @Test func callsOnAnotherThread() async throws {
     let resolver = resolver()
     await #expect(throws: TransportError.localMisuse(.notOnLoop)) {
