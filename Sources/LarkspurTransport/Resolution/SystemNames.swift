@@ -11,7 +11,7 @@ package final class SystemNames: NameSource {
   /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
   package static let idleLifetime = Duration.seconds(5)
 
-  /// A thread that waits for a question.
+  /// Where a thread waits for a question, or will in a moment.
   private final class Seat: Sendable {
     let question = Mutex<NameQuestion?>(nil)
     let latch = Latch()
@@ -58,15 +58,17 @@ package final class SystemNames: NameSource {
   private func serve(_ first: NameQuestion) {
     var next: NameQuestion? = first
     while let question = next {
-      question.answer(lookUp(question.name))
-      next = waitForQuestion()
+      let answer = lookUp(question.name)
+      // Before the answer: the look-up that it makes room for takes this thread, and not a new one.
+      let seat = Seat()
+      state.withLock { $0.seats.append(seat) }
+      question.answer(answer)
+      next = waitForQuestion(in: seat)
     }
   }
 
   /// Nil: the thread is to end, and is not counted any more.
-  private func waitForQuestion() -> NameQuestion? {
-    let seat = Seat()
-    state.withLock { $0.seats.append(seat) }
+  private func waitForQuestion(in seat: Seat) -> NameQuestion? {
     if !seat.latch.wait(until: LinuxKernel.shared.now().advanced(by: idleLifetime)) {
       let isLeft = state.withLock { state in
         guard let place = state.seats.firstIndex(where: { $0 === seat }) else { return false }
