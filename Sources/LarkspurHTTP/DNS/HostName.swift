@@ -1,7 +1,9 @@
-/// A host's name that may be looked up: letters, digits, `-` and `_` in labels (A-labels, `xn--...`, for other scripts).
+/// A host's name that may be looked up: letters, digits, `-` and `_` in labels, which for other
+/// scripts are A-labels (`xn--...`).
 ///
 /// A name whose last label is a number is refused. The system's resolver takes `127.1` and `0x7f000001` for addresses,
-/// which would lead round every check of the text; the URL standard lets no such host be a name either ("ends in a number").
+/// which would lead round every check of the text. To the URL standard such a
+/// host is no name either.
 package struct HostName: Hashable, Sendable {
   /// In lower case, without the dot that may end it.
   package let text: String

@@ -4,8 +4,8 @@ package struct NameLimits: Hashable, Sendable {
   /// most questions, and a host that moves is found again before its users give up.
   package var foundLifetime = Duration.seconds(30)
 
-  /// How long it is remembered that a name does not exist. Long enough for a burst of requests, too short to be in the way of
-  /// somebody who has just created it. Other failures are not kept at all.
+  /// How long it is remembered that a name does not exist. Long enough for a burst of requests, too short to be in the
+  /// way of somebody who has just created it. Other failures are not kept at all.
   package var noSuchNameLifetime = Duration.seconds(2)
 
   /// Look-ups that run at once. With the system's resolver each of them holds a thread.

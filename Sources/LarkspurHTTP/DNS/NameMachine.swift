@@ -11,8 +11,8 @@ package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 
 /// Decides which names are looked up when, and who gets to know what.
 ///
-/// Theory of operation. It owns what is remembered of names, the look-ups that run, and the queue of names whose turn has
-/// not come. A name has at most one look-up, however many wait for it. The queue is first come, first served.
+/// Theory of operation. It owns what is remembered of names, the look-ups that run, and the queue of names whose turn
+/// has not come. A name has at most one look-up, however many wait for it. The queue is first come, first served.
 ///
 /// ```
 ///  unknown --wanted-----------> running --answered--> remembered --expired, evicted--> unknown

@@ -14,7 +14,7 @@ package protocol Kernel: AnyObject, Sendable {
   func openSocket(for address: SocketAddress) -> Int32
   /// Gives the socket its own end's address.
   func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32
-  /// Lets `connect` choose the port that a coming `bind` leaves open: then connections to different servers may share it.
+  /// Lets `connect` choose the port that a coming `bind` leaves open: connections to different servers may share it.
   func deferPort(_ descriptor: Int32)
   /// Sends and receives through one network interface only.
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32

@@ -8,8 +8,8 @@ extension Connection {
   /// address without brackets. With `security`, TLS is spoken. `deadline` is for all of it.
   package static func open(
     host: String, port: UInt16, security: Security? = nil, resolver: Resolver = .shared,
-    from local: LocalEndpoint? = nil,
-    on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(), observer: Observer? = nil
+    from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
+    observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if security != nil, ServerName(host: host) == nil { throw .tls(TLSError(.hostInvalid)) }

@@ -13,8 +13,8 @@ package struct HostOverrides: Sendable {
 
   package init() {}
 
-  /// From now on `host`, a name or an IP address, has these addresses, for one port or for all of them. An entry for the
-  /// port counts before one for all. The ports of the addresses do not count. Without addresses the host has none.
+  /// From now on `host`, a name or an IP address, has these addresses, for one port or for all of them. An entry for
+  /// the port counts before one for all. The ports of the addresses do not count. Without addresses the host has none.
   package mutating func set(_ host: String, port: UInt16? = nil, to addresses: [SocketAddress]) {
     self.addresses[Key(host: Self.normal(host), port: port)] = addresses
   }

@@ -1,7 +1,8 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// Where addresses come from. The system's resolver is the default; others can ask a server of their own, or make the answers up.
+/// Where addresses come from. The system's resolver is the default; others can ask a server of their own, or make the
+/// answers up.
 ///
 /// A resolver calls its source on any thread, one call at a time, and never inside one of its locks.
 package protocol NameSource: Sendable {
