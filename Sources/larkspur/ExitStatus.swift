@@ -95,7 +95,7 @@ package enum ExitStatus: Hashable, Sendable {
     self =
       switch error {
       case .resolutionFailed: .resolutionFailed
-      case .connectFailed: .connectFailed
+      case .connectFailed, .localEndpointUnusable: .connectFailed
       case .timedOut: .timedOut
       // Only a signal cancels, and then the signal's own status counts.
       case .cancelled: .signal(2)

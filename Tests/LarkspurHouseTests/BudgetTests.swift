@@ -200,6 +200,14 @@ final class CountingKernel: Kernel {
   }
 
   func openSocket(for address: SocketAddress) -> Int32 { other { kernel.openSocket(for: address) } }
+  func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    other { kernel.bind(descriptor, to: address) }
+  }
+  func deferPort(_ descriptor: Int32) { other { kernel.deferPort(descriptor) } }
+  func bind(_ descriptor: Int32, toInterface name: String) -> Int32 {
+    other { kernel.bind(descriptor, toInterface: name) }
+  }
+  func interfaceIndex(of name: String) -> Int32 { other { kernel.interfaceIndex(of: name) } }
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     other { kernel.connect(descriptor, to: address) }
   }

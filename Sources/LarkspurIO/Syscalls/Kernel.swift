@@ -10,8 +10,16 @@ package protocol Kernel: AnyObject, Sendable {
   /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
   func date() -> Int64
 
-  /// A non-blocking, close-on-exec TCP socket for `address`'s family.
+  /// A non-blocking, close-on-exec stream socket for `address`'s family.
   func openSocket(for address: SocketAddress) -> Int32
+  /// Gives the socket its own end's address.
+  func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32
+  /// Lets `connect` choose the port that a coming `bind` leaves open: connections to different servers may share it.
+  func deferPort(_ descriptor: Int32)
+  /// Sends and receives through one network interface only.
+  func bind(_ descriptor: Int32, toInterface name: String) -> Int32
+  /// The number of a network interface.
+  func interfaceIndex(of name: String) -> Int32
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32
   /// Takes the error that an asynchronous connect left: 0 or an errno (not negated).
   func pendingError(_ descriptor: Int32) -> Int32

@@ -8,6 +8,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case resolutionFailed(host: String, reason: String)
   /// None of the addresses took the connection.
   case connectFailed([Attempt])
+  /// Nothing can be connected from there. Without an error number: it reaches none of the host's addresses.
+  indirect case localEndpointUnusable(LocalEndpoint, Errno?)
   /// The time was up.
   case timedOut(Phase)
   /// The task was cancelled.
@@ -67,6 +69,8 @@ extension TransportError: CustomStringConvertible {
     case .resolutionFailed(let host, let reason): "could not resolve \(host): \(reason)"
     case .connectFailed(let attempts):
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
+    case .localEndpointUnusable(let local, let error):
+      "cannot connect from \(local): " + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
     case .timedOut(let phase): "timed out \(phase.rawValue)"
     case .cancelled: "cancelled"
     case .connectionLost(let phase, let error):

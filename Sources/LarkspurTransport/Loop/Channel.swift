@@ -91,6 +91,16 @@ package final class Channel {
 
   // MARK: - Calls
 
+  /// Chooses this end, before `connect`. Nil: that is done.
+  func bind(to local: LocalEndpoint) -> Errno? {
+    do throws(Errno) {
+      try socket.bind(to: local)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
   func connect() throws(Errno) -> Bool {
     try socket.connect(to: address)

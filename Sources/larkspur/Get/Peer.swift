@@ -44,7 +44,8 @@ struct Peer: CustomStringConvertible {
     case .cancelled: return nil
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .connectionLost, .badResponse, .tls, .tooManyWaiting, .unavailable, .internalInconsistency,
+    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .tooManyWaiting, .unavailable,
+      .internalInconsistency,
       .localMisuse:
       return "\(self): \(error)"
     }
