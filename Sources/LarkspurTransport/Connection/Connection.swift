@@ -139,7 +139,7 @@ package final class Connection: TurnFollower {
   package func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    try await head(of: begin(request, body: body, deadline: deadline), deadline: deadline)
+    try await head(of: begin(request, body: body, deadline: deadline))
   }
 
   /// Begins an exchange, or puts it behind those that are not answered yet: the caller has to know that it may follow them
@@ -162,9 +162,14 @@ package final class Connection: TurnFollower {
     core.loop.callAtEndOfTurn(self)
   }
 
-  /// Waits for the head of an exchange that has been begun.
-  func head(of number: UInt64, deadline: Deadline) async throws(TransportError) -> Exchange {
+  /// Waits until an exchange has been begun that was put behind others.
+  @inline(__always)
+  func turn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
+  }
+
+  /// Waits for the head of an exchange that has been begun.
+  func head(of number: UInt64) async throws(TransportError) -> Exchange {
     defer { tellStory() }
     while true {
       guard case .wait(let channel, let writing) = try core.pollHead() else {

@@ -136,7 +136,8 @@ package final class Pool: @unchecked Sendable {
           let number = try connection.begin(
             request.head, body: request.body, deadline: request.deadline, isPipelined: demand.isPipelinable)
           own.state.entries[index].place = (connection, number)
-          let exchange = try await connection.head(of: number, deadline: request.deadline)
+          if !isAlone { try await connection.turn(of: number, deadline: request.deadline) }
+          let exchange = try await connection.head(of: number)
           return try await consume(exchange)
         } catch {
           guard !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
