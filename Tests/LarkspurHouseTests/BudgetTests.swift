@@ -15,7 +15,7 @@ import Testing
   #if DEBUG
     /// Without optimisation closures and generic code allocate.
     static let allocationsPerRequestMax = 4
-    static let poolAllocationsPerRequestMax = 10
+    static let poolAllocationsPerRequestMax = 12
   #else
     static let allocationsPerRequestMax = 0
     static let poolAllocationsPerRequestMax = 0

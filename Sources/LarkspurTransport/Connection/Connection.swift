@@ -152,7 +152,7 @@ package final class Connection: TurnFollower {
       return try core.begin(request, body: body, deadline: deadline)
     }
     let number = try core.enqueue(request, body: body, deadline: deadline)
-    putOffSending()
+    if core.shouldFlush { putOffSending() }
     return number
   }
 
@@ -228,6 +228,7 @@ package final class Connection: TurnFollower {
   /// is closed, all of them learn of it.
   func wakeFollowers() {
     while let waiter = core.advance() { waiter.wake() }
+    if core.shouldFlush { putOffSending() }
   }
 
   @inline(__always)

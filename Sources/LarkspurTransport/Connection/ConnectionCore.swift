@@ -58,8 +58,12 @@ struct ConnectionCore: ~Copyable {
 
   /// Requests behind the present one, which have been queued for sending or have left.
   private var pipeline = Pipeline()
-  /// What there is to send leaves at the end of the turn.
+  /// What there is to send waits for `flush`.
   private var putsOffSending = false
+  /// How many requests of the pipeline wait for it.
+  private var unsentCount = 0
+  /// With so many requests on their way the server has enough to do.
+  private static let requestsOnTheirWay = 8
 
   /// Whether somebody wants to know what happens, and what has happened since they were last told.
   private let isObserved: Bool
@@ -140,17 +144,27 @@ struct ConnectionCore: ~Copyable {
     guard channel != nil else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
-    pipeline.append(Pipeline.Follower(number: number, context: request.context, deadline: deadline))
+    pipeline.append(
+      Pipeline.Follower(
+        number: number, context: request.context, deadline: deadline, byteCount: request.bytes.count + body.count))
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     isSending = true
     putsOffSending = true
+    unsentCount += 1
     return number
+  }
+
+  /// Whether requests should leave now. Those that come while many are on their way leave together, half a pipeline at a time,
+  /// so that a send serves several of them. Their answers come behind the others in any case.
+  var shouldFlush: Bool {
+    unsentCount > 0 && pipeline.count - unsentCount + (machine.isIdle ? 0 : 1) < Self.requestsOnTheirWay
   }
 
   /// Sends what has been queued. False: something is left.
   mutating func flush() -> Bool {
     putsOffSending = false
+    unsentCount = 0
     if isSending, let channel { flush(to: channel) }
     return output.isEmpty
   }
@@ -173,10 +187,7 @@ struct ConnectionCore: ~Copyable {
       exchangeNumber = follower.number
       prepare()
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
-      if output.isEmpty {
-        phase = .awaitingHead
-        decide { $0.requestSent(into: &$1) }
-      }
+      if hasSentRequest { requestSent() }
       return follower.waiter
     }
     while channel == nil, let follower = pipeline.takeFirst() {
@@ -443,15 +454,23 @@ struct ConnectionCore: ~Copyable {
   private mutating func flush(to channel: Channel) {
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
-      guard try send(to: channel), isSending else { return }
-      isSending = false
-      if phase == .sending { phase = .awaitingHead }
-      note(.requestSent)
-      decide { $0.requestSent(into: &$1) }
+      let sentAll = try send(to: channel)
+      guard isSending, sentAll || hasSentRequest else { return }
+      isSending = !sentAll
+      requestSent()
     } catch {
       lastFailure = error
       decide { $0.sendingFailed(into: &$1) }
     }
+  }
+
+  /// Whether nothing but later requests is left to be sent.
+  private var hasSentRequest: Bool { output.byteCount <= pipeline.byteCount }
+
+  private mutating func requestSent() {
+    if phase == .sending { phase = .awaitingHead }
+    note(.requestSent)
+    decide { $0.requestSent(into: &$1) }
   }
 
   private mutating func endResponse(trailersAt base: Int) {

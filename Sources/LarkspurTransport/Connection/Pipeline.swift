@@ -7,20 +7,31 @@ struct Pipeline {
     let number: UInt64
     let context: RequestContext
     let deadline: Deadline
+    let byteCount: Int
     /// The task, if it waits for its turn.
     var waiter: Waiter?
     var isAbandoned = false
   }
 
   private var followers: [Follower] = []
+  /// The size of all these requests.
+  private(set) var byteCount = 0
 
   var isEmpty: Bool { followers.isEmpty }
   var count: Int { followers.count }
 
-  mutating func append(_ follower: Follower) { followers.append(follower) }
+  mutating func append(_ follower: Follower) {
+    followers.append(follower)
+    byteCount += follower.byteCount
+  }
 
-  // A pipeline is a few requests deep.
-  mutating func takeFirst() -> Follower? { followers.isEmpty ? nil : followers.removeFirst() }
+  mutating func takeFirst() -> Follower? {
+    guard let follower = followers.first else { return nil }
+    byteCount -= follower.byteCount
+    // A pipeline is a few requests deep.
+    followers.removeFirst()
+    return follower
+  }
 
   mutating func keep(_ waiter: Waiter, of number: UInt64) {
     guard let index = index(of: number) else { return }
