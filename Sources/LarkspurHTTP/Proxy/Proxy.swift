@@ -40,6 +40,9 @@ package struct Proxy: Hashable, Sendable {
   package let port: UInt16
   package let credentials: Credentials?
 
+  /// Whether it makes the requests for a server itself, and is sent them; otherwise it makes a tunnel.
+  package func forwards(toSecure isSecure: Bool) -> Bool { !kind.isSOCKS && !isSecure }
+
   /// Why a text does not name a proxy. It never holds a part of the text that could be a password.
   package enum Invalid: Error, Hashable, Sendable {
     case schemeUnsupported(String)

@@ -14,9 +14,7 @@ extension Connection {
     // It would end the name on its way to the system's resolver.
     guard !host.utf8.contains(0) else { throw .resolutionFailed(host: host, reason: "the name holds a NUL") }
     if security != nil, ServerName(host: host) == nil { throw .tls(TLSError(.hostInvalid)) }
-    observer?(.resolving(host: host), loop.kernel.now())
-    let addresses = try await resolve(host, port: port, on: loop, deadline: deadline)
-    observer?(.resolved(addresses), loop.kernel.now())
+    let addresses = try await resolve(host, port: port, on: loop, deadline: deadline, observer: observer)
     return try await open(
       to: addresses, as: host, security: security, on: loop, deadline: deadline, limits: limits, observer: observer)
   }
@@ -46,7 +44,17 @@ extension Connection {
     return Connection(over: channel, limits: limits, observer: observer)
   }
 
-  private static func resolve(
+  /// Looks a host up, and tells of it.
+  static func resolve(
+    _ host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline, observer: Observer?
+  ) async throws(TransportError) -> [SocketAddress] {
+    observer?(.resolving(host: host), loop.kernel.now())
+    let addresses = try await lookUp(host, port: port, on: loop, deadline: deadline)
+    observer?(.resolved(addresses), loop.kernel.now())
+    return addresses
+  }
+
+  private static func lookUp(
     _ host: String, port: UInt16, on loop: ClientLoop, deadline: Deadline
   ) async throws(TransportError) -> [SocketAddress] {
     if let address = SocketAddress(literal: host, port: port) { return [address] }

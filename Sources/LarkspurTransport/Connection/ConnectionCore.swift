@@ -28,6 +28,8 @@ struct ConnectionCore: ~Copyable {
   /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there.
   private var tls: TLSLayer?
   private var isSecured = false
+  /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
+  var recipient = RequestHead.Recipient.origin
   private var parser: ResponseParser
   private(set) var machine = ExchangeMachine()
   private var output = ByteQueue()
@@ -65,6 +67,19 @@ struct ConnectionCore: ~Copyable {
     parser = ResponseParser(limits: limits)
   }
 
+  /// Goes on where a tunnel has begun.
+  init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
+    var layer: TLSLayer?
+    self.init(over: tunnel.handOver(&layer), limits: limits, isObserved: isObserved)
+    isSecured = layer != nil
+    tls = layer
+    let received = tunnel.received
+    if !received.isEmpty {
+      input = loop.takeChunk(atLeast: received.count)
+      _ = input.append(received.span)
+    }
+  }
+
   // MARK: - Handshake
 
   enum HandshakeStep {
@@ -74,9 +89,14 @@ struct ConnectionCore: ~Copyable {
     case wantsIdentity(issuers: [String])
   }
 
-  /// Puts TLS between the connection and its channel.
+  /// Puts TLS between the connection and its channel. What is there already, TLS with a proxy or bytes that came through
+  /// it, is then below.
   mutating func secure(_ engine: consuming TLSEngine) {
-    tls = TLSLayer(engine, on: loop)
+    var received = Chunk()
+    swap(&received, &input)
+    var outer: OuterTLS?
+    if let layer = tls.take() { outer = OuterTLS(layer) }
+    tls = TLSLayer(engine, on: loop, through: outer, received: received)
     isSecured = true
   }
 
@@ -121,6 +141,7 @@ struct ConnectionCore: ~Copyable {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     guard let channel else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
+    guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
     if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() { try lookForEnd(of: channel) }
