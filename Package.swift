@@ -77,7 +77,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
         "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
