@@ -175,6 +175,13 @@ import larkspur
         + "the proxy refuses the tunnel with 403 Forbidden\n")
   }
 
+  /// U+009B begins a command to a terminal as well as ESC [ does.
+  @Test func aReasonForTerminals() async throws {
+    proxy.enqueue([.expectRequest, .send("HTTP/1.1 403 \u{9b}31m\r\nContent-Length: 0\r\n\r\n"), .close])
+    let result = try await get("https://a.invalid/", "-x", proxy.authority)
+    #expect(result.errors.hasSuffix("403 \\x9b31m\n"))
+  }
+
   @Test func noTunnelInTime() async throws {
     proxy.enqueue([.expectRequest, .hang])
     let result = try await get("https://a.invalid/", "-x", proxy.authority, "--connect-timeout", "0.5")

@@ -36,7 +36,7 @@ package final class Connection {
   }
 
   /// Who is at its other end: where it is a proxy, requests have to be for one.
-  package var recipient: RequestHead.Recipient {
+  package internal(set) var recipient: RequestHead.Recipient {
     get { core.recipient }
     set { core.recipient = newValue }
   }

@@ -76,14 +76,16 @@ extension ProxyDial {
       actions = []
       do throws(Errno) {
         if !output.isEmpty { _ = try channel.send(&output) }
-        switch try channel.receive(into: &input) {
-        case .bytes:
-          input.drop(machine.received(input.bytes, into: &actions))
-          continue
-        case .endOfStream:
-          machine.peerClosed(into: &actions)
-          continue
-        case .wouldBlock: break
+        if channel.isReadable {
+          switch try channel.receive(into: &input) {
+          case .bytes:
+            input.drop(machine.received(input.bytes, into: &actions))
+            continue
+          case .endOfStream:
+            machine.peerClosed(into: &actions)
+            continue
+          case .wouldBlock: break
+          }
         }
       } catch {
         throw .connectionLost(.tunnelling, error)

@@ -50,7 +50,7 @@ package struct ProxyError: Error, Hashable, Sendable {
   package var proxy: String
   package var failure: Failure
 
-  init(_ proxy: Proxy, _ failure: Failure) {
+  package init(_ proxy: Proxy, _ failure: Failure) {
     self.proxy = proxy.description
     self.failure = failure
   }

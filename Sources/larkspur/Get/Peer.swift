@@ -46,7 +46,8 @@ struct Peer: CustomStringConvertible {
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
-    case .proxy(let problem): return "\(name): \(problem)"
+    // The reason of a refusal is the proxy's own.
+    case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
     case .connectionLost, .badResponse, .tls, .unavailable, .internalInconsistency, .localMisuse:

@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import TestKit
 import Testing
 
 @Suite struct SOCKSMachineTests {
@@ -179,6 +180,29 @@ import Testing
     let nul = SOCKSMachine(
       .socks4, credentials: .init(user: [0], password: []), target: .address(.ipv4(1)), port: 80)
     #expect(Self.run(nul, []).actions == [.fail(.userInvalid)])
+  }
+
+  // MARK: - Whatever a proxy sends
+
+  /// The cuts make no difference, it ends exactly once, and nothing is taken behind the end.
+  @Test func randomAnswers() {
+    var generator = SeededGenerator(for: "SOCKSMachineTests.randomAnswers")
+    let likely: [UInt8] = [0, 1, 2, 3, 4, 5, 90]
+    for _ in 0..<2000 {
+      let start = Self.machine(
+        [.socks4a, .socks5h].randomElement(using: &generator) ?? .socks5h, login: .random(using: &generator))
+      let answers = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
+        Int.random(in: 0..<8, using: &generator) == 0
+          ? UInt8.random(in: 0...255, using: &generator) : likely.randomElement(using: &generator) ?? 0
+      }
+      let whole = Self.run(start, answers, thenEnds: true)
+      let ends = whole.actions.count { if case .send = $0 { false } else { true } }
+      #expect(ends == 1)
+      for size in 1...3 {
+        let cut = Self.run(start, answers, inPiecesOf: size, thenEnds: true)
+        #expect(cut.actions == whole.actions && cut.rest == whole.rest)
+      }
+    }
   }
 
   // MARK: - Every state and fact

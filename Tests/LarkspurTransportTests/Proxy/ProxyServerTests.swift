@@ -110,6 +110,37 @@ import Testing
     #expect(body == TestServer.content(0..<1_000_000))
   }
 
+  /// What the outer layer has to say of its own, while the inner one begins and while it works.
+  @Test func keysAndTicketsOfTheOuterLayer() async throws {
+    let proxy = try proxy { $0.versions = .tls1_3 ... .tls1_3 }
+    proxy.enqueue(
+      script(
+        isSecure: true,
+        [
+          Self.connect, .updateKey(isRequested: true, times: 3), .sendTickets(3), Self.established,
+          .updateKey(isRequested: true, times: 3), .sendTickets(3),
+        ]))
+    let body = try await transfer(100_000, via: route(proxy, isSecure: true)).get()
+    #expect(body == TestServer.content(0..<100_000))
+  }
+
+  /// A connection that waits for its next request holds no memory of the loop's, in either layer.
+  @Test func idleConnectionsHoldNoChunk() async throws {
+    let proxy = try proxy()
+    proxy.enqueue(script(isSecure: true, [Self.connect, Self.established]))
+    let (loop, security, route) = (client.loop, client.security, try route(proxy, isSecure: true))
+    let lent = try await loop.run { () async throws(TransportError) in
+      let connection = try await Connection.open(
+        host: "localhost", port: 443, security: security, via: route, on: loop)
+      defer { connection.close() }
+      var lent = [loop.chunkBytesLent]
+      try await connection.send(request("GET", "/bytes/100000")).discardBody()
+      lent.append(loop.chunkBytesLent)
+      return lent
+    }
+    #expect(lent == [0, 0])
+  }
+
   /// Sessions of one path are not resumed on another.
   @Test func sessionsAreOfTheirPath() async throws {
     let proxies = try [proxy(), proxy()]
