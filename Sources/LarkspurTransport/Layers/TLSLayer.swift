@@ -64,7 +64,10 @@ struct TLSLayer: ~Copyable {
   }
 
   /// Whether ciphertext waits to be sent, and could be.
-  private var hasOutput: Bool { outer?.hasOutput ?? (outgoing.count > 0) }
+  private var hasOutput: Bool {
+    guard let outer else { return outgoing.count > 0 }
+    return outer.hasOutput || outgoing.count > 0 && !outer.waitsForInput
+  }
 
   /// What there is to send, and whether plaintext could be added to it.
   var sendingState: (hasOutput: Bool, waitsForInput: Bool) {
