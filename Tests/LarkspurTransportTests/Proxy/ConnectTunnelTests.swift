@@ -157,7 +157,8 @@ import Testing
     #expect(world.settle(), "call \(number)")
     // The hook answers on another thread: from here on the second connection may or may not be there.
     running.cancel()
-    #expect(world.settle(), "call \(number)")
+    // Its answer may be on its way from there.
+    for _ in 0..<10_000 where !running.isOver { #expect(world.settle(), "call \(number)") }
     world.kernel.beforeCalls(nil)
     #expect(running.transportError == .cancelled, "call \(number): \(String(describing: running.result))")
     #expect(world.leftovers == [], "call \(number)")
