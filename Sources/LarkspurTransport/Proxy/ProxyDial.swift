@@ -153,7 +153,7 @@ struct ProxyDial {
       default: return false
       }
     }
-    return connection.isIdle
+    return left >= 0 && connection.isIdle
   }
 
   private func authorization(for challenges: [String]) async throws(TransportError) -> String? {
