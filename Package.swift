@@ -77,8 +77,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
-        "LarkspurTestSupport", "TestKit",
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     // A check that has to have a process for itself.

@@ -10,17 +10,18 @@ struct ServerProcess {
   /// What it wrote until it was ready.
   let greeting: String
 
-  /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead.
+  /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead. Nil: it says
+  /// nothing.
   ///
   /// - Parameter folder: Where it is to run. Nil: here.
   init(
-    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String
+    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String?
   ) throws(RealServer.Unavailable) {
     let (identifier, output) = try Self.start(program, arguments, in: folder)
     self.identifier = identifier
     var text = ""
     // The line may say more than the words.
-    while text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
+    while let readyWords, text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
       guard let more = Self.read(output) else {
         close(output)
         _ = Self.reap(identifier)

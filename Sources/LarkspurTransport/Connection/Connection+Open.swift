@@ -13,9 +13,7 @@ extension Connection {
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     let server = try security.map { _ throws(TransportError) in try serverName(host) }
-    observer?(.resolving(host: host), loop.kernel.now())
-    let addresses = try await resolver.addresses(of: host, port: port, deadline: deadline, on: loop)
-    observer?(.resolved(addresses), loop.kernel.now())
+    let addresses = try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
     let connection = try await open(
       to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
     if let security, let server {
@@ -38,9 +36,19 @@ extension Connection {
     return connection
   }
 
-  private static func serverName(_ host: String) throws(TransportError) -> ServerName {
+  static func serverName(_ host: String) throws(TransportError) -> ServerName {
     guard let server = ServerName(host: host) else { throw .tls(TLSError(.hostInvalid)) }
     return server
+  }
+
+  /// Looks a host up, and tells of it.
+  static func resolve(
+    _ host: String, port: UInt16, by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, observer: Observer?
+  ) async throws(TransportError) -> [SocketAddress] {
+    observer?(.resolving(host: host), loop.kernel.now())
+    let addresses = try await resolver.addresses(of: host, port: port, deadline: deadline, on: loop)
+    observer?(.resolved(addresses), loop.kernel.now())
+    return addresses
   }
 
   /// Connects to the first of `addresses` that answers (RFC 8305): the families in turn, each with a start of 250 ms.

@@ -31,8 +31,20 @@ package final class Connection: TurnFollower {
     self.observer = observer
   }
 
+  /// Takes over a tunnel.
+  package init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
+    confined = Confined(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
+    self.observer = observer
+  }
+
   deinit {
     core.abandon()
+  }
+
+  /// Who is at its other end: where it is a proxy, requests have to be for one.
+  package internal(set) var recipient: RequestHead.Recipient {
+    get { core.recipient }
+    set { core.recipient = newValue }
   }
 
   /// Whether another exchange may begin.
@@ -117,11 +129,7 @@ package final class Connection: TurnFollower {
   private func answer<T: Sendable>(
     until deadline: Deadline, _ ask: @escaping @Sendable () async -> T
   ) async throws(TransportError) -> T {
-    let answer = Answer<T>()
-    let question = Task { @concurrent in answer.finish(.answered(await ask())) }
-    let outcome = await answer.outcome(deadline: deadline, on: core.loop)
-    question.cancel()
-    switch outcome {
+    switch await Answer.asking(until: deadline, on: core.loop, ask) {
     case .answered(let value): return value
     case .timedOut: throw .tls(TLSError(.handshakeTimedOut))
     case .cancelled: throw .cancelled
@@ -285,6 +293,7 @@ package final class Tunnel {
   var tls: TLSLayer?
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
+  private var isHandedOver = false
 
   init(channel: Channel, tls: consuming TLSLayer?, received: [UInt8]) {
     self.channel = channel
@@ -292,7 +301,14 @@ package final class Tunnel {
     self.received = received
   }
 
+  /// Gives the channel away, and what is in between. Whoever has it closes it.
+  func handOver(_ layer: inout TLSLayer?) -> Channel {
+    isHandedOver = true
+    swap(&layer, &tls)
+    return channel
+  }
+
   deinit {
-    channel.abandon()
+    if !isHandedOver { channel.abandon() }
   }
 }

@@ -11,9 +11,14 @@ extension ConnectionCore {
     case wantsIdentity(issuers: [String])
   }
 
-  /// Puts TLS between the connection and its channel.
+  /// Puts TLS between the connection and its channel. What is there already, TLS with a proxy or bytes that came through
+  /// it, is then below.
   mutating func secure(_ engine: consuming TLSEngine) {
-    tls = TLSLayer(engine, on: loop)
+    var received = Chunk()
+    swap(&received, &input)
+    var outer: OuterTLS?
+    if let layer = tls.take() { outer = OuterTLS(layer) }
+    tls = TLSLayer(engine, on: loop, through: outer, received: received)
     isSecured = true
   }
 

@@ -28,6 +28,8 @@ struct ConnectionCore: ~Copyable {
   /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there.
   var tls: TLSLayer?
   var isSecured = false
+  /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
+  var recipient = RequestHead.Recipient.origin
   var parser: ResponseParser
   var machine = ExchangeMachine()
   var output = ByteQueue()
@@ -76,6 +78,19 @@ struct ConnectionCore: ~Copyable {
     parser = ResponseParser(limits: limits)
   }
 
+  /// Goes on where a tunnel has begun.
+  init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
+    var layer: TLSLayer?
+    self.init(over: tunnel.handOver(&layer), limits: limits, isObserved: isObserved)
+    isSecured = layer != nil
+    tls = layer
+    let received = tunnel.received
+    if !received.isEmpty {
+      input = loop.takeChunk(atLeast: received.count)
+      _ = input.append(received.span)
+    }
+  }
+
   // MARK: - Steps
 
   /// Queues a request and sends what the kernel takes of it.
@@ -85,6 +100,7 @@ struct ConnectionCore: ~Copyable {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     guard let channel else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
+    guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
     if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() {
