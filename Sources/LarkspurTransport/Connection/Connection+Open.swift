@@ -22,15 +22,18 @@ extension Connection {
     return connection
   }
 
-  /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be for `host`.
+  /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be
+  /// for `host`. `port`: what TLS sessions are kept for; nil: the address's.
   package static func open(
-    to addresses: [SocketAddress], as host: String, security: Security?, from local: LocalEndpoint? = nil,
-    on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(), observer: Observer? = nil
+    to addresses: [SocketAddress], as host: String, port: UInt16? = nil, security: Security?,
+    from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
+    observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     let server = try security.map { _ throws(TransportError) in try serverName(host) }
     let connection = try await open(
       to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
-    if let security, let server, let port = connection.address?.port {
+    if let security, let server {
+      guard let port = port ?? connection.address?.port else { throw .connectionClosed }
       try await connection.secure(by: security, as: server, port: port, deadline: deadline)
     }
     return connection

@@ -21,6 +21,7 @@ package final class Pool: @unchecked Sendable {
     package var limits = PoolLimits()
     /// How long opening a connection may take: looking the name up, connecting, TLS.
     package var dialMax = Duration.seconds(60)
+    package var resolver = Resolver.shared
     /// Limits of the responses.
     package var responseLimits = Limits()
 
@@ -257,9 +258,8 @@ package final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let task = Task(executorPreference: loop) { @concurrent [self] in
       do throws(TransportError) {
-        let connection = try await Connection.open(
-          host: route.host, port: route.port, security: route.security, on: loop, deadline: deadline,
-          limits: options.responseLimits)
+        let connection = try await route.connect(
+          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits)
         opened(connection, as: id)
       } catch {
         failed(error, as: id)

@@ -9,14 +9,34 @@ package struct ProxyRoute: Sendable {
   package var authorization: String?
   /// Asked after each 407 for what to try next; on a thread that is not the loop's. The tunnel waits for the answer, until
   /// its deadline; the task is cancelled when nobody waits any more. Nil: there is nothing to try.
-  package var authorize: (@Sendable (ProxyChallenge) async -> String?)?
+  package var authorize: (@Sendable (ProxyChallenge) async -> String?)? { didSet { identity = Identity() } }
   /// The `User-Agent` of CONNECT.
   package var userAgent: String?
+  /// Stands for the closure above, which cannot be compared: copies share it.
+  private var identity: Identity?
+
+  private final class Identity: Sendable {}
 
   package init(_ proxy: Proxy, security: Security? = nil) {
     self.proxy = proxy
     self.security = security
     authorization = proxy.credentials?.basicAuthorization
+  }
+}
+
+extension ProxyRoute: Hashable {
+  /// Whether connections by the one are as good as connections by the other: whose credentials they were made with counts.
+  package static func == (one: ProxyRoute, other: ProxyRoute) -> Bool {
+    one.proxy == other.proxy && one.security == other.security && one.authorization == other.authorization
+      && one.userAgent == other.userAgent && one.identity === other.identity
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(proxy)
+    hasher.combine(security)
+    hasher.combine(authorization)
+    hasher.combine(userAgent)
+    hasher.combine(identity.map(ObjectIdentifier.init))
   }
 }
 
