@@ -177,6 +177,7 @@ package final class Connection: TurnFollower {
   }
 
   /// Waits for the head of an exchange that has been begun.
+  @inline(__always)
   func head(of number: UInt64) async throws(TransportError) -> Exchange {
     defer { tellStory() }
     while true {

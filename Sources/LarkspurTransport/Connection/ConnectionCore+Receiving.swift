@@ -139,8 +139,7 @@ extension ConnectionCore {
   /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
   mutating func keepHead() {
     swap(&head, &parser.head)
-    headBytes.removeAll(keepingCapacity: true)
-    input.lend((consumed - head.byteCount)..<consumed) { headBytes.append(copying: $0) }
+    input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
   }
 
   /// Sees to it that there is room to receive into.

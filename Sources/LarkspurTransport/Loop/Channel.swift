@@ -56,6 +56,9 @@ package final class Channel {
   /// The outermost scope that has been cancelled and has not ended.
   private var cancelledScope: UInt64?
 
+  /// A cancellation or a deadline has come. It may have been for what is over: `interruption` tells.
+  private var mayBeInterrupted = false
+
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
   private(set) var deadlineEntry = Deadline.never
@@ -159,11 +162,11 @@ package final class Channel {
   private func suspend(reading: Bool, writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
-    if let interruption { throw interruption }
+    if mayBeInterrupted, let interruption { throw interruption }
     wantsReading = reading
     wantsWriting = writing
     await Waiter.suspend { waiter = $0 }
-    if let interruption { throw interruption }
+    if mayBeInterrupted, let interruption { throw interruption }
   }
 
   /// Why a wait is to end early at present.
@@ -175,6 +178,7 @@ package final class Channel {
   /// Begins an exchange. A cancellation of the one before may have come when it was over.
   func begin(exchange: UInt64, deadline: Deadline) {
     cancelledExchange = nil
+    mayBeInterrupted = cancelledScope != nil
     self.exchange = exchange
     setDeadline(deadline)
   }
@@ -218,6 +222,7 @@ package final class Channel {
   func setDeadline(_ deadline: Deadline) {
     self.deadline = deadline
     guard deadline < deadlineEntry else { return }
+    if deadline <= loop.now { mayBeInterrupted = true }
     deadlineEntry = deadline
     loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
   }
@@ -261,6 +266,7 @@ package final class Channel {
       // The outermost one lasts longest.
       cancelledScope = min(scope, cancelledScope ?? scope)
     }
+    mayBeInterrupted = true
     wakeWaiter()
   }
 
@@ -268,7 +274,10 @@ package final class Channel {
     // A sooner entry has replaced this one.
     guard entry == deadlineEntry else { return }
     deadlineEntry = .never
-    guard deadline > loop.now else { return wakeWaiter() }
+    guard deadline > loop.now else {
+      mayBeInterrupted = true
+      return wakeWaiter()
+    }
     if deadline != .never { setDeadline(deadline) }
   }
 
