@@ -89,11 +89,18 @@ let package = Package(
         "TestKit",
       ],
       path: "Tests/HandshakeLeaks", swiftSettings: testSettings),
+    .executableTarget(
+      name: "Soak",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurTestSupport", "TestKit",
+      ],
+      path: "Tests/Soak", swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "HandshakeLeaks", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
