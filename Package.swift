@@ -69,8 +69,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestSupport",
-        "LarkspurTestServer", "TestKit",
+        "CMutexOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestSupport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
     // Real servers, installed by the test command and started by the tests.
@@ -96,6 +96,11 @@ let package = Package(
         "LarkspurTestSupport", "TestKit",
       ],
       path: "Tests/Soak", swiftSettings: testSettings),
+    // What ThreadSanitizer needs to know, and a program that shows what it sees.
+    .target(name: "CMutexOrder", path: "Tests/ThreadSanitizer/CMutexOrder"),
+    .executableTarget(
+      name: "RaceProbe", dependencies: ["CMutexOrder", "LarkspurIO"], path: "Tests/ThreadSanitizer/RaceProbe",
+      swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
