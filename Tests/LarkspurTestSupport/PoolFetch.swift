@@ -5,7 +5,19 @@ import LarkspurTransport
 /// What a pool's request was answered.
 package struct PoolReply: Hashable, Sendable {
   package var status: Int
+  /// The head as it came.
+  package var head: [UInt8]
   package var body: [UInt8]
+
+  /// The value of the first field called so.
+  package func value(of name: String) -> String? {
+    for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst() {
+      let colon = line.firstIndex(of: ":") ?? line.endIndex
+      guard line[..<colon].lowercased() == name.lowercased() else { continue }
+      return String(line[colon...].dropFirst().drop { $0 == " " })
+    }
+    return nil
+  }
 }
 
 extension Pool {
@@ -15,7 +27,8 @@ extension Pool {
   ) async throws(TransportError) -> PoolReply {
     var reply: PoolReply?
     try await exchange(request, with: endpoint, in: scope) { exchange throws(TransportError) in
-      reply = PoolReply(status: exchange.status, body: try await exchange.collectBody(bytesMax: bytesMax))
+      let (status, head) = (exchange.status, exchange.headBytes)
+      reply = PoolReply(status: status, head: head, body: try await exchange.collectBody(bytesMax: bytesMax))
     }
     guard let reply else { throw .internalInconsistency }
     return reply
