@@ -6,7 +6,7 @@ import LarkspurIO
 /// Foundation's `Process` hands the signal mask of the calling thread down, and on the threads of Swift's pool all
 /// signals are blocked: a server that was started there could not be told to end.
 struct ServerProcess {
-  private let identifier: pid_t
+  let identifier: pid_t
   /// What it wrote until it was ready.
   let greeting: String
 
@@ -46,6 +46,9 @@ struct ServerProcess {
     kill(identifier, hasChildren ? SIGTERM : SIGKILL)
     _ = Self.reap(identifier)
   }
+
+  /// Waits until it has ended by itself.
+  func wait() { _ = Self.reap(identifier) }
 
   /// Runs a program to its end. Throws what it said if it fails.
   static func run(_ program: String, _ arguments: [String]) throws(RealServer.Unavailable) {

@@ -21,6 +21,8 @@ package final class Connection: TurnFollower {
   private var hasPutOffSending = false
   /// See `watchWhileIdle`.
   var endedIdle: (() -> Void)?
+  /// Whether it was kept before its first request: the server may have closed it meanwhile.
+  var wasKeptUnused = false
   /// What TLS has agreed on. Nil without TLS.
   package private(set) var handshake: Handshake?
 

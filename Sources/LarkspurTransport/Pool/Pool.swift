@@ -276,6 +276,7 @@ package final class Pool: @unchecked Sendable {
     connection.watchWhileIdle { [weak self] in self?.closed(id) }
     let now = loop.now
     own.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    connection.wasKeptUnused = own.state.decide { machine, _ in !machine.isRunning(id) }
     perform()
   }
 

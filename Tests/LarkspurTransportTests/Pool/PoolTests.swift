@@ -240,6 +240,28 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// Nobody needed it when it was opened: its server may have lost patience as with any idle one.
+  @Test func aConnectionThatWasKeptBeforeItsFirstRequest() {
+    kernel.willConnect(.never)
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(through: pool)
+    world.settle()
+    first.cancel()
+    world.settle()
+    kernel.peer().completeConnect()
+    world.settle()
+    #expect(pool.counts == (1, 1, 0))
+    let second = fetch(request("GET", "/again"), through: pool)
+    world.turn(3)
+    kernel.peer(0).close()
+    world.settle()
+    #expect(kernel.peer(0).receivedText.contains("/again"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(second.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
   @Test func whatCannotBeOpenedFailsEverybody() {
     kernel.willConnect(.later(.connectionRefused), .later(.connectionRefused), .later(.connectionRefused))
     let pool = pool { $0.perEndpointMax = 2 }
