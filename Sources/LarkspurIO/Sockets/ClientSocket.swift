@@ -46,6 +46,8 @@ package struct ClientSocket: ~Copyable {
     }
   }
 
+  package var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
+
   /// The outcome of a connect that had to wait.
   package func finishConnecting() throws(Errno) {
     let error = descriptor.kernel.pendingError(descriptor.number)

@@ -21,6 +21,8 @@ package protocol Kernel: AnyObject, Sendable {
   /// The number of a network interface.
   func interfaceIndex(of name: String) -> Int32
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32
+  /// The socket's own end, as `bind` or `connect` have chosen it.
+  func localAddress(_ descriptor: Int32) -> SocketAddress?
   /// Takes the error that an asynchronous connect left: 0 or an errno (not negated).
   func pendingError(_ descriptor: Int32) -> Int32
   /// Switches off Nagle's algorithm: a request leaves at once.
@@ -43,4 +45,9 @@ package protocol Kernel: AnyObject, Sendable {
   func wake(_ descriptor: Int32)
   /// Makes a wake-up descriptor unreadable again.
   func drainWakeUp(_ descriptor: Int32)
+}
+
+extension Kernel {
+  /// A kernel in memory has no addresses of its own.
+  package func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
 }

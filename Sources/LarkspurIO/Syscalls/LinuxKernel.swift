@@ -50,6 +50,17 @@ package final class LinuxKernel: Kernel {
     }
   }
 
+  package func localAddress(_ descriptor: Int32) -> SocketAddress? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    // Safe: the storage is as long as it says, and every address begins like sockaddr.
+    return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        unsafe getsockname(descriptor, address, &length) == 0 ? unsafe SocketAddress(address) : nil
+      }
+    }
+  }
+
   package func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }
 
   package func setNoDelay(_ descriptor: Int32) {

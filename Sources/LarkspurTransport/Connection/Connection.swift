@@ -16,13 +16,15 @@ package final class Connection: TurnFollower {
     @inline(__always) _modify { yield &confined.state }
   }
 
-  private let observer: Observer?
+  private var observer: Observer?
   /// Whether `turnEnded` is going to be called.
   private var hasPutOffSending = false
   /// See `watchWhileIdle`.
   var endedIdle: (() -> Void)?
   /// Whether it was kept before its first request: the server may have closed it meanwhile.
   var wasKeptUnused = false
+  /// How the connection was opened, if somebody took it down.
+  var dialMetrics: ConnectionMetrics?
   /// What TLS has agreed on. Nil without TLS.
   package private(set) var handshake: Handshake?
 
@@ -255,6 +257,23 @@ package final class Connection: TurnFollower {
   @inline(__always)
   private func tellStory() {
     if let observer { tellStory(to: observer) }
+  }
+
+  /// Nobody wants to know any more.
+  func stopObserving() {
+    observer = nil
+    core.isObserved = false
+  }
+
+  /// What is known in numbers of an exchange; nil when another one has begun since.
+  func metrics(of number: UInt64, requested: Deadline? = nil) -> ExchangeMetrics? {
+    guard core.exchangeNumber == number else { return nil }
+    var metrics = core.record.metrics(requested: requested)
+    metrics.isReused = number > 1
+    // The kernel is asked when somebody wants to know, and only once.
+    if dialMetrics?.localAddress == nil { dialMetrics?.localAddress = core.channel?.localAddress }
+    metrics.connection = dialMetrics
+    return metrics
   }
 
   private func tellStory(to observer: Observer) {

@@ -16,7 +16,8 @@ extension ConnectionCore {
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
     pipeline.append(
       Pipeline.Follower(
-        number: number, context: request.context, deadline: deadline, byteCount: request.bytes.count + body.count))
+        number: number, context: request.context, deadline: deadline, headBytes: request.bytes.count,
+        bodyBytes: body.count))
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     isSending = true
@@ -72,6 +73,8 @@ extension ConnectionCore {
       }
       exchangeNumber = follower.number
       prepare()
+      record.requestHeadBytes = follower.headBytes
+      record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
       if hasSentRequest { requestSent() }
       return follower.waiter

@@ -14,10 +14,7 @@ extension ConnectionCore {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
     while true {
-      if consumed > 0 {
-        input.drop(consumed)
-        consumed = 0
-      }
+      if consumed > 0 { dropConsumed() }
       if input.count > 0 || parser.isComplete {
         do throws(ResponseError) {
           let event = try Self.parse(input, by: &parser, consumed: &consumed)
@@ -32,6 +29,12 @@ extension ConnectionCore {
     }
     if input.count == consumed { releaseInput() }
     return .wait(channel, writing: hasOutput())
+  }
+
+  private mutating func dropConsumed() {
+    record.receivedBytes += consumed
+    input.drop(consumed)
+    consumed = 0
   }
 
   /// Whether something may be read without a receive.
@@ -58,7 +61,10 @@ extension ConnectionCore {
     }
     switch received {
     case .bytes(_, let drained):
-      hasReceived = true
+      if !hasReceived {
+        hasReceived = true
+        record.firstByte = loop.now
+      }
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:
@@ -104,8 +110,8 @@ extension ConnectionCore {
       trailerBytes.removeAll(keepingCapacity: true)
       input.lend(base..<consumed) { trailerBytes.append(copying: $0) }
     }
-    input.drop(consumed)
-    consumed = 0
+    dropConsumed()
+    record.ended = loop.now
     decide { $0.responseEnded(into: &$1) }
     // They answer the next request if one is on its way.
     guard input.count > 0 else { return releaseInput() }
@@ -139,6 +145,9 @@ extension ConnectionCore {
   /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
   mutating func keepHead() {
     swap(&head, &parser.head)
+    record.responseHeadBytes += head.byteCount
+    // A pipelined request's answer may have come together with the one before.
+    if record.firstByte == .never { record.firstByte = loop.now }
     input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
   }
 
@@ -161,6 +170,7 @@ extension ConnectionCore {
   /// Gives the chunk back: a connection that waits holds no memory.
   mutating func releaseInput() {
     guard input.capacity > 0 else { return }
+    record.receivedBytes += consumed
     consumed = 0
     var empty = Chunk()
     swap(&input, &empty)

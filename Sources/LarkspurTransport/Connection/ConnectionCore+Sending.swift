@@ -43,6 +43,7 @@ extension ConnectionCore {
 
   mutating func requestSent() {
     if phase == .sending { phase = .awaitingHead }
+    record.sent = loop.now
     note(.requestSent)
     decide { $0.requestSent(into: &$1) }
   }

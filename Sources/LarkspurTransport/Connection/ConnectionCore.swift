@@ -52,6 +52,9 @@ struct ConnectionCore: ~Copyable {
   /// Whether the request has not left yet.
   var isSending = false
 
+  /// What is known of the present or latest exchange in numbers.
+  var record = ExchangeRecord()
+
   // The present or latest response. The storage is used again for the next one.
   var head = ResponseHead()
   var headBytes: [UInt8] = []
@@ -68,7 +71,7 @@ struct ConnectionCore: ~Copyable {
   static let requestsOnTheirWay = 8
 
   /// Whether somebody wants to know what happens, and what has happened since they were last told.
-  private let isObserved: Bool
+  var isObserved: Bool
   var story: [(ConnectionEvent, Deadline)] = []
 
   init(over channel: Channel, limits: Limits, isObserved: Bool) {
@@ -111,6 +114,8 @@ struct ConnectionCore: ~Copyable {
     exchangeNumber &+= 1
     prepare()
     isSending = true
+    record.requestHeadBytes = request.bytes.count
+    record.requestBodyBytes = body.count
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     channel.begin(exchange: exchangeNumber, deadline: deadline)
@@ -226,6 +231,8 @@ struct ConnectionCore: ~Copyable {
     failure = nil
     lastFailure = nil
     hasReceived = false
+    record = ExchangeRecord()
+    record.started = loop.now
     if !trailerBytes.isEmpty {
       trailers = FieldTable()
       trailerBytes.removeAll(keepingCapacity: true)

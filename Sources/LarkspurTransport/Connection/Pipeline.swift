@@ -7,10 +7,13 @@ struct Pipeline {
     let number: UInt64
     let context: RequestContext
     let deadline: Deadline
-    let byteCount: Int
+    let headBytes: Int
+    let bodyBytes: Int
     /// The task, if it waits for its turn.
     var waiter: Waiter?
     var isAbandoned = false
+
+    var byteCount: Int { headBytes + bodyBytes }
   }
 
   private var followers: [Follower] = []

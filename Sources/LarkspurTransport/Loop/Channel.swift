@@ -78,6 +78,8 @@ package final class Channel {
 
   private(set) var isOpen = true
 
+  var localAddress: SocketAddress? { socket.localAddress }
+
   /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
   /// closed when the last owner lets go of the channel, which the loop does here.
   package func close() {

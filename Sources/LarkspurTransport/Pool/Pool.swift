@@ -36,6 +36,8 @@ package final class Pool: @unchecked Sendable {
     fileprivate var waiter: Waiter?
     /// What it runs on, and the number of its exchange there.
     fileprivate var place: (connection: Connection, exchange: UInt64)?
+    /// How the connection was tried to be opened that it waited for.
+    fileprivate var failedDial: ConnectionMetrics?
   }
 
   fileprivate enum EntryState {
@@ -65,7 +67,7 @@ package final class Pool: @unchecked Sendable {
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// What the dial that is being reported has failed with.
-    var dialFailure: TransportError?
+    var dialFailure: (error: TransportError, metrics: ConnectionMetrics)?
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
@@ -106,7 +108,8 @@ package final class Pool: @unchecked Sendable {
   /// costs the connection. `scope` may cancel it, and has no other request at the same time.
   ///
   /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
-  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1).
+  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
+  /// metrics to the scope, if that wants them.
   package func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     _ consume: (Exchange) async throws(TransportError) -> Void
@@ -116,7 +119,13 @@ package final class Pool: @unchecked Sendable {
     guard scope.entry == nil else { throw .localMisuse(.scopeBusy) }
     let index = takeEntry()
     scope.entry = index
+    let requested = loop.now
     defer {
+      if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
+        var metrics = ExchangeMetrics(requested: requested)
+        metrics.connection = dial
+        scope.metrics.append(metrics)
+      }
       scope.entry = nil
       releaseEntry(index)
     }
@@ -131,7 +140,14 @@ package final class Pool: @unchecked Sendable {
       let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
-        defer { release(connection, id, index) }
+        defer {
+          if scope.collectsMetrics, let place = own.state.entries[index].place,
+            let metrics = connection.metrics(of: place.exchange, requested: requested)
+          {
+            scope.metrics.append(metrics)
+          }
+          release(connection, id, index)
+        }
         do throws(TransportError) {
           isAlone = connection.isIdle
           let number = try connection.begin(
@@ -257,12 +273,16 @@ package final class Pool: @unchecked Sendable {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let task = Task(executorPreference: loop) { @concurrent [self] in
+      let record = DialRecord()
       do throws(TransportError) {
         let connection = try await route.connect(
-          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits)
+          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
+          observer: { record.note($0, at: $1) })
+        connection.stopObserving()
+        connection.dialMetrics = record.metrics
         opened(connection, as: id)
       } catch {
-        failed(error, as: id)
+        failed(error, record.metrics, as: id)
       }
     }
     own.state.places[id.index] = .dialing(task)
@@ -280,10 +300,10 @@ package final class Pool: @unchecked Sendable {
     perform()
   }
 
-  private func failed(_ error: TransportError, as id: PoolMachine.ConnectionID) {
+  private func failed(_ error: TransportError, _ metrics: ConnectionMetrics, as id: PoolMachine.ConnectionID) {
     guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
     own.state.places[id.index] = .empty
-    own.state.dialFailure = error
+    own.state.dialFailure = (error, metrics)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
     own.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
@@ -345,7 +365,9 @@ package final class Pool: @unchecked Sendable {
   private func perform(_ action: PoolMachine.Action) {
     switch action {
     case .run(let ticket, let id): settle(ticket, .running(id))
-    case .fail(let ticket, let failure): settle(ticket, .failed(transportError(failure)))
+    case .fail(let ticket, let failure):
+      own.state.entries[own.state.entriesByTicket[ticket.index]].failedDial = own.state.dialFailure?.metrics
+      settle(ticket, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
       while own.state.places.count <= id.index { own.state.places.append(.empty) }
       guard let endpoint = own.state.endpointsByID[endpoint.index] else { return }
@@ -374,7 +396,7 @@ package final class Pool: @unchecked Sendable {
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: own.state.dialFailure ?? .internalInconsistency
+    case .dialFailed: own.state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -402,6 +424,7 @@ package final class Pool: @unchecked Sendable {
 
   private func releaseEntry(_ index: Int) {
     own.state.entries[index].state = .free
+    own.state.entries[index].failedDial = nil
     own.state.freeEntries.append(index)
   }
 }

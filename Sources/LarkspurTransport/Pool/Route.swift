@@ -25,15 +25,15 @@ package struct Route: Hashable, Sendable {
 
   /// Opens a connection.
   func connect(
-    by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits
+    by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits, observer: Connection.Observer?
   ) async throws(TransportError) -> Connection {
     guard let socketPath else {
       return try await Connection.open(
         host: host, port: port, security: security, via: proxy, resolver: resolver, from: local, on: loop,
-        deadline: deadline, limits: limits)
+        deadline: deadline, limits: limits, observer: observer)
     }
     return try await Connection.open(
       to: [.unix(path: socketPath)], as: host, port: port, security: security, on: loop, deadline: deadline,
-      limits: limits)
+      limits: limits, observer: observer)
   }
 }
