@@ -58,6 +58,7 @@ let package = Package(
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
+    .target(name: "CNamespaces", path: "Tests/CNamespaces"),
     .target(name: "TestKit", path: "Tests/TestKit", swiftSettings: testSettings),
     // A network in memory, for tests and fuzz targets.
     .target(
@@ -77,8 +78,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
-        "LarkspurTestSupport", "TestKit",
+        "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     // A check that has to have a process for itself.
