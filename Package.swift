@@ -97,6 +97,10 @@ let package = Package(
         "LarkspurTestSupport", "TestKit",
       ],
       path: "Tests/Soak", swiftSettings: testSettings),
+    .executableTarget(
+      name: "DescriptorShortage",
+      dependencies: ["LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport", "TestKit"],
+      path: "Tests/DescriptorShortage", swiftSettings: testSettings),
     // What ThreadSanitizer needs to know, and a program that shows what it sees.
     .target(name: "CMutexOrder", path: "Tests/ThreadSanitizer/CMutexOrder"),
     .executableTarget(
@@ -106,7 +110,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),
