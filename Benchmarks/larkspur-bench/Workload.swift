@@ -48,13 +48,21 @@ struct Arguments {
   var caFile: String?
 
   /// Whether the requests go through a pool.
-  var usesPool: Bool
+  var usesPool = false
+  /// On how many loops, each with a thread of its own and its share of the requests.
+  var loops = 1
 
-  /// Nil when it is not `[--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
+  /// Nil when it is not `[--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
   init?(_ words: [String]) {
     var words = words
-    usesPool = words.count > 1 && words[1] == "--pool"
-    if usesPool { words.remove(at: 1) }
+    if words.count > 1, words[1] == "--pool" {
+      usesPool = true
+      words.remove(at: 1)
+    }
+    if words.count > 2, words[1] == "--loops", let count = Int(words[2]), 1...64 ~= count {
+      loops = count
+      words.removeSubrange(1...2)
+    }
     guard 5...6 ~= words.count, let workload = Workload.all[words[1]], let port = UInt16(words[3]),
       let requests = Int(words[4]), requests > 0, workload.isTLS == (words.count == 6)
     else { return nil }

@@ -1,5 +1,5 @@
 // Larkspur as a client of `Benchmarks/compare`: code that runs on the loop, over the transport's own API.
-// Called as `larkspur-bench [--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-bench [--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
 
 import Glibc
 import LarkspurIO
@@ -20,8 +20,42 @@ func measure(_ arguments: Arguments, on loop: ClientLoop) async throws {
   runner.close()
 }
 
+/// The same on several loops at once. They begin together, when all are warm.
+func measureOnSeveralLoops(_ arguments: Arguments) async throws {
+  var share = arguments
+  share.requests = arguments.requests / arguments.loops
+  let loops = try (0..<arguments.loops).map { try ClientLoop(name: "larkspur-bench-\($0)") }
+  let laps = try await withThrowingTaskGroup(of: Lap.self) { [share] group in
+    for loop in loops {
+      group.addTask {
+        try await loop.run { () async throws in
+          let runner = try Runner(share, on: loop)
+          try await runner.prepare()
+          try await runner.run(share.warmUpRequests)
+          return Lap(loop: loop, runner: runner)
+        }
+      }
+    }
+    return try await group.reduce(into: []) { $0.append($1) }
+  }
+  let measurement = Measurement(of: arguments)
+  try await withThrowingTaskGroup(of: Void.self) { [share] group in
+    for lap in laps {
+      group.addTask { try await lap.loop.run { () async throws in try await lap.runner.run(share.requests) } }
+    }
+    try await group.waitForAll()
+  }
+  measurement.finish()
+}
+
+/// A runner that only its loop uses.
+struct Lap: @unchecked Sendable {
+  let loop: ClientLoop
+  let runner: Runner
+}
+
 guard let arguments = Arguments(CommandLine.arguments) else {
-  complain("usage: larkspur-bench [--pool] WORKLOAD HOST PORT REQUESTS [CA_FILE]")
+  complain("usage: larkspur-bench [--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]")
   exit(2)
 }
 
@@ -29,6 +63,20 @@ guard let arguments = Arguments(CommandLine.arguments) else {
 guard arguments.usesPool ? arguments.workload.lifetime != .idle : arguments.workload.depth == 1 else {
   print("{\"unsupported\":true}")
   exit(0)
+}
+
+if arguments.loops > 1 {
+  // Not on the main thread, which only waits.
+  Task.detached {
+    do {
+      try await measureOnSeveralLoops(arguments)
+      exit(0)
+    } catch {
+      complain("larkspur-bench: \(error)")
+      exit(1)
+    }
+  }
+  while true { pause() }
 }
 
 // The loop runs on the main thread: there is no other, so that a profile shows the client and nothing else.
