@@ -5,6 +5,8 @@ package enum NameLookup {
   package enum Failure: Error, Hashable, Sendable {
     /// The resolver's own words, for example "Name or service not known".
     case failed(String)
+    /// The machine or this process is out of something that the look-up needs, descriptors for example.
+    case unavailable(Errno)
   }
 
   /// The stream addresses of `host`, in the order in which they are to be tried (RFC 6724). Blocks the thread.
@@ -14,6 +16,7 @@ package enum NameLookup {
     // Addresses of a family that this machine has no address of are not offered.
     unsafe hints.ai_flags = AI_ADDRCONFIG
     var list: UnsafeMutablePointer<addrinfo>?
+    larkspur_clear_errno()
     var error = unsafe getaddrinfo(host, nil, &hints, &list)
     if error == EAI_NONAME {
       // AI_ADDRCONFIG does not count loopback: on a machine without a network "localhost" needs a second try.
@@ -21,6 +24,10 @@ package enum NameLookup {
       error = unsafe getaddrinfo(host, nil, &hints, &list)
     }
     guard error == 0 else {
+      // Whoever cannot open `/etc/hosts` or a socket has not looked everywhere, whatever the resolver makes of it.
+      let cause = Errno.current
+      if cause.isShortage { throw .unavailable(cause) }
+      if error == EAI_MEMORY { throw .unavailable(.noMemory) }
       // Safe: gai_strerror returns a constant string.
       throw .failed(unsafe String(cString: gai_strerror(error)))
     }

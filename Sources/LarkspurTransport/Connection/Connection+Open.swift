@@ -65,6 +65,7 @@ extension Connection {
     switch await lookup.outcome(deadline: deadline, on: loop) {
     case .answered(.found(let addresses)): return addresses
     case .answered(.failed(let reason)): throw .resolutionFailed(host: host, reason: reason)
+    case .answered(.unavailable(let error)): throw .unavailable(error)
     case .cancelled: throw .cancelled
     case .timedOut: throw .timedOut(.resolving)
     }

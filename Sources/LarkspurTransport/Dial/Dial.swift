@@ -48,7 +48,7 @@ final class Dial {
       outcome = try await attempt(address, on: loop, deadline: deadline)
     } catch {
       observer?(.connectFailed(address, error), loop.kernel.now())
-      if resourceErrors.contains(error) { throw .unavailable(error) }
+      if error.isShortage { throw .unavailable(error) }
       loop.failedToConnect(to: address)
       throw .connectFailed([TransportError.Attempt(address: address, error: error)])
     }
@@ -171,7 +171,8 @@ final class Dial {
   private func attemptFailed(_ attempt: Int, _ error: Errno) {
     let address = addresses[attempt]
     observer?(.connectFailed(address, error), loop.kernel.now())
-    if Self.resourceErrors.contains(error) {
+    // Another address would fail with it as well.
+    if error.isShortage {
       // What is under way may come to something all the same.
       if channels.isEmpty { return end(with: .unavailable(error)) }
     } else {
@@ -186,9 +187,4 @@ final class Dial {
     channel.connectAnswered = nil
     channel.close()
   }
-
-  /// What another address would fail with as well.
-  private static let resourceErrors: Set<Errno> = [
-    .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace,
-  ]
 }

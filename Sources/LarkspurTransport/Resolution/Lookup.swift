@@ -5,6 +5,7 @@ enum Lookup {
   enum Outcome: Sendable {
     case found([SocketAddress])
     case failed(String)
+    case unavailable(Errno)
   }
 
   /// The thread ends by itself, whether somebody still waits for its answer or not.
@@ -16,6 +17,7 @@ enum Lookup {
       } catch {
         switch error {
         case .failed(let reason): answer.finish(.answered(.failed(reason)))
+        case .unavailable(let error): answer.finish(.answered(.unavailable(error)))
         }
       }
     }
