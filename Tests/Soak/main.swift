@@ -2,7 +2,8 @@
 // moments, ten thousand over a connection of their own; half of each over TLS. Prints what is left behind, and exits with 1
 // if there is anything, or if anything failed.
 //
-// Called as `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED]]]]`.
+// Called as `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is how many KiB the allocator may keep of
+// its own accord.
 
 import Glibc
 import LarkspurIO
@@ -11,16 +12,13 @@ import LarkspurTestServer
 import LarkspurTransport
 import TestKit
 
-/// What the allocator may keep of its own accord.
-let growthKiBMax = 4 * 1024
-
 func secure(_ peer: Peer) throws -> Security {
   var configuration = TLSConfiguration()
   configuration.roots = .only(Certificate.read(peer.root) ?? [])
   return Security(try TLSContext(configuration))
 }
 
-func check(_ amount: Soak.Amount, seed: UInt64) async throws -> Bool {
+func check(_ amount: Soak.Amount, seed: UInt64, growthKiBMax: Int) async throws -> Bool {
   let peer = try Peer()
   let loop = try ClientLoop()
   let routes = [
@@ -67,7 +65,7 @@ do {
   if numbers.count > 2 { amount.connections = numbers[2] }
   let seed = numbers.count > 3 ? UInt64(clamping: numbers[3]) : .random(in: 1...1_000_000)
   print("seed \(seed)")
-  exit(try await check(amount, seed: seed) ? 0 : 1)
+  exit(try await check(amount, seed: seed, growthKiBMax: numbers.count > 4 ? numbers[4] : 4 * 1024) ? 0 : 1)
 } catch {
   print("\(error)")
   exit(2)

@@ -98,6 +98,7 @@ static inline const char *larkspur_error_words(int number, char *buffer, size_t 
 }
 
 static inline int larkspur_errno(void) { return errno; }
+static inline void larkspur_clear_errno(void) { errno = 0; }
 
 // The port that the kernel chose for a socket bound to port 0.
 static inline int larkspur_local_port(int descriptor) {

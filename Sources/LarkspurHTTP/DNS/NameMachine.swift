@@ -7,6 +7,8 @@ package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
   case noSuchName(reason: String)
   /// Nobody could tell: another time it may be different.
   case failed(reason: String)
+  /// This machine is out of something that looking up needs; the system's number for it.
+  case unavailable(errno: Int32)
 }
 
 /// Decides which names are looked up when, and who gets to know what.
@@ -149,7 +151,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     switch answer {
     case .found: lifetime = limits.foundLifetime
     case .noSuchName: lifetime = limits.noSuchNameLifetime
-    case .failed: return
+    case .failed, .unavailable: return
     }
     guard limits.entriesMax > 0 else { return }
     // The one that would be gone first goes. What has expired is such a one.

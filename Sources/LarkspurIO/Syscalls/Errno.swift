@@ -59,6 +59,14 @@ package struct Errno: Error, Hashable, Sendable {
   /// No network interface has the name.
   package static let noSuchDevice = Errno(rawValue: ENODEV)
 
+  /// Whether the process or the system is out of something: whatever is tried next would fail as well.
+  package var isShortage: Bool {
+    switch self {
+    case .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace: true
+    default: false
+    }
+  }
+
   private static let names: [Errno: String] = [
     .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
     .connectionRefused: "ECONNREFUSED", .timedOut: "ETIMEDOUT", .hostUnreachable: "EHOSTUNREACH",

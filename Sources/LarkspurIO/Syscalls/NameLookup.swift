@@ -7,6 +7,8 @@ package enum NameLookup {
     case noSuchName(String)
     /// The resolver could not tell, in its own words: "Temporary failure in name resolution".
     case failed(String)
+    /// The machine or this process is out of something that the look-up needs, descriptors for example.
+    case unavailable(Errno)
   }
 
   /// The stream addresses of `host`, in the order in which they are to be tried (RFC 6724). Blocks the thread.
@@ -16,6 +18,7 @@ package enum NameLookup {
     // Addresses of a family that this machine has no address of are not offered.
     unsafe hints.ai_flags = AI_ADDRCONFIG
     var list: UnsafeMutablePointer<addrinfo>?
+    larkspur_clear_errno()
     var error = unsafe getaddrinfo(host, nil, &hints, &list)
     if error == EAI_NONAME {
       // AI_ADDRCONFIG does not count loopback: on a machine without a network "localhost" needs a second try.
@@ -23,7 +26,11 @@ package enum NameLookup {
       error = unsafe getaddrinfo(host, nil, &hints, &list)
     }
     guard error == 0 else {
-      if error == EAI_SYSTEM { throw .failed("\(Errno.current)") }
+      // Whoever cannot open `/etc/hosts` or a socket has not looked everywhere, whatever the resolver makes of it.
+      let cause = Errno.current
+      if cause.isShortage { throw .unavailable(cause) }
+      if error == EAI_MEMORY { throw .unavailable(.noMemory) }
+      if error == EAI_SYSTEM { throw .failed("\(cause)") }
       // Safe: gai_strerror returns a constant string.
       let words = unsafe String(cString: gai_strerror(error))
       switch error {

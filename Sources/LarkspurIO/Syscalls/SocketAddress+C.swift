@@ -71,12 +71,8 @@ extension SocketAddress {
     case AF_INET6:
       self = unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { pointer in
         var raw = unsafe pointer.pointee
-        let (high, low) = unsafe withUnsafeBytes(of: &raw.sin6_addr) {
-          unsafe ($0.load(as: UInt64.self), $0.load(fromByteOffset: 8, as: UInt64.self))
-        }
-        return .ipv6(
-          high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: raw.sin6_scope_id,
-          port: UInt16(bigEndian: raw.sin6_port))
+        let (high, low) = Self.halves(&raw.sin6_addr)
+        return .ipv6(high: high, low: low, scope: raw.sin6_scope_id, port: UInt16(bigEndian: raw.sin6_port))
       }
     default:
       return nil
@@ -93,12 +89,20 @@ extension SocketAddress {
     if unsafe inet_pton(AF_INET, text, &v4) == 1 {
       self = .ipv4(UInt32(bigEndian: v4.s_addr), port: port)
     } else if unsafe inet_pton(AF_INET6, text, &v6) == 1 {
-      let (high, low) = unsafe withUnsafeBytes(of: &v6) {
-        unsafe ($0.load(as: UInt64.self), $0.load(fromByteOffset: 8, as: UInt64.self))
-      }
-      self = .ipv6(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: 0, port: port)
+      let (high, low) = Self.halves(&v6)
+      self = .ipv6(high: high, low: low, scope: 0, port: port)
     } else {
       return nil
+    }
+  }
+
+  private static func halves(_ address: inout in6_addr) -> (high: UInt64, low: UInt64) {
+    // Safe: in6_addr is sixteen bytes in network order. Where it stands is a multiple of four, and no more.
+    unsafe withUnsafeBytes(of: &address) { bytes in
+      let (high, low) = unsafe (
+        bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+      )
+      return (UInt64(bigEndian: high), UInt64(bigEndian: low))
     }
   }
 }

@@ -55,7 +55,7 @@ final class Dial {
       outcome = try await attempt(address, on: loop, deadline: deadline)
     } catch {
       observer?(.connectFailed(address, error), loop.kernel.now())
-      if resourceErrors.contains(error) { throw .unavailable(error) }
+      if error.isShortage { throw .unavailable(error) }
       loop.failedToConnect(to: address)
       throw .connectFailed([TransportError.Attempt(address: address, error: error)])
     }
@@ -183,7 +183,7 @@ final class Dial {
   private func attemptFailed(_ attempt: Int, _ error: Errno, fatal: TransportError? = nil) {
     let address = addresses[attempt]
     observer?(.connectFailed(address, error), loop.kernel.now())
-    if let fatal = fatal ?? (Self.resourceErrors.contains(error) ? .unavailable(error) : nil) {
+    if let fatal = fatal ?? (error.isShortage ? .unavailable(error) : nil) {
       // What is under way may come to something all the same.
       if channels.isEmpty { return end(with: fatal) }
     } else {
@@ -198,9 +198,4 @@ final class Dial {
     channel.connectAnswered = nil
     channel.close()
   }
-
-  /// What another address would fail with as well.
-  private static let resourceErrors: Set<Errno> = [
-    .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace,
-  ]
 }

@@ -76,6 +76,7 @@ package final class Resolver: Sendable {
     case .answer(.found(let addresses)): return addresses.map { $0.with(port: port) }
     case .answer(.noSuchName(let reason)), .answer(.failed(let reason)):
       throw .resolutionFailed(host: host, reason: reason)
+    case .answer(.unavailable(let errno)): throw .unavailable(Errno(rawValue: errno))
     case .refused: throw .resolutionFailed(host: host, reason: "too many look-ups are under way")
     }
   }

@@ -51,7 +51,7 @@ package final class SystemNames: NameSource {
       try SystemThread(name: "larkspur-names") { [self] in serve(question) }.detach()
     } catch {
       state.withLock { $0.threads -= 1 }
-      question.answer(.failed(reason: "no thread for the look-up: \(error)"))
+      question.answer(.unavailable(errno: error.rawValue))
     }
   }
 
@@ -91,6 +91,7 @@ package final class SystemNames: NameSource {
       switch error {
       case .noSuchName(let reason): return .noSuchName(reason: reason)
       case .failed(let reason): return .failed(reason: reason)
+      case .unavailable(let error): return .unavailable(errno: error.rawValue)
       }
     }
   }

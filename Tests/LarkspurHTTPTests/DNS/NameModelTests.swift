@@ -61,7 +61,7 @@ import Testing
       switch answer {
       case .found: remember(ended.name, answer, now.advanced(by: limits.foundLifetime))
       case .noSuchName: remember(ended.name, answer, now.advanced(by: limits.noSuchNameLifetime))
-      case .failed: break
+      case .failed, .unavailable: break
       }
       return ended.waiters.map { .answer($0, answer) } + startWhatMay()
     }

@@ -54,7 +54,7 @@ final class HAProxyServer {
       mode http
       retries 0
       option http-ignore-probes
-      timeout http-request 100ms
+      timeout http-request 1s
       timeout connect 10s
       timeout client 60s
       timeout server 60s

@@ -84,7 +84,7 @@ extension KeepAliveServer.Kind {
       keepalive_requests \(patience.requestsMax);
       keepalive_timeout \(patience.idleMilliseconds)ms;
       # For a connection that is opened and not used.
-      client_header_timeout 100ms;
+      client_header_timeout 3s;
       lingering_close always;
       server {
         listen 127.0.0.1:\(port);
@@ -116,7 +116,7 @@ extension KeepAliveServer.Kind {
       # Those behind the first one.
       MaxKeepAliveRequests \(patience.requestsMax - 1)
       # For a connection that is opened and not used, among other things.
-      Timeout 1
+      Timeout 3
       KeepAliveTimeout \(patience.idleMilliseconds)ms
       DocumentRoot \(folder)
       Header always set X-Port "expr=%{REMOTE_PORT}"
@@ -138,7 +138,7 @@ extension KeepAliveServer.Kind {
       timeout client 60s
       timeout server 60s
       # For a connection that is opened and not used: it is ended without a word.
-      timeout http-request 100ms
+      timeout http-request 3s
       option http-ignore-probes
       timeout http-keep-alive \(patience.idleMilliseconds)ms
     frontend http
