@@ -140,7 +140,9 @@ struct ConnectionCore: ~Copyable {
     guard channel != nil else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
-    pipeline.append(Pipeline.Follower(number: number, context: request.context, deadline: deadline))
+    let byteCount = request.bytes.count + body.count
+    pipeline.append(
+      Pipeline.Follower(number: number, byteCount: byteCount, context: request.context, deadline: deadline))
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     isSending = true
@@ -173,7 +175,8 @@ struct ConnectionCore: ~Copyable {
       exchangeNumber = follower.number
       prepare()
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
-      if output.isEmpty {
+      // What is left belongs to those behind it.
+      if output.byteCount <= pipeline.byteCount {
         phase = .awaitingHead
         decide { $0.requestSent(into: &$1) }
       }

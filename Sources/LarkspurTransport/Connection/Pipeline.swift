@@ -5,6 +5,7 @@ import LarkspurHTTP
 struct Pipeline {
   struct Follower {
     let number: UInt64
+    let byteCount: Int
     let context: RequestContext
     let deadline: Deadline
     /// The task, if it waits for its turn.
@@ -13,14 +14,24 @@ struct Pipeline {
   }
 
   private var followers: [Follower] = []
+  /// Of all their requests.
+  private(set) var byteCount = 0
 
   var isEmpty: Bool { followers.isEmpty }
   var count: Int { followers.count }
 
-  mutating func append(_ follower: Follower) { followers.append(follower) }
+  mutating func append(_ follower: Follower) {
+    followers.append(follower)
+    byteCount += follower.byteCount
+  }
 
-  // A pipeline is a few requests deep.
-  mutating func takeFirst() -> Follower? { followers.isEmpty ? nil : followers.removeFirst() }
+  mutating func takeFirst() -> Follower? {
+    guard !followers.isEmpty else { return nil }
+    // A pipeline is a few requests deep.
+    let first = followers.removeFirst()
+    byteCount -= first.byteCount
+    return first
+  }
 
   mutating func keep(_ waiter: Waiter, of number: UInt64) {
     guard let index = index(of: number) else { return }

@@ -243,4 +243,19 @@ import Testing
     #expect(running[1].value?.body == "b")
     #expect(tests.leftovers(of: pool) == [])
   }
+
+  /// The fifth request is queued when the second one's answer is there.
+  @Test func aRequestBehindDoesNotMakeOneBeforeItUnfinished() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e"])
+    world.settle()
+    kernel.peer().send(["a", "b", "c", "d"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d", "/e"])
+    kernel.peer().send(Self.response("e"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e"])
+    #expect(kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
 }
