@@ -167,6 +167,14 @@ struct ConnectionCore: ~Copyable {
 
   /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
   mutating func advance() -> Waiter? {
+    // Nothing of the next one has left yet: what is there already does not answer it.
+    if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
+      if input.count > 0 {
+        decide { $0.unsolicitedBytes(into: &$1) }
+      } else if channel.isReadable ? true : hasPlaintext() {
+        lookForEnd(of: channel)
+      }
+    }
     while let channel, machine.isIdle, let follower = pipeline.takeFirst() {
       guard !follower.isAbandoned, machine.begin(), parser.begin(follower.context) else {
         release()

@@ -258,4 +258,19 @@ import Testing
     #expect(kernel.socketCount == 1)
     #expect(tests.leftovers(of: pool) == [])
   }
+
+  /// The fifth request takes the first one's place while the stray answer is there already.
+  @Test func whatWasThereBeforeARequestLeftDoesNotAnswerIt() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e"])
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d"])
+    kernel.peer().send(["a", "b", "c", "d", "stray"].map { Self.response($0) }.joined())
+    world.settle()
+    kernel.peer(1).send(Self.response("e"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e"])
+    #expect(!kernel.peer().isOpen)
+    #expect(tests.leftovers(of: pool) == [])
+  }
 }
