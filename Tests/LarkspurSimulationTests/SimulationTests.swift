@@ -36,7 +36,7 @@ import Testing
     let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
-    let here = try (1...100).map { "\($0) \(try World(seed: $0).run().trace.digest)\n" }.joined()
+    let here = try (1...100 as ClosedRange<UInt64>).map { "\($0) \(try World(seed: $0).run().trace.digest)\n" }.joined()
     #expect(words == here)
   }
 }
