@@ -119,15 +119,14 @@ final class Ledger {
       return nil
     }
     let answer = answers[index]
-    if answer.request != number {
-      // On one connection answers carry no names: whoever has sent a request before he could know of a stray response
-      // takes that for his own.
-      let attempt = requests[number].attempts.last { $0.link == answer.link.number }
-      check(
-        attempt.map { $0.reported <= answer.start } ?? (answer.link.requestsBegun == 0 && answer.start == 0),
-        "request \(number) got an answer to \(answer.request.map(String.init) ?? "nobody"), which was there before")
-    }
-    return answer.isGarbled ? nil : index
+    if answer.request == number { return answer.isGarbled ? nil : index }
+    // On one connection answers carry no names: whoever has sent a request before he could know of a stray response takes
+    // that for his own. Where its body ends depends on the request, so nothing can be said of that.
+    let attempt = requests[number].attempts.last { $0.link == answer.link.number }
+    check(
+      attempt.map { $0.reported <= answer.start } ?? (answer.link.requestsBegun == 0 && answer.start == 0),
+      "request \(number) got an answer to \(answer.request.map(String.init) ?? "nobody"), which was there before")
+    return nil
   }
 
   /// A piece of a body has been delivered.

@@ -64,7 +64,7 @@ struct ServerAnswer {
   }
 
   var isEarly: Bool { fault == .early || fault == .earlyThenClosed }
-  var endsConnection: Bool { framing == .untilClose || isOld || saysClose }
+  func endsConnection(isHead: Bool) -> Bool { isOld || saysClose || framing == .untilClose && !isHead }
 
   func head(serial: Int) -> [UInt8] {
     var text = "HTTP/1.\(isOld ? 0 : 1) \(status) Words\r\nX-Answer: \(serial)\r\n"

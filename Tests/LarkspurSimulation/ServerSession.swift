@@ -131,20 +131,20 @@ final class ServerSession {
   // MARK: - Answers
 
   private func answer(_ number: Int, _ answer: ServerAnswer) {
-    let request = host.ledger.requests[number]
+    let isHead = host.ledger.requests[number].method == "HEAD"
     if answer.delay > 0 { steps.append(.wait(answer.delay)) }
     for _ in 0..<answer.interims { steps.append(.send(ArraySlice("HTTP/1.1 103 Early\r\nX-Hint: h\r\n\r\n".utf8))) }
     let count = answer.fault == .twice || answer.fault == .twiceLater ? 2 : 1
     for repetition in 0..<count {
       if repetition > 0, answer.fault == .twiceLater { steps.append(.wait(dice.time(0...seconds(3)))) }
-      append(answer, to: repetition == 0 ? number : nil, isHead: request.method == "HEAD")
+      append(answer, to: repetition == 0 ? number : nil, isHead: isHead)
     }
     switch answer.fault {
     case .closed, .earlyThenClosed: steps.append(.close)
     case .halfClosed: steps.append(.end)
     default: break
     }
-    if answer.endsConnection {
+    if answer.endsConnection(isHead: isHead) {
       takesRequests = false
       if dice.chance(1, of: 4) { steps.append(.wait(dice.time(0...seconds(10)))) }
       steps.append(.close)
@@ -205,20 +205,21 @@ final class ServerSession {
 
   // MARK: - Rest
 
-  /// A connection that rests is closed some time, or worse.
+  /// A connection that rests is closed some time, or worse. Every server gives up at last: a client that waits for the
+  /// rest of a garbled response would wait for ever.
   private func watchRest() {
-    guard dice.chance(host.weather.idleFaults, of: 100) else { return }
-    let time = dice.time(0...dice.pick([milliseconds(100), seconds(3), seconds(100)]))
-    watchRest(for: time, since: progress)
+    let isFaulty = dice.chance(host.weather.idleFaults, of: 100)
+    let most = isFaulty ? dice.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)
+    watchRest(for: isFaulty ? dice.time(0...most) : most, since: progress, isFaulty)
   }
 
-  private func watchRest(for time: UInt64, since before: Int) {
+  private func watchRest(for time: UInt64, since before: Int, _ isFaulty: Bool) {
     host.kernel.after(time) { [self] in
       guard isOpen else { return }
       guard progress == before, steps.isEmpty, request == nil else {
-        return watchRest(for: max(time, milliseconds(1)), since: progress)
+        return watchRest(for: max(time, milliseconds(1)), since: progress, isFaulty)
       }
-      switch dice.number(0...5) {
+      switch isFaulty ? dice.number(0...5) : 0 {
       case 0, 1: steps.append(.close)
       case 2: steps.append(.reset)
       case 3: steps.append(.end)
@@ -228,6 +229,7 @@ final class ServerSession {
       default: answerUnasked(status: 200)
       }
       go()
+      watchRest(for: seconds(2_000), since: progress, false)
     }
   }
 

@@ -38,6 +38,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private(set) var offences: [String] = []
   /// The latest wait was to be without end, and nothing will happen any more.
   private(set) var isAtRest = false
+  private(set) var isWaiting = false
   private(set) var waits = 0
   /// Waits in a row that had nothing to tell, with nothing else done between them.
   private(set) var idleWaits = 0
@@ -198,6 +199,8 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
     waits += 1
     isAtRest = false
+    isWaiting = true
+    defer { isWaiting = false }
     if fails() { return -Errno.interrupted.rawValue }
     time += weather.callTime
     happen()

@@ -19,6 +19,8 @@ package final class World: @unchecked Sendable {
     /// What was against the rules; nothing, if all is well.
     package let complaints: [String]
     package let trace: Trace
+    /// What the seed has drawn, in words.
+    package let setting: String
     package let requests: Int
     package let failures: Int
     package let connections: Int
@@ -49,8 +51,9 @@ package final class World: @unchecked Sendable {
   private var failures = 0
   private var turns = 0
 
-  /// So many turns without rest are an endless loop.
+  /// So many turns without rest are an endless loop, and so many at one time.
   private static let turnsMax = 300_000
+  private static let turnsAtOnceMax = 2_000
   /// Nothing takes longer than this, in seconds.
   private static let secondsMax = 30 * 24 * 3600
   private static let privateAddresses: [SocketAddress] = [
@@ -118,8 +121,10 @@ package final class World: @unchecked Sendable {
           visitsOver += 1
         }
         guard let time = visit.cancelledAfter else { return }
-        // As from another thread: in the middle of whatever the loop does.
-        kernel.after(time) { task.cancel() }
+        // In the middle of whatever the loop does; when it sleeps, as from another thread.
+        kernel.after(time) { [unowned self] in
+          if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
+        }
       }
     }
   }
@@ -246,18 +251,22 @@ package final class World: @unchecked Sendable {
     if isOver { checkLeftovers(pool) }
     kernel.forgetFuture()
     return Report(
-      seed: seed, complaints: ledger.complaints, trace: kernel.trace, requests: ledger.requests.count,
+      seed: seed, complaints: ledger.complaints, trace: kernel.trace, setting: "\(weather) \(options)",
+      requests: ledger.requests.count,
       failures: failures, connections: kernel.links.count, turns: turns, waits: kernel.waits,
       idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))
   }
 
   /// Turns until `isOver`. False: it did not come to that.
   private func turn(until isOver: () -> Bool) -> Bool {
+    var (time, turnsAtOnce) = (kernel.time, 0)
     repeat {
       loop.takeTurn()
       turns += 1
+      turnsAtOnce = kernel.time == time ? turnsAtOnce + 1 : 0
+      time = kernel.time
       if isOver() { return true }
-    } while !kernel.isAtRest && turns < Self.turnsMax && kernel.time < seconds(UInt64(Self.secondsMax))
+    } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax && kernel.time < seconds(UInt64(Self.secondsMax))
     return false
   }
 

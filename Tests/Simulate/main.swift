@@ -31,6 +31,8 @@ for number in 0..<count {
   if printsDigests { print(report.seed, report.trace.digest) }
   guard report.complaints.isEmpty else {
     print(report.trace.lines.joined(separator: "\n"))
+    print(report.setting)
+    print("\(report.turns) turns, \(report.waits) waits, \(report.idleWaitsMost) idle in a row, \(report.seconds) s")
     print("seed \(report.seed):", report.complaints.joined(separator: "; "))
     exit(1)
   }
