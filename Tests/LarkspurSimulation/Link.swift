@@ -25,7 +25,9 @@ final class Link {
   var pendingError: Errno?
   private var received: [UInt8] = []
   private var receivedOffset = 0
-  private(set) var hasEnded = false
+  /// The server's end has arrived, in order.
+  private var endArrived = false
+  private var hasEnded: Bool { endArrived || state == .broken }
   private(set) var isClosed = false
   /// Bytes that the server has not read yet.
   private var unacknowledged = 0
@@ -121,6 +123,8 @@ final class Link {
       }
       return .success(bytes)
     }
+    // An end that came before a reset stays an end.
+    if endArrived { return .success([]) }
     if let error = pendingError {
       pendingError = nil
       return .failure(error)
@@ -195,7 +199,7 @@ final class Link {
   func endToClient() {
     hasSentEnd = true
     toClient { [self] in
-      hasEnded = true
+      endArrived = true
       kernel.raiseEdge(self)
     }
   }
@@ -218,8 +222,7 @@ final class Link {
     guard state != .broken, !isClosed else { return }
     kernel.note("broken", number, Int(error.rawValue))
     state = .broken
-    pendingError = error
-    hasEnded = true
+    pendingError = endArrived ? .brokenPipe : error
     session?.ended()
     kernel.raiseEdge(self)
   }

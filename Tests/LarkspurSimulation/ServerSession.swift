@@ -147,7 +147,8 @@ final class ServerSession {
     if answer.endsConnection(isHead: isHead) {
       takesRequests = false
       if dice.chance(1, of: 4) { steps.append(.wait(dice.time(0...seconds(10)))) }
-      steps.append(.close)
+      // A good server lingers: what is still on its way to it does not reset the connection.
+      steps.append(host.weather.isCalm ? .end : .close)
     }
     go()
   }
