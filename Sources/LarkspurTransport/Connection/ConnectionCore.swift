@@ -130,7 +130,10 @@ struct ConnectionCore: ~Copyable {
   // MARK: - Pipeline
 
   /// Whether a request would be the only one.
-  var isIdle: Bool { machine.isIdle && pipeline.isEmpty }
+  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isHeld }
+
+  mutating func hold() { pipeline.isHeld = true }
+  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isHeld = false } }
 
   /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
   mutating func enqueue(
@@ -167,13 +170,10 @@ struct ConnectionCore: ~Copyable {
 
   /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
   mutating func advance() -> Waiter? {
+    if channel != nil, pipeline.isHeld { return nil }
     // Nothing of the next one has left yet: what is there already does not answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
-      if input.count > 0 {
-        decide { $0.unsolicitedBytes(into: &$1) }
-      } else if channel.isReadable ? true : hasPlaintext() {
-        lookForEnd(of: channel)
-      }
+      if input.count > 0 || channel.isReadable ? true : hasPlaintext() { lookForEnd(of: channel) }
     }
     while let channel, machine.isIdle, let follower = pipeline.takeFirst() {
       guard !follower.isAbandoned, machine.begin(), parser.begin(follower.context) else {
@@ -181,6 +181,7 @@ struct ConnectionCore: ~Copyable {
         continue
       }
       exchangeNumber = follower.number
+      hold()
       prepare()
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
       // What is left belongs to those behind it.
@@ -485,6 +486,7 @@ struct ConnectionCore: ~Copyable {
   /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
   /// whatever bytes it sends there answer nothing.
   private mutating func lookForEnd(of channel: Channel) {
+    if input.count > 0 { return decide { $0.unsolicitedBytes(into: &$1) } }
     makeRoom()
     do throws(TLSLayer.Failure) {
       switch try receiveOnce(from: channel) {

@@ -13,6 +13,8 @@ struct Pipeline {
     var isAbandoned = false
   }
 
+  /// The task of the present exchange still uses it, even if nothing is missing any more: the next one has to wait.
+  var isHeld = false
   private var followers: [Follower] = []
   /// Of all their requests.
   private(set) var byteCount = 0

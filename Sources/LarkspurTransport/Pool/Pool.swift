@@ -238,6 +238,7 @@ package final class Pool: @unchecked Sendable {
 
   /// The exchange is over, whatever came of it.
   private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ index: Int) {
+    if let place = own.state.entries[index].place { connection.letGo(place.exchange) }
     var ending = connection.ending
     if let place = own.state.entries[index].place, connection.isBehind(place.exchange) {
       // It has left before its turn. When that comes, the connection ends.
