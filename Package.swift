@@ -69,16 +69,16 @@ let package = Package(
     .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestSupport",
-        "LarkspurTestServer", "TestKit",
+        "CMutexOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestSupport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
     // Real servers, installed by the test command and started by the tests.
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
-        "LarkspurTestSupport", "TestKit",
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     // A check that has to have a process for itself.
@@ -99,11 +99,23 @@ let package = Package(
     .testTarget(
       name: "LarkspurSimulationTests", dependencies: ["LarkspurSimulation", "Simulate", "TestKit"],
       swiftSettings: testSettings),
+    .executableTarget(
+      name: "Soak",
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurTestSupport", "TestKit",
+      ],
+      path: "Tests/Soak", swiftSettings: testSettings),
+    // What ThreadSanitizer needs to know, and a program that shows what it sees.
+    .target(name: "CMutexOrder", path: "Tests/ThreadSanitizer/CMutexOrder"),
+    .executableTarget(
+      name: "RaceProbe", dependencies: ["CMutexOrder", "LarkspurIO"], path: "Tests/ThreadSanitizer/RaceProbe",
+      swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "HandshakeLeaks", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),

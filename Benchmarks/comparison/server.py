@@ -68,6 +68,16 @@ http {{
     listen 127.0.0.1:{ports.plain};
   }}
 
+  # Responses that come right behind one another: a file sent with tcp_nopush would wait for the client's delayed
+  # acknowledgement.
+  server {{
+    listen 127.0.0.1:{ports.pipelined};
+    tcp_nopush off;
+    location /tiny {{
+      return 200 "{tiny_body}";
+    }}
+  }}
+
   server {{
     listen 127.0.0.1:{ports.tls} ssl;
     ssl_session_tickets on;
@@ -87,6 +97,7 @@ http {{
 @dataclasses.dataclass(frozen=True)
 class Ports:
     plain: int
+    pipelined: int
     tls: int
     tls_without_sessions: int
 
@@ -101,7 +112,7 @@ class Ports:
 
     def of(self, workload):
         if not workload.trust:
-            return self.plain
+            return self.pipelined if workload.pipelines else self.plain
         return self.tls_without_sessions if workload.lifetime is Lifetime.FULL else self.tls
 
 
@@ -162,7 +173,7 @@ class Server:
     def is_started(self):
         configuration = self.folder / "nginx.conf"
         configuration.write_text(NGINX_CONFIGURATION.format(
-            user=user_directive(), folder=self.folder, ports=self.ports, certificates=self.certificates))
+            user=user_directive(), tiny_body=TINY_BODY.decode(), folder=self.folder, ports=self.ports, certificates=self.certificates))
         with open(self.folder / "log", "w") as log:
             command = ["taskset", "-c", str(self.core), find_program("nginx"), "-p", self.folder, "-c", configuration]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

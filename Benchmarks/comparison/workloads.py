@@ -7,7 +7,7 @@ import enum
 class Lifetime(enum.Enum):
     """How long a connection lives."""
     KEPT = "kept"  # for the whole run
-    FULL = "full"  # for one request, after a full handshake
+    FULL = "full"  # for one request, after a full handshake if it is https
     RESUMED = "resumed"  # for one request, after a handshake that resumes the session of an earlier connection
     IDLE = "idle"  # each makes one request and then stays open
 
@@ -33,6 +33,8 @@ class Workload:
     trust: "Trust | None" = None
     warms_up: bool = True
     is_download: bool = False
+    # Whether a client may put these requests one behind another on a connection.
+    pipelines: bool = False
     # Instructions of whole downloads or of many connections say nothing that those of one request do not.
     counts_instructions: bool = False
 
@@ -60,6 +62,12 @@ WORKLOADS = [
              "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
     Workload("download-1g", "GETs of 1 GiB, the body thrown away",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+    Workload("pipelined-tiny", "tiny GETs, 16 at a time: one behind another over one connection, or over 16",
+             "/tiny", len(TINY_BODY), 32_000, 3_200, (1_600, 4_800), pipelines=True, counts_instructions=True),
+    Workload("new-tiny", "tiny GETs, each over a new connection",
+             "/tiny", len(TINY_BODY), 5_000, 500, (200, 600), Lifetime.FULL, counts_instructions=True),
+    Workload("idle", "connections that stay open after one tiny GET",
+             "/tiny", len(TINY_BODY), 800, 800, (50, 150), Lifetime.IDLE),
     Workload("https-serial-tiny", "tiny GETs over TLS, one after the other over one connection",
              "/tiny", len(TINY_BODY), 20_000, 2_000, (500, 1_500), trust=Trust.ROOT, counts_instructions=True),
     Workload("https-concurrent-tiny", "tiny GETs over 64 TLS connections",

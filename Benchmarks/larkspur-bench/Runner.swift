@@ -31,7 +31,8 @@ final class Runner {
     self.loop = loop
     security = try arguments.caFile.map { try Self.security($0, resumes: arguments.workload.lifetime == .resumed) }
     var options = Pool.Options()
-    options.limits.perEndpointMax = arguments.workload.connections
+    options.limits.perEndpointMax = arguments.workload.connections / arguments.workload.depth
+    options.limits.pipelineDepth = arguments.workload.depth
     if arguments.workload.lifetime == .idle { options.limits.perEndpointMax = .max }
     if [.full, .resumed].contains(arguments.workload.lifetime) { options.limits.requestsMax = 1 }
     options.limits.totalMax = .max
@@ -68,7 +69,6 @@ final class Runner {
   }
 
   private func run(_ count: Int, through pool: Pool, _ endpoint: Endpoint) async throws {
-    guard workload.lifetime != .idle else { throw Failure(description: "the pool opens no more than it needs") }
     guard workload.connections > 1 else {
       return try await pool.cancelledWithTask { scope in
         for _ in 0..<count { try await request(through: pool, endpoint, scope) }

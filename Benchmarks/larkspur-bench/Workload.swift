@@ -2,7 +2,7 @@
 enum Lifetime {
   /// For the whole run.
   case kept
-  /// For one request, after a full handshake.
+  /// For one request, after a full handshake if it is https.
   case full
   /// For one request, after a handshake that resumes the session of an earlier connection.
   case resumed
@@ -17,12 +17,17 @@ struct Workload {
   var warmsUp = true
   var isTLS = false
   var lifetime = Lifetime.kept
+  /// How many requests may be on their way on one connection.
+  var depth = 1
 
   static let all: [String: Workload] = [
     "serial-tiny": Workload(),
     "concurrent-tiny": Workload(connections: 64),
     "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 * 1024, connections: 64),
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false),
+    "pipelined-tiny": Workload(connections: 16, depth: 16),
+    "new-tiny": Workload(lifetime: .full),
+    "idle": Workload(lifetime: .idle),
     "https-serial-tiny": Workload(isTLS: true),
     "https-concurrent-tiny": Workload(connections: 64, isTLS: true),
     "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false, isTLS: true),

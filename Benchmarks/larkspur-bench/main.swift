@@ -25,6 +25,12 @@ guard let arguments = Arguments(CommandLine.arguments) else {
   exit(2)
 }
 
+// The pool is who puts requests one behind another, and it opens no more connections than it needs.
+guard arguments.usesPool ? arguments.workload.lifetime != .idle : arguments.workload.depth == 1 else {
+  print("{\"unsupported\":true}")
+  exit(0)
+}
+
 // The loop runs on the main thread: there is no other, so that a profile shows the client and nothing else.
 do {
   let loop = try ClientLoop(withoutThreadOn: LinuxKernel.shared)

@@ -16,7 +16,7 @@
 // How long a connection lives.
 typedef enum {
   kept,     // for the whole run
-  full,     // for one request, after a full handshake
+  full,     // for one request, after a full handshake if it is https
   resumed,  // for one request, after a handshake that resumes the session of an earlier connection
   idle,     // each makes one request and then stays open
 } Lifetime;
@@ -29,6 +29,7 @@ typedef struct {
   int warms_up;
   int is_tls;
   Lifetime lifetime;
+  int pipelines;  // whether these requests may share a connection, one behind another
 } Workload;
 
 static const Workload workloads[] = {
@@ -36,6 +37,9 @@ static const Workload workloads[] = {
     {"concurrent-tiny", "/tiny", 13, 64, 1, 0, kept},
     {"concurrent-100k", "/100k", 100 << 10, 64, 1, 0, kept},
     {"download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept},
+    {"pipelined-tiny", "/tiny", 13, 16, 1, 0, kept, 1},
+    {"new-tiny", "/tiny", 13, 1, 1, 0, full},
+    {"idle", "/tiny", 13, 1, 1, 0, idle},
     {"https-serial-tiny", "/tiny", 13, 1, 1, 1, kept},
     {"https-concurrent-tiny", "/tiny", 13, 64, 1, 1, kept},
     {"https-download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 1, kept},
@@ -45,7 +49,7 @@ static const Workload workloads[] = {
     {"https-idle", "/tiny", 13, 1, 1, 1, idle},
 };
 
-enum { connections_max = 64 };
+enum { connections_max = 64, pipeline_max = 16 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static inline void fail(const char *format, ...) {
   va_list arguments;

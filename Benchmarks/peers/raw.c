@@ -2,7 +2,7 @@
 //
 // The first response teaches how long a response is; from then on a response is complete when that many bytes have
 // come. One whose bytes arrive together costs exactly three system calls: send, epoll_wait, recv. With many connections
-// one epoll_wait serves several of them.
+// one epoll_wait serves several of them. Pipelined requests leave together, and the next ones when all are answered.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -17,25 +17,25 @@
 
 typedef struct {
   int socket;
-  uint64_t received;  // bytes of the current response
+  uint64_t received;  // bytes of the current responses
+  uint64_t expected;  // how many of them there will be
 } Connection;
 
 static const Workload *workload;
-static char request[256];
-static size_t request_bytes;
+static struct sockaddr_in server;
+static char request[pipeline_max * 256];
+static size_t request_bytes;  // of one
 static uint64_t response_bytes;  // head and body; 0 until the first response has been seen
 static uint64_t body_bytes_total;
 static int poller;
 static Connection connections[connections_max];
 static char buffer[256 << 10];
 
-static void open_connection(Connection *connection, const Arguments *arguments) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)arguments->port)};
-  if (inet_pton(AF_INET, arguments->host, &address.sin_addr) != 1) fail("not an IPv4 address: %s", arguments->host);
+static void open_connection(Connection *connection) {
   connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection->socket < 0) fail("socket: %s", strerror(errno));
-  // Connecting is not measured, so it may block; afterwards every call says MSG_DONTWAIT.
-  if (connect(connection->socket, (struct sockaddr *)&address, sizeof address) != 0)
+  // On loopback connecting does not take time, so it may block; afterwards every call says MSG_DONTWAIT.
+  if (connect(connection->socket, (struct sockaddr *)&server, sizeof server) != 0)
     fail("connect: %s", strerror(errno));
   int yes = 1;
   setsockopt(connection->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -43,11 +43,12 @@ static void open_connection(Connection *connection, const Arguments *arguments) 
   if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->socket, &interest) != 0) fail("epoll_ctl: %s", strerror(errno));
 }
 
-static void send_request(Connection *connection) {
+static void send_requests(Connection *connection, uint64_t count) {
   connection->received = 0;
-  // The request is smaller than any socket buffer and nothing else is queued: a short count would be a broken kernel.
-  ssize_t sent = send(connection->socket, request, request_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent != (ssize_t)request_bytes) fail("send: %s", sent < 0 ? strerror(errno) : "short count");
+  connection->expected = count;
+  // The requests are smaller than any socket buffer and nothing else is queued: a short count would be a broken kernel.
+  ssize_t sent = send(connection->socket, request, count * request_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent != (ssize_t)(count * request_bytes)) fail("send: %s", sent < 0 ? strerror(errno) : "short count");
 }
 
 // Takes the length of the response from its head, which loopback delivers in one piece.
@@ -60,7 +61,7 @@ static uint64_t learn_response_bytes(size_t count) {
   return (uint64_t)(end + 4 - buffer) + length;
 }
 
-// Returns whether the response is complete.
+// Returns whether all responses are complete.
 static int receive(Connection *connection) {
   ssize_t count = recv(connection->socket, buffer, sizeof buffer, MSG_DONTWAIT);
   if (count == 0) fail("the server closed the connection");
@@ -73,13 +74,25 @@ static int receive(Connection *connection) {
     if (response_bytes == 0) response_bytes = learn_response_bytes((size_t)count);
   }
   connection->received += (uint64_t)count;
-  if (connection->received > response_bytes) fail("the response is longer than the first one");
-  return connection->received == response_bytes;
+  uint64_t total = connection->expected * response_bytes;
+  if (connection->received > total) fail("the responses are longer than the first one");
+  return connection->received == total;
 }
 
+// How many connections there are at a time.
+static int connection_count(void) { return workload->pipelines ? 1 : workload->connections; }
+
+static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }
+
 static void run(uint64_t requests) {
-  uint64_t unsent = requests, unfinished = requests;
-  for (int index = 0; index < workload->connections && unsent > 0; index++, unsent--) send_request(&connections[index]);
+  uint64_t unsent = requests, unfinished = requests, depth = workload->pipelines ? (uint64_t)workload->connections : 1;
+  for (int index = 0; index < connection_count() && unsent > 0; index++) {
+    if (workload->lifetime != kept) open_connection(&connections[index]);
+    // The first one of all teaches the length.
+    uint64_t batch = response_bytes == 0 ? 1 : smaller(depth, unsent);
+    send_requests(&connections[index], batch);
+    unsent -= batch;
+  }
   while (unfinished > 0) {
     struct epoll_event events[connections_max];
     int count = epoll_wait(poller, events, connections_max, -1);
@@ -87,12 +100,14 @@ static void run(uint64_t requests) {
     for (int index = 0; index < count; index++) {
       Connection *connection = events[index].data.ptr;
       if (!receive(connection)) continue;
-      body_bytes_total += workload->body_bytes;
-      unfinished--;
-      if (unsent > 0) {
-        unsent--;
-        send_request(connection);
-      }
+      body_bytes_total += connection->expected * workload->body_bytes;
+      unfinished -= connection->expected;
+      if (workload->lifetime != kept) close(connection->socket);
+      if (unsent == 0) continue;
+      if (workload->lifetime != kept) open_connection(connection);
+      uint64_t batch = smaller(depth, unsent);
+      unsent -= batch;
+      send_requests(connection, batch);
     }
   }
 }
@@ -100,16 +115,20 @@ static void run(uint64_t requests) {
 int main(int argument_count, char **argument_values) {
   Arguments arguments = parse_arguments(argument_count, argument_values);
   workload = arguments.workload;
-  if (workload->is_tls) {
+  if (workload->is_tls || workload->lifetime == idle) {
     print_unsupported();
     return 0;
   }
-  request_bytes = (size_t)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s:%d\r\n\r\n", workload->path,
+  server = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)arguments.port)};
+  if (inet_pton(AF_INET, arguments.host, &server.sin_addr) != 1) fail("not an IPv4 address: %s", arguments.host);
+  request_bytes = (size_t)snprintf(request, 256, "GET %s HTTP/1.1\r\nHost: %s:%d\r\n\r\n", workload->path,
                                    arguments.host, arguments.port);
-  if (request_bytes >= sizeof request) fail("the host name is too long");
+  if (request_bytes >= 256) fail("the host name is too long");
+  for (int index = 1; index < pipeline_max; index++) memcpy(request + index * request_bytes, request, request_bytes);
   poller = epoll_create1(EPOLL_CLOEXEC);
   if (poller < 0) fail("epoll_create1: %s", strerror(errno));
-  for (int index = 0; index < workload->connections; index++) open_connection(&connections[index], &arguments);
+  for (int index = 0; workload->lifetime == kept && index < connection_count(); index++)
+    open_connection(&connections[index]);
 
   run(arguments.warm_up_requests);
   body_bytes_total = 0;

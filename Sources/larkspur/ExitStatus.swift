@@ -10,6 +10,7 @@ package enum ExitStatus: Hashable, Sendable {
   case demoFailed
   case usage
   case malformedURL
+  case proxyUnresolved
   case resolutionFailed
   case connectFailed
   case weirdReply
@@ -29,6 +30,7 @@ package enum ExitStatus: Hashable, Sendable {
   case rootsUnreadable
   case pinMismatch
   case revocationStatus
+  case proxyHandshakeFailed
   case clientCertificateRequired
   /// Cancelled by the signal of that number.
   case signal(Int32)
@@ -39,6 +41,7 @@ package enum ExitStatus: Hashable, Sendable {
     case .unsupportedProtocol, .demoFailed: 1
     case .usage: 2
     case .malformedURL: 3
+    case .proxyUnresolved: 5
     case .resolutionFailed: 6
     case .connectFailed: 7
     case .weirdReply: 8
@@ -58,6 +61,7 @@ package enum ExitStatus: Hashable, Sendable {
     case .rootsUnreadable: 77
     case .pinMismatch: 90
     case .revocationStatus: 91
+    case .proxyHandshakeFailed: 97
     case .clientCertificateRequired: 98
     case .signal(let number): 128 + number
     }
@@ -69,8 +73,9 @@ package enum ExitStatus: Hashable, Sendable {
     (.unsupportedProtocol, "The URL's scheme is neither http nor https. (`larkspur demo`: a part failed.)"),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
+    (.proxyUnresolved, "The proxy's name could not be looked up, or what names it makes no sense."),
     (.resolutionFailed, "The host's name could not be looked up."),
-    (.connectFailed, "None of the host's addresses took the connection."),
+    (.connectFailed, "None of the host's (or the proxy's) addresses took the connection."),
     (.weirdReply, "The response breaks the rules of HTTP/1.1."),
     (.partialBody, "The connection ended inside the body."),
     (.httpError, "With --fail: the response's status is 400 or more."),
@@ -82,12 +87,16 @@ package enum ExitStatus: Hashable, Sendable {
     (.defect, "A defect of larkspur's."),
     (.emptyReply, "The server closed the connection without a response."),
     (.sendFailed, "The connection broke while the request was sent."),
-    (.receiveFailed, "The connection broke before the response's head was complete."),
+    (
+      .receiveFailed,
+      "The connection broke before the response's head was complete, or an HTTP proxy refused the tunnel."
+    ),
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
     (.rootsUnreadable, "The file of --cacert could not be read."),
     (.pinMismatch, "None of the keys of --pin is in the server's verified chain."),
     (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),
+    (.proxyHandshakeFailed, "A SOCKS proxy refused the connection, or broke the rules."),
     (.clientCertificateRequired, "The server wants a client certificate."),
   ]
 
@@ -95,7 +104,7 @@ package enum ExitStatus: Hashable, Sendable {
     self =
       switch error {
       case .resolutionFailed: .resolutionFailed
-      case .connectFailed: .connectFailed
+      case .connectFailed, .localEndpointUnusable: .connectFailed
       case .timedOut: .timedOut
       // Only a signal cancels, and then the signal's own status counts.
       case .cancelled: .signal(2)
@@ -108,8 +117,19 @@ package enum ExitStatus: Hashable, Sendable {
       case .badResponse(.truncated): .partialBody
       case .badResponse: .weirdReply
       case .tls(let error): ExitStatus(error)
+      case .proxy(let error): ExitStatus(error)
       case .unavailable, .tooManyWaiting: .outOfResources
       case .internalInconsistency, .localMisuse: .defect
+      }
+  }
+
+  private init(_ error: ProxyError) {
+    self =
+      switch error.failure {
+      case .transport(.resolutionFailed): .proxyUnresolved
+      case .transport(let error): ExitStatus(error)
+      case .socks: .proxyHandshakeFailed
+      case .tunnel: .receiveFailed
       }
   }
 

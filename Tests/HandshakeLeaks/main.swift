@@ -17,25 +17,6 @@ let handshakes = 10_000
 /// What the allocator may keep of its own accord.
 let growthKiBMax = 4 * 1024
 
-func residentKiB() -> Int {
-  guard let file = fopen("/proc/self/smaps_rollup", "r") else { return 0 }
-  defer { fclose(file) }
-  var line = [CChar](repeating: 0, count: 256)
-  while fgets(&line, Int32(line.count), file) != nil {
-    let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    if text.hasPrefix("Rss:") { return Int(text.filter(\.isNumber)) ?? 0 }
-  }
-  return 0
-}
-
-func descriptors() -> Int {
-  guard let folder = opendir("/proc/self/fd") else { return 0 }
-  defer { closedir(folder) }
-  var count = 0
-  while readdir(folder) != nil { count += 1 }
-  return count
-}
-
 /// Where a handshake of about 1,600 bytes from the server comes to an end, and how.
 func script(_ generator: inout SeededGenerator) -> TestServer.Script {
   let count = Int.random(in: 0...2500, using: &generator)
@@ -74,11 +55,11 @@ func check() async throws -> Bool {
   let securities = try clients(ca, &generator)
   let port = UInt16(server.port)
   var failures = 0
-  var before = (kib: 0, descriptors: 0)
+  var before = Footprint.now()
   for number in 0..<(warmUp + handshakes) {
     if number == warmUp {
       try await server.waitForClosedConnections(number)
-      before = (residentKiB(), descriptors())
+      before = Footprint.now()
       failures = 0
     }
     let script = script(&generator)
@@ -102,8 +83,9 @@ func check() async throws -> Bool {
     if error != nil { failures += 1 }
   }
   try await server.waitForClosedConnections(warmUp + handshakes)
-  let grown = residentKiB() - before.kib
-  let open = descriptors() - before.descriptors
+  let after = Footprint.now()
+  let grown = after.residentKiB - before.residentKiB
+  let open = after.descriptors - before.descriptors
   let slots = await loop.run { loop.slotsInUse }
   print("\(failures) of \(handshakes) failed; \(grown) KiB, \(open) descriptors, \(slots) slots are left behind")
   return failures == handshakes && grown <= growthKiBMax && open <= 0 && slots == 0

@@ -102,4 +102,13 @@ import Testing
     chunk.lend(1..<3) { part in copy.append(copying: part) }
     #expect(copy == [9, 3, 4])
   }
+
+  @Test(arguments: [[], [1, 2, 3], [4, 5, 6], [7], [8, 9, 10, 11]] as [[UInt8]])
+  func assigning(bytes: [UInt8]) {
+    var array: [UInt8] = [0, 0, 0]
+    let copy = array
+    array.assign(copying: bytes.span)
+    #expect(array == bytes)
+    #expect(copy == [0, 0, 0])
+  }
 }

@@ -73,10 +73,13 @@ import larkspur
     expected.connectTimeout = .milliseconds(250)
     expected.maxTime = .seconds(3)
     expected.failsOnHTTPError = true
+    expected.proxy = "p:1"
+    expected.proxyExceptions = "a,b"
     #expect(
       try options(
         "-iv", "-ofile", "http://example.org/", "-H", "A: 1", "-HB:2: x \t", "--header", "C:", "-X", "PUT", "-d", "a=b",
-        "-d@x", "--data=@-", "--connect-timeout", "0.25", "--max-time=3", "--fail") == expected)
+        "-d@x", "--data=@-", "--connect-timeout", "0.25", "--max-time=3", "--fail", "-xp:1", "--noproxy", "a,b")
+        == expected)
     #expect(try options("-o", "-", "--", "-x").output == nil)
     #expect(try options("-o", "-", "--", "-x").url == "-x")
     #expect(try options("--max-time", "0", "--connect-timeout=0.0", "x").maxTime == nil)

@@ -1,5 +1,6 @@
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 import Testing
 import larkspur
@@ -122,6 +123,18 @@ import larkspur
       (.unavailable(.tooManyDescriptors), 27), (.localMisuse(.notOnLoop), 43), (.cancelled, 130),
     ] as [(TransportError, Int32)])
   func transportErrors(error: TransportError, number: Int32) {
+    #expect(ExitStatus(error).rawValue == number)
+  }
+
+  @Test(
+    arguments: [
+      (.transport(.resolutionFailed(host: "x", reason: "y")), 5), (.transport(.connectFailed([])), 7),
+      (.transport(.connectionLost(.tunnelling, nil)), 56), (.transport(.badResponse(.notHTTP)), 8),
+      (.transport(.tls(TLSError(.wrongHost))), 60), (.socks(.credentialsRefused), 97), (.socks(.truncated), 97),
+      (.tunnel(.authenticationRequired), 56), (.tunnel(.refused(status: 403, reason: "")), 56),
+    ] as [(ProxyError.Failure, Int32)])
+  func proxyErrors(failure: ProxyError.Failure, number: Int32) throws {
+    let error = TransportError.proxy(ProxyError(try Proxy("p"), failure))
     #expect(ExitStatus(error).rawValue == number)
   }
 }

@@ -1,3 +1,4 @@
+import LarkspurHTTP
 import Testing
 import larkspur
 

@@ -1,20 +1,28 @@
 import Foundation
 import Testing
 
-/// What stays behind when much goes wrong. Each check is a program of its own: other tests would be in its figures.
+/// What stays behind when much happens, or goes wrong. Each check is a program of its own: other tests would be in its
+/// figures.
 @Suite(.tags(.slow), .serialized) struct LeakTests {
-  @Test func handshakesThatFail() throws {
+  /// The program's words end up in the failure.
+  private func run(_ program: String, _ arguments: String...) throws {
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let process = Process()
-    process.executableURL = tests.deletingLastPathComponent().appending(path: "HandshakeLeaks")
-    let seed = UInt64.random(in: 1...1_000_000)
-    process.arguments = ["\(seed)"]
+    process.executableURL = tests.deletingLastPathComponent().appending(path: program)
+    process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output
     try process.run()
     let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    #expect(process.terminationStatus == 0, "seed \(seed): \(words)")
+    #expect(process.terminationStatus == 0, "\(program) \(arguments): \(words)")
   }
+
+  private var seed: String { "\(UInt64.random(in: 1...1_000_000))" }
+
+  @Test func handshakesThatFail() throws { try run("HandshakeLeaks", seed) }
+
+  /// A few per cent of what the program does by itself.
+  @Test func requestsAndCancellationsAndConnections() throws { try run("Soak", "30000", "1500", "600", seed) }
 }

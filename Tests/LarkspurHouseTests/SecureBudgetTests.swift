@@ -45,6 +45,17 @@ import Testing
     #expect(cost.firstSends == (version == .tls1_3 ? 2 : 3))
   }
 
+  /// Nor does TLS within TLS.
+  @Test(arguments: versions) func systemCallsThroughASecureProxy(version: TestServer.TLS.Version) throws {
+    let server = try server(version)
+    let route = ProxyRoute(try Proxy("https://\(server.authority)"), security: security)
+    let cost = try BudgetTests.measure(over: server, by: security, via: route)
+    #expect(cost.calls.sends == BudgetTests.requests)
+    #expect(cost.calls.receives == BudgetTests.requests)
+    #expect(cost.calls.waits == BudgetTests.requests)
+    #expect(cost.calls.others == 0)
+  }
+
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"), arguments: versions)
   func allocationsPerRequest(version: TestServer.TLS.Version) throws {
     let cost = try BudgetTests.measure(over: try server(version), by: security)

@@ -65,6 +65,20 @@ final class RealServer {
     try BlockingListener(address: .loopback(port: 0)).port
   }
 
+  /// Starts a server on a port that was free a moment ago; another process may take it first.
+  static func onFreePort(_ start: (UInt16) throws -> ServerProcess) throws -> (UInt16, ServerProcess) {
+    var attempt = 1
+    while true {
+      let port = try freePort()
+      do {
+        return (port, try start(port))
+      } catch let error as Unavailable {
+        guard attempt < 5 else { throw error }
+        attempt += 1
+      }
+    }
+  }
+
   private static func arguments(_ kind: Kind, _ folder: URL) -> [String] {
     switch kind {
     case .nginx: ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"]

@@ -6,21 +6,22 @@ import LarkspurIO
 /// Foundation's `Process` hands the signal mask of the calling thread down, and on the threads of Swift's pool all
 /// signals are blocked: a server that was started there could not be told to end.
 struct ServerProcess {
-  private let identifier: pid_t
+  let identifier: pid_t
   /// What it wrote until it was ready.
   let greeting: String
 
-  /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead.
+  /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead. Nil: it says
+  /// nothing.
   ///
   /// - Parameter folder: Where it is to run. Nil: here.
   init(
-    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String
+    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String?
   ) throws(RealServer.Unavailable) {
     let (identifier, output) = try Self.start(program, arguments, in: folder)
     self.identifier = identifier
     var text = ""
     // The line may say more than the words.
-    while text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
+    while let readyWords, text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
       guard let more = Self.read(output) else {
         close(output)
         _ = Self.reap(identifier)
@@ -45,6 +46,9 @@ struct ServerProcess {
     kill(identifier, hasChildren ? SIGTERM : SIGKILL)
     _ = Self.reap(identifier)
   }
+
+  /// Waits until it has ended by itself.
+  func wait() { _ = Self.reap(identifier) }
 
   /// Runs a program to its end. Throws what it said if it fails.
   static func run(_ program: String, _ arguments: [String]) throws(RealServer.Unavailable) {

@@ -55,7 +55,9 @@ struct ServerAnswer {
     // In HTTP/1.0 there is no chunked coding.
     if isOld, framing == .chunked { framing = .untilClose }
     saysClose = dice.chance(1, of: 10)
-    if dice.chance(1, of: 10) { keepAlive = dice.pick(["timeout=5, max=100", "timeout=1", "max=1", "timeout=0", "max"]) }
+    if dice.chance(1, of: 10) {
+      keepAlive = dice.pick(["timeout=5, max=100", "timeout=1", "max=1", "timeout=0", "max"])
+    }
     hasTrailers = dice.chance(1, of: 5)
     if dice.chance(weather.answerFaults, of: 100) { fault = dice.pick(Fault.allCases) }
     if fault == .interims { interims = 40 }

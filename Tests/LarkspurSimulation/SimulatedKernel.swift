@@ -117,6 +117,12 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     return open(.link(link))
   }
 
+  func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 { 0 }
+  func deferPort(_ descriptor: Int32) {}
+  func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { 0 }
+  func interfaceIndex(of name: String) -> Int32 { 1 }
+  func localAddress(_ descriptor: Int32) -> SocketAddress? { .loopback(port: UInt16(1_024 + descriptor)) }
+
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     guard let link = link(descriptor, "connect") else { return -Errno.badDescriptor.rawValue }
     note("connect", link.number)

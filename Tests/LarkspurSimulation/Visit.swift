@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import LarkspurTransport
 
 /// One task of a user's: a few requests one after another, and perhaps a change of mind.
 struct Visit {
@@ -20,7 +21,7 @@ struct Visit {
     /// With a pause after each piece.
     case slowly(UInt64)
     case nothing
-    case giveUp
+    case giveUp(TransportError)
     case closeConnection
     case cancel
   }
@@ -34,7 +35,8 @@ struct Visit {
   init(endpoints: Int, within span: UInt64, _ weather: Weather, _ ledger: Ledger, _ dice: inout Dice) throws {
     start = dice.time(0...span)
     isPrivate = dice.chance(1, of: 8)
-    cancelledAfter = !weather.isCalm && dice.chance(1, of: 6) ? dice.time(0...dice.pick([0, milliseconds(3), seconds(3)])) : nil
+    cancelledAfter =
+      !weather.isCalm && dice.chance(1, of: 6) ? dice.time(0...dice.pick([0, milliseconds(3), seconds(3)])) : nil
     plans = try (0..<dice.number(1...3)).map { _ in
       try Plan(endpoint: dice.number(0...endpoints - 1), weather, ledger, &dice)
     }
@@ -67,7 +69,7 @@ extension Visit.Plan {
     case 2: .pieces(dice.number(0...3))
     case 3: .slowly(dice.time(0...milliseconds(300)))
     case 4: .nothing
-    case 5: .giveUp
+    case 5: .giveUp(dice.pick([.cancelled, .connectionClosed, .connectionLost(.sending, nil)]))
     case 6: .closeConnection
     default: .cancel
     }

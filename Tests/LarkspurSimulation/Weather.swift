@@ -16,7 +16,8 @@ struct Weather {
   var eventsPerWaitMax: Int
   var descriptorsMax = Int.max
 
-  // In percent: of calls, of connects, of connections, of connections, of answers.
+  // In percent: of look-ups, calls, connects, connections, connections, answers.
+  var nameFaults = 0
   var kernelFaults = 0
   var connectFaults = 0
   /// The network forgets a connection.
@@ -40,6 +41,7 @@ struct Weather {
     lateness = dice.pick([0, milliseconds(1), milliseconds(300), seconds(100)])
     if dice.chance(1, of: 10) { descriptorsMax = dice.number(1...6) }
     if dice.chance(1, of: 4) { kernelFaults = dice.number(1...5) }
+    if dice.chance(1, of: 4) { nameFaults = dice.number(5...60) }
     if dice.chance(1, of: 3) { connectFaults = dice.number(5...60) }
     if dice.chance(1, of: 4) { cuts = dice.number(5...50) }
     if dice.chance(1, of: 2) { idleFaults = dice.number(10...90) }

@@ -5,17 +5,14 @@ import LarkspurTransport
 /// What has to be true of a world, as far as the ledger does not see to it.
 extension World {
   func checkLimits(at address: SocketAddress) {
-    let links = kernel.openLinks.compactMap(\.address).filter(isPool)
-    guard isPool(address) else { return }
-    let here = links.count { $0 == address } + 1
-    let limits = options.limits
-    ledger.check(here <= max(limits.perEndpointMax, 1), "\(here) connections to \(address)")
-    ledger.check(links.count + 1 <= max(limits.totalMax, 1), "\(links.count + 1) connections in all")
+    let open = kernel.openLinks.compactMap(\.address).filter { !Self.privateAddresses.contains($0) } + [address]
+    guard let names = names.first(where: { $0.addresses.contains(address) })?.addresses else { return }
+    // A dial has as many sockets as there are addresses, at the most.
+    let here = open.count { names.contains($0) }
+    ledger.check(here <= options.limits.perEndpointMax * names.count, "\(here) connections to \(names)")
+    let sockets = options.limits.totalMax * (self.names.map(\.addresses.count).max() ?? 1)
+    ledger.check(open.count <= sockets, "\(open.count) connections in all")
     ledger.check(!isShutDown, "a connection is opened after the pool's end")
-  }
-
-  private func isPool(_ address: SocketAddress) -> Bool {
-    if case .ipv4(let bits, _) = address { bits & 0xffff_ff00 == 0xc000_0200 } else { false }
   }
 
   /// Deadlines and cancellations end a request, and not much later than they should.
@@ -28,7 +25,8 @@ extension World {
     if let time = visit.cancelledAfter {
       let from = max(seconds(1) + visit.start + time, began)
       let late = kernel.time - min(from, kernel.time)
-      ledger.check(late <= slack + 2 * weather.lateness, "request \(plan.number) ended \(late) ns after it was cancelled")
+      ledger.check(
+        late <= slack + 2 * weather.lateness, "request \(plan.number) ended \(late) ns after it was cancelled")
     }
   }
 
@@ -38,9 +36,12 @@ extension World {
     let isDisturbed = weather.cuts + weather.answerFaults + weather.idleFaults + weather.connectFaults > 0
     let isFine =
       switch error {
-      case .resolutionFailed, .tls, .internalInconsistency: false
+      case _ where hasGivenUp(plan, error): true
+      case .resolutionFailed: weather.nameFaults > 0
+      case .tls, .proxy, .localEndpointUnusable, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
-      case .timedOut(.connecting): plan.timeMax != nil || weather.connectFaults + weather.cuts > 0 || !weather.isCalm
+      case .timedOut(.connecting), .timedOut(.resolving):
+        plan.timeMax != nil || weather.connectFaults + weather.cuts > 0 || !weather.isCalm
       case .timedOut: plan.timeMax != nil
       case .connectFailed: isDisturbed || weather.kernelFaults > 0
       case .unavailable: weather.kernelFaults + weather.connectFaults > 0 || weather.descriptorsMax < .max
@@ -48,10 +49,13 @@ extension World {
       case .tooManyWaiting: options.limits.waitingMax <= 5
       case .localMisuse(.poolShutDown): isShutDown
       case .localMisuse(.bodyTooLarge): if case .collect = plan.reading { true } else { false }
-      case .localMisuse(.exchangeOver): if case .giveUp = plan.reading { true } else { false }
       case .localMisuse: false
       }
     ledger.check(isFine, "request \(plan.number) failed without a cause: \(error)")
+  }
+
+  private func hasGivenUp(_ plan: Visit.Plan, _ error: TransportError) -> Bool {
+    if case .giveUp(let own) = plan.reading { own == error } else { false }
   }
 
   func checkLeftovers(_ pool: Pool?) {
@@ -84,6 +88,8 @@ extension World {
     case .unavailable: 10
     case .internalInconsistency: 11
     case .localMisuse: 12
+    case .proxy: 13
+    case .localEndpointUnusable: 14
     }
   }
 }

@@ -42,6 +42,7 @@ package final class World: @unchecked Sendable {
   let loop: ClientLoop
   let ledger = Ledger()
   let options: Pool.Options
+  let names: [SimulatedNames.Name]
   private var pool: Pool?
   private let endpoints: [Endpoint]
   private var dice: Dice
@@ -56,7 +57,7 @@ package final class World: @unchecked Sendable {
   private static let turnsAtOnceMax = 2_000
   /// Nothing takes longer than this, in seconds.
   private static let secondsMax = 30 * 24 * 3600
-  private static let privateAddresses: [SocketAddress] = [
+  static let privateAddresses: [SocketAddress] = [
     .ipv6(high: 0x2001_0db8_0000_0000, low: 1, scope: 0, port: 80), .ipv4(0xc633_6401, port: 80),
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
   ]
@@ -67,16 +68,19 @@ package final class World: @unchecked Sendable {
     weather = Weather(&dice)
     kernel = SimulatedKernel(weather, dice: dice.fork())
     loop = try ClientLoop(withoutThreadOn: kernel)
-    options = Self.options(weather, &dice)
+    names = SimulatedNames.draw(&dice)
+    var options = Self.options(weather, &dice)
+    options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
+    self.options = options
     let pool = Pool(on: loop, options: options)
     self.pool = pool
-    let count = dice.number(1...4)
-    endpoints = (0..<count).map { pool.endpoint(for: Route(host: "192.0.2.\($0)", port: 80)) }
-    for index in 0..<count { kernel.add(Host(weather, ledger, on: kernel), at: .ipv4(0xc000_0200 + UInt32(index), port: 80)) }
-    for address in Self.privateAddresses { kernel.add(Host(weather, ledger, on: kernel), at: address) }
+    endpoints = names.map { pool.endpoint(for: Route(host: $0.text, port: 80)) }
+    for address in names.flatMap(\.addresses) + Self.privateAddresses {
+      kernel.add(Host(weather, ledger, on: kernel), at: address)
+    }
     let span = dice.pick([0, milliseconds(100), seconds(10), seconds(300)])
     for _ in 0..<dice.pick([1, 3, 6, 20]) {
-      visits.append(try Visit(endpoints: count, within: span, weather, ledger, &dice))
+      visits.append(try Visit(endpoints: names.count, within: span, weather, ledger, &dice))
     }
     kernel.bytesTaken = { [ledger] link, offered, count in ledger.taken(offered, count, on: link) }
     kernel.linkOpened = { [unowned self] link, address in checkLimits(at: address) }
@@ -214,7 +218,7 @@ package final class World: @unchecked Sendable {
       for _ in 0..<most { guard try await exchange.receivePiece(take) else { break } }
       return .left
     case .nothing: return .left
-    case .giveUp: throw .localMisuse(.exchangeOver)
+    case .giveUp(let error): throw error
     case .closeConnection:
       exchange.connection.close()
       return .left
@@ -266,7 +270,8 @@ package final class World: @unchecked Sendable {
       turnsAtOnce = kernel.time == time ? turnsAtOnce + 1 : 0
       time = kernel.time
       if isOver() { return true }
-    } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax && kernel.time < seconds(UInt64(Self.secondsMax))
+    } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax
+      && kernel.time < seconds(UInt64(Self.secondsMax))
     return false
   }
 

@@ -33,6 +33,14 @@ package final class ScriptedKernel: Kernel {
     case nothing
   }
 
+  /// What was done to a socket's own end.
+  package enum LocalCall: Hashable, Sendable {
+    case setNoDelay
+    case bindInterface(String)
+    case deferPort
+    case bind(SocketAddress)
+  }
+
   /// How often each call was made.
   package struct Counts: Hashable, Sendable {
     package var sockets = 0
@@ -51,6 +59,7 @@ package final class ScriptedKernel: Kernel {
     var isConnectReported = false
     var pendingError: Int32 = 0
     var address = SocketAddress.loopback(port: 0)
+    var local: [LocalCall] = []
     var slot: UInt32?
     var registration: UInt32 = 0
     var hasEdge = false
@@ -84,6 +93,8 @@ package final class ScriptedKernel: Kernel {
     fileprivate var descriptors: [Int32: Kind] = [:]
     var connects: [Connect] = []
     var socketFaults: [Errno] = []
+    var bindFaults: [Errno] = []
+    var interfaces: [String: Int32] = [:]
     var watchFaults: [Errno] = []
     var waitFaults: [Errno] = []
     var extraEvents: [PollerEvent] = []
@@ -117,6 +128,8 @@ package final class ScriptedKernel: Kernel {
   package func advance(by duration: Duration) { with { $0.now = $0.now.advanced(by: duration) } }
   package func willConnect(_ outcomes: Connect...) { with { $0.connects += outcomes } }
   package func willFailToOpenSocket(_ errors: Errno...) { with { $0.socketFaults += errors } }
+  package func willFailToBind(_ errors: Errno...) { with { $0.bindFaults += errors } }
+  package func addInterface(_ name: String, index: Int32) { with { $0.interfaces[name] = index } }
   package func willFailToWatch(_ errors: Errno...) { with { $0.watchFaults += errors } }
   package func willFailToWait(_ errors: Errno...) { with { $0.waitFaults += errors } }
   /// The next wait reports these too, whatever is true.
@@ -158,6 +171,31 @@ package final class ScriptedKernel: Kernel {
     }
   }
 
+  package func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 { bind(descriptor, .bind(address)) }
+
+  package func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { bind(descriptor, .bindInterface(name)) }
+
+  private func bind(_ descriptor: Int32, _ call: LocalCall) -> Int32 {
+    called()
+    return with { state in
+      if !state.bindFaults.isEmpty { return -state.bindFaults.removeFirst().rawValue }
+      return state.withSocket(descriptor, "bind", else: -Errno.badDescriptor.rawValue) { socket in
+        socket.local.append(call)
+        return 0
+      }
+    }
+  }
+
+  package func deferPort(_ descriptor: Int32) {
+    called()
+    with { state in state.withSocket(descriptor, "deferPort", else: ()) { $0.local.append(.deferPort) } }
+  }
+
+  package func interfaceIndex(of name: String) -> Int32 {
+    called()
+    return with { $0.interfaces[name] ?? -Errno.noSuchDevice.rawValue }
+  }
+
   package func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     called()
     return with { state in
@@ -187,7 +225,7 @@ package final class ScriptedKernel: Kernel {
 
   package func setNoDelay(_ descriptor: Int32) {
     called()
-    with { state in state.withSocket(descriptor, "setNoDelay", else: ()) { _ in } }
+    with { state in state.withSocket(descriptor, "setNoDelay", else: ()) { $0.local.append(.setNoDelay) } }
   }
 
   package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
@@ -442,6 +480,8 @@ package struct ScriptedPeer: Sendable {
   package var received: [UInt8] { kernel.withSocket(index) { $0.sent } }
   package var receivedText: String { String(decoding: received, as: UTF8.self) }
   package var isOpen: Bool { kernel.withSocket(index) { $0.isOpen } }
+  /// What the client did to its own end, in order.
+  package var localCalls: [ScriptedKernel.LocalCall] { kernel.withSocket(index) { $0.local } }
   /// What has arrived at the client's kernel, or will, and has not been fetched by the client.
   package var unfetched: Int {
     kernel.withSocket(index) { socket in

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -108,8 +109,11 @@ static inline int larkspur_blocking_socket(int family) { return socket(family, S
 
 static inline int larkspur_blocking_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
-// POLLRDHUP by its value, for the same reason.
+// POLLRDHUP by its value: without _GNU_SOURCE it is hidden.
 enum { LARKSPUR_POLLRDHUP = 0x2000 };
+
+// So are these errors of getaddrinfo: the name has no address at all, or none of our families.
+enum { LARKSPUR_EAI_ADDRFAMILY = -9, LARKSPUR_EAI_NODATA = -5 };
 
 // Waits until the peer has ended its sending side or the connection is broken or shut down: 1. 0: not in time.
 // Bytes that arrive meanwhile stay unread. A negative timeout waits for ever.
@@ -144,6 +148,18 @@ static inline void larkspur_name_thread(const char *name) { pthread_setname_np(p
 
 static inline int larkspur_set_integer_option(int descriptor, int level, int name, int value) {
   return setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+// All traffic of the socket goes through the interface. An empty name would undo that, and one of more than
+// IFNAMSIZ - 1 bytes be cut: the caller sees to both.
+static inline int larkspur_bind_to_interface(int descriptor, const char *name) {
+  return setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name) + 1);
+}
+
+// A port that `bind` leaves open is chosen by `connect`, which may share it between destinations.
+static inline int larkspur_defer_port(int descriptor) {
+  int on = 1;
+  return setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
 }
 
 static inline int larkspur_pending_error(int descriptor) {

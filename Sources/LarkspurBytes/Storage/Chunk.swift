@@ -116,6 +116,19 @@ package struct Chunk: ~Copyable {
 }
 
 extension [UInt8] {
+  /// Becomes a copy of `bytes`, in the same storage if it is large enough.
+  package mutating func assign(copying bytes: Span<UInt8>) {
+    // The heads of one server's responses are often of one size: then the array stays as it is, but for its bytes.
+    guard count == bytes.count else {
+      removeAll(keepingCapacity: true)
+      return append(copying: bytes)
+    }
+    // Safe: both are of one size, and a mutated array cannot share memory with a borrowed span.
+    unsafe withUnsafeMutableBytes { target in
+      unsafe bytes.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
+    }
+  }
+
   /// Appends a copy of `bytes`.
   package mutating func append(copying bytes: Span<UInt8>) {
     // Safe: the buffer is lent for the copy, and a mutated array cannot share memory with a borrowed span.

@@ -11,6 +11,8 @@ package enum RequestError: Error, Hashable, Sendable {
   /// The named field is the writer's own: `Host`, and those that say how long the body is (`Content-Length`,
   /// `Transfer-Encoding`).
   case fieldReserved(name: String)
+  /// The named field is for proxies, and the request is not.
+  case fieldForProxies(name: String)
 }
 
 extension RequestError: CustomStringConvertible {
@@ -21,6 +23,7 @@ extension RequestError: CustomStringConvertible {
     case .fieldNameInvalid(let name): "the field name \(name.debugDescription) is not a token"
     case .fieldValueInvalid(let name): "the value of \(name) holds a control character"
     case .fieldReserved(let name): "\(name) follows from the request and cannot be set"
+    case .fieldForProxies(let name): "\(name) is for proxies, and this request goes to none"
     }
   }
 }

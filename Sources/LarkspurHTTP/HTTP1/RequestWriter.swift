@@ -39,10 +39,17 @@ package struct RequestWriter: Sendable {
   private let method: Method
   private var context = RequestContext()
   private var usuallyHasBody = false
+  private let recipient: RequestHead.Recipient
 
-  package init(method: String, target: String, host: String) throws(RequestError) {
+  /// To a proxy the target goes in absolute form, `http://host/path`, or with CONNECT as `host:port` (RFC 9112 3.2).
+  package init(
+    method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
+  ) throws(RequestError) {
     guard isToken(method) else { throw .methodInvalid(method) }
-    guard isTarget(target) else { throw .targetInvalid(target) }
+    guard isTarget(target), recipient == .origin || method == "CONNECT" || target.hasPrefix("http://") else {
+      throw .targetInvalid(target)
+    }
+    self.recipient = recipient
     self.method = Method(method)
     switch method {
     case "HEAD": context.method = .head
@@ -66,6 +73,8 @@ package struct RequestWriter: Sendable {
     let span = name.utf8Span.span
     // RFC 9112 3.2: a second Host line makes a request bad, and is how two servers come to see two hosts.
     guard !isReserved(name), !host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
+    // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
+    guard recipient == .proxy || !isForProxies(name) else { throw .fieldForProxies(name: name) }
     if upgrade.matches(span, span.indices) { context.offersUpgrade = true }
     if connection.matches(span, span.indices) {
       // RFC 9112 9.6: after `close` no further request is sent, whatever the server says.
@@ -84,7 +93,7 @@ package struct RequestWriter: Sendable {
     }
     bytes.append(ASCII.cr)
     bytes.append(ASCII.lf)
-    return RequestHead(bytes: bytes, context: context, body: body, method: method)
+    return RequestHead(bytes: bytes, context: context, recipient: recipient, body: body, method: method)
   }
 
   private mutating func append(_ name: String, _ value: String) {
@@ -99,14 +108,26 @@ package struct RequestWriter: Sendable {
 
 /// A request head, ready to be sent as often as one likes.
 package struct RequestHead: Hashable, Sendable {
+  /// Who reads the head first. A connection sends only what is for its other end.
+  package enum Recipient: Hashable, Sendable {
+    case origin
+    /// A proxy that is asked for the resource, or for a tunnel.
+    case proxy
+  }
+
   package let bytes: [UInt8]
   package let context: RequestContext
+  package let recipient: Recipient
   private let body: RequestWriter.Body
   private let method: RequestWriter.Method
 
-  init(bytes: [UInt8], context: RequestContext, body: RequestWriter.Body, method: RequestWriter.Method) {
+  init(
+    bytes: [UInt8], context: RequestContext, recipient: Recipient, body: RequestWriter.Body,
+    method: RequestWriter.Method
+  ) {
     self.bytes = bytes
     self.context = context
+    self.recipient = recipient
     self.body = body
     self.method = method
   }
@@ -145,6 +166,7 @@ package enum ChunkedEncoder {
       guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
       // RFC 9110 6.5.1: these would come too late, and a receiver that merged them would lose its place.
       guard !isReserved(name) else { throw .fieldReserved(name: name) }
+      guard !isForProxies(name) else { throw .fieldForProxies(name: name) }
       bytes.append(contentsOf: "\(name): \(value)\r\n".utf8)
     }
     bytes.append(contentsOf: endOfChunk)
@@ -163,10 +185,16 @@ private func isReserved(_ name: String) -> Bool {
   return contentLength.matches(span, span.indices) || transferEncoding.matches(span, span.indices)
 }
 
+private func isForProxies(_ name: String) -> Bool {
+  let span = name.utf8Span.span
+  return proxyAuthorization.matches(span, span.indices)
+}
+
 private let upgrade: CaselessWord = "upgrade"
 private let host: CaselessWord = "host"
 private let connection: CaselessWord = "connection"
 private let contentLength: CaselessWord = "content-length"
+private let proxyAuthorization: CaselessWord = "proxy-authorization"
 private let transferEncoding: CaselessWord = "transfer-encoding"
 
 private func isFieldValue(_ text: String) -> Bool {

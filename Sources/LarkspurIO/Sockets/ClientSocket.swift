@@ -1,6 +1,6 @@
 import LarkspurBytes
 
-/// A non-blocking TCP socket on its way to a server, or connected to one.
+/// A non-blocking stream socket on its way to a server, or connected to one.
 package struct ClientSocket: ~Copyable {
   package let descriptor: Descriptor
 
@@ -14,7 +14,25 @@ package struct ClientSocket: ~Copyable {
 
   package init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
     descriptor = try Descriptor(kernel.openSocket(for: address), kernel: kernel)
-    kernel.setNoDelay(descriptor.number)
+    // Only TCP holds small pieces back.
+    if address.family != .unix { kernel.setNoDelay(descriptor.number) }
+  }
+
+  /// Chooses this end of the connection, before `connect`.
+  package func bind(to local: LocalEndpoint) throws(Errno) {
+    if let interface = local.interface {
+      // The kernel would take an empty name for "any", and cut one that is too long.
+      guard NetworkInterface.isName(interface) else { throw .noSuchDevice }
+      try Self.check(descriptor.kernel.bind(descriptor.number, toInterface: interface))
+    }
+    if let address = local.address {
+      if address.port == 0 { descriptor.kernel.deferPort(descriptor.number) }
+      try Self.check(descriptor.kernel.bind(descriptor.number, to: address))
+    }
+  }
+
+  private static func check(_ result: Int32) throws(Errno) {
+    if result < 0 { throw Errno(rawValue: -result) }
   }
 
   /// Begins to connect. True: connected at once; false: `finishConnecting` tells, when the socket is writable.
@@ -27,6 +45,8 @@ package struct ClientSocket: ~Copyable {
     default: throw result
     }
   }
+
+  package var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
 
   /// The outcome of a connect that had to wait.
   package func finishConnecting() throws(Errno) {

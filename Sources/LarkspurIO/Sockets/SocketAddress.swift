@@ -1,14 +1,35 @@
-/// An IP address and a port, in host byte order.
+/// Where a socket can be connected to: an IP address and a port in host byte order, or a path.
 package enum SocketAddress: Hashable, Sendable {
   case ipv4(UInt32, port: UInt16)
   /// `scope` is the interface index of a link-local address, or 0.
   case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
+  /// A socket in the file system, or with a NUL in front a name of Linux's abstract namespace.
+  case unix(path: String)
+
+  /// The longest path, or name behind its NUL, in bytes: `sun_path` has 108, one of them for a NUL (unix(7)).
+  package static let unixPathBytesMax = 107
+
+  package enum Family: Hashable, Sendable {
+    case ipv4
+    case ipv6
+    case unix
+  }
+
+  package var family: Family {
+    switch self {
+    case .ipv4: .ipv4
+    case .ipv6: .ipv6
+    case .unix: .unix
+    }
+  }
 
   package static func loopback(port: UInt16) -> SocketAddress { .ipv4(0x7f00_0001, port: port) }
 
+  /// 0 for a path.
   package var port: UInt16 {
     switch self {
     case .ipv4(_, let port), .ipv6(_, _, _, let port): port
+    case .unix: 0
     }
   }
 
@@ -16,18 +37,20 @@ package enum SocketAddress: Hashable, Sendable {
     switch self {
     case .ipv4(let address, _): .ipv4(address, port: port)
     case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)
+    case .unix: self
     }
   }
 }
 
 extension SocketAddress: CustomStringConvertible {
-  /// `127.0.0.1:80` or `[::1]:80`.
+  /// `127.0.0.1:80`, `[::1]:80`, `unix:/run/a.socket`, or `unix:@name` in the abstract namespace.
   package var description: String {
     switch self {
     case .ipv4(let address, let port):
       [24, 16, 8, 0].map { String(address >> UInt32($0) & 0xff) }.joined(separator: ".") + ":\(port)"
     case .ipv6(let high, let low, let scope, let port):
       "[\(Self.text(high, low))\(scope == 0 ? "" : "%\(scope)")]:\(port)"
+    case .unix(let path): path.utf8.first == 0 ? "unix:@\(path.dropFirst())" : "unix:\(path)"
     }
   }
 

@@ -15,16 +15,11 @@ package final class BlockingSocket: Sendable {
 
   /// Connects, and blocks until that is done.
   package static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
-    let family =
-      switch address {
-      case .ipv4: AF_INET
-      case .ipv6: AF_INET6
-      }
-    let number = larkspur_blocking_socket(family)
+    let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
     let socket = BlockingSocket(number: number)
     // Safe: the address is lent for the call.
-    guard unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else { throw .current }
+    guard try unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else { throw .current }
     return socket
   }
 
@@ -99,31 +94,27 @@ package final class BlockingSocket: Sendable {
   }
 }
 
-/// A listening TCP socket whose `accept` blocks its thread.
+/// A listening socket whose `accept` blocks its thread.
 package final class BlockingListener: Sendable {
   private let number: Int32
-  /// The port that it listens on.
+  /// The port that it listens on, if it has one.
   package let port: UInt16
 
   /// Port 0 lets the kernel choose.
   package init(address: SocketAddress, backlog: Int32 = 1024) throws(Errno) {
-    let family =
-      switch address {
-      case .ipv4: AF_INET
-      case .ipv6: AF_INET6
-      }
-    let number = larkspur_blocking_socket(family)
+    let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
-    _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_REUSEADDR, 1)
-    // Safe: the address is lent for the call.
-    let bound = unsafe address.withSockAddr { unsafe larkspur_bind(number, $0, $1) }
-    guard bound == 0, listen(number, backlog) == 0 else {
-      let error = Errno.current
+    self.number = number
+    do throws(Errno) {
+      _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_REUSEADDR, 1)
+      // Safe: the address is lent for the call.
+      let bound = try unsafe address.withSockAddr { unsafe larkspur_bind(number, $0, $1) }
+      guard bound == 0, listen(number, backlog) == 0 else { throw .current }
+    } catch {
       _ = close(number)
       throw error
     }
-    self.number = number
-    port = UInt16(clamping: larkspur_local_port(number))
+    port = address.family == .unix ? 0 : UInt16(clamping: larkspur_local_port(number))
   }
 
   deinit {

@@ -54,6 +54,10 @@ package struct Errno: Error, Hashable, Sendable {
   package static let notDirectory = Errno(rawValue: ENOTDIR)
   package static let readOnlyFileSystem = Errno(rawValue: EROFS)
   package static let noSpace = Errno(rawValue: ENOSPC)
+  /// A path, or a part of it, is longer than the kernel takes.
+  package static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
+  /// No network interface has the name.
+  package static let noSuchDevice = Errno(rawValue: ENODEV)
 
   private static let names: [Errno: String] = [
     .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
@@ -63,7 +67,7 @@ package struct Errno: Error, Hashable, Sendable {
     .familyNotSupported: "EAFNOSUPPORT", .notPermitted: "EPERM", .accessDenied: "EACCES", .noMemory: "ENOMEM",
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
-    .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC",
+    .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
   ]
 }
 

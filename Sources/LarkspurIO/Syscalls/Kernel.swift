@@ -10,9 +10,19 @@ package protocol Kernel: AnyObject, Sendable {
   /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
   func date() -> Int64
 
-  /// A non-blocking, close-on-exec TCP socket for `address`'s family.
+  /// A non-blocking, close-on-exec stream socket for `address`'s family.
   func openSocket(for address: SocketAddress) -> Int32
+  /// Gives the socket its own end's address.
+  func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32
+  /// Lets `connect` choose the port that a coming `bind` leaves open: connections to different servers may share it.
+  func deferPort(_ descriptor: Int32)
+  /// Sends and receives through one network interface only.
+  func bind(_ descriptor: Int32, toInterface name: String) -> Int32
+  /// The number of a network interface.
+  func interfaceIndex(of name: String) -> Int32
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32
+  /// The socket's own end, as `bind` or `connect` have chosen it.
+  func localAddress(_ descriptor: Int32) -> SocketAddress?
   /// Takes the error that an asynchronous connect left: 0 or an errno (not negated).
   func pendingError(_ descriptor: Int32) -> Int32
   /// Switches off Nagle's algorithm: a request leaves at once.
@@ -35,4 +45,9 @@ package protocol Kernel: AnyObject, Sendable {
   func wake(_ descriptor: Int32)
   /// Makes a wake-up descriptor unreadable again.
   func drainWakeUp(_ descriptor: Int32)
+}
+
+extension Kernel {
+  /// A kernel in memory has no addresses of its own.
+  package func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
 }

@@ -13,17 +13,52 @@ package final class LinuxKernel: Kernel {
   package func date() -> Int64 { Int64(time(nil)) }
 
   package func openSocket(for address: SocketAddress) -> Int32 {
-    let family =
-      switch address {
-      case .ipv4: AF_INET
-      case .ipv6: AF_INET6
-      }
-    return result(larkspur_socket(family, Int32(SOCK_STREAM.rawValue)))
+    result(larkspur_socket(address.familyNumber, Int32(SOCK_STREAM.rawValue)))
+  }
+
+  package func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    do throws(Errno) {
+      // Safe: the address is lent for the call.
+      return try unsafe address.withSockAddr { unsafe result(larkspur_bind(descriptor, $0, $1)) }
+    } catch {
+      return -error.rawValue
+    }
+  }
+
+  package func deferPort(_ descriptor: Int32) {
+    // A failure costs ports and nothing else.
+    _ = larkspur_defer_port(descriptor)
+  }
+
+  package func bind(_ descriptor: Int32, toInterface name: String) -> Int32 {
+    // Safe: the name is lent for the call, with a NUL at its end.
+    unsafe result(larkspur_bind_to_interface(descriptor, name))
+  }
+
+  package func interfaceIndex(of name: String) -> Int32 {
+    // Safe: the name is lent for the call, with a NUL at its end.
+    let index = unsafe if_nametoindex(name)
+    return index == 0 ? result(-1) : Int32(clamping: index)
   }
 
   package func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
-    // Safe: the address is lent for the call.
-    unsafe address.withSockAddr { unsafe result(larkspur_connect(descriptor, $0, $1)) }
+    do throws(Errno) {
+      // Safe: the address is lent for the call.
+      return try unsafe address.withSockAddr { unsafe result(larkspur_connect(descriptor, $0, $1)) }
+    } catch {
+      return -error.rawValue
+    }
+  }
+
+  package func localAddress(_ descriptor: Int32) -> SocketAddress? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    // Safe: the storage is as long as it says, and every address begins like sockaddr.
+    return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        unsafe getsockname(descriptor, address, &length) == 0 ? unsafe SocketAddress(address) : nil
+      }
+    }
   }
 
   package func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }

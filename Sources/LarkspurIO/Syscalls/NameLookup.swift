@@ -3,7 +3,9 @@ import CLarkspurLinux
 /// One blocking look-up of a host name, by the system's own rules (`/etc/hosts`, DNS, nsswitch).
 package enum NameLookup {
   package enum Failure: Error, Hashable, Sendable {
-    /// The resolver's own words, for example "Name or service not known".
+    /// The name does not exist or has no address, in the resolver's own words: "Name or service not known".
+    case noSuchName(String)
+    /// The resolver could not tell, in its own words: "Temporary failure in name resolution".
     case failed(String)
   }
 
@@ -21,8 +23,14 @@ package enum NameLookup {
       error = unsafe getaddrinfo(host, nil, &hints, &list)
     }
     guard error == 0 else {
+      if error == EAI_SYSTEM { throw .failed("\(Errno.current)") }
       // Safe: gai_strerror returns a constant string.
-      throw .failed(unsafe String(cString: gai_strerror(error)))
+      let words = unsafe String(cString: gai_strerror(error))
+      switch error {
+      case EAI_NONAME, Int32(LARKSPUR_EAI_NODATA), Int32(LARKSPUR_EAI_ADDRFAMILY):
+        throw .noSuchName(words)
+      default: throw .failed(words)
+      }
     }
     defer { unsafe freeaddrinfo(list) }
     var addresses: [SocketAddress] = []

@@ -1,9 +1,18 @@
 import CLarkspurLinux
 
 extension SocketAddress {
-  /// Lends the address in the kernel's shape.
+  /// `AF_...`.
+  var familyNumber: Int32 {
+    switch family {
+    case .ipv4: AF_INET
+    case .ipv6: AF_INET6
+    case .unix: AF_UNIX
+    }
+  }
+
+  /// Lends the address in the kernel's shape. A path may have none: then it throws.
   @unsafe
-  func withSockAddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+  func withSockAddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) throws(Errno) -> R {
     switch self {
     case .ipv4(let address, let port):
       var raw = sockaddr_in()
@@ -22,15 +31,30 @@ extension SocketAddress {
         unsafe bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
       }
       return unsafe Self.lend(raw, body)
+    case .unix(let path):
+      let isAbstract = path.utf8.first == 0
+      let bytes = Array(path.utf8)
+      guard bytes.count - (isAbstract ? 1 : 0) <= Self.unixPathBytesMax else { throw .nameTooLong }
+      // An empty one would make `bind` invent a name; a NUL would cut the path short. In an abstract name it is a byte.
+      guard !bytes.isEmpty, isAbstract || !bytes.contains(0) else { throw .invalidArgument }
+      var raw = sockaddr_un()
+      raw.sun_family = sa_family_t(AF_UNIX)
+      // Safe: the bytes fit, as has been seen above; those behind them stay zero.
+      unsafe withUnsafeMutableBytes(of: &raw.sun_path) { unsafe $0.copyBytes(from: bytes) }
+      // A path ends with its NUL; an abstract name ends with the length.
+      let length = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
+      return unsafe Self.lend(raw, length: length, body)
     }
   }
 
   @unsafe
-  private static func lend<T, R>(_ raw: T, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+  private static func lend<T, R>(
+    _ raw: T, length: Int = MemoryLayout<T>.size, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
+  ) -> R {
     // Safe: every sockaddr_xx begins like sockaddr, and its size goes with it.
     unsafe withUnsafePointer(to: raw) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe body($0, socklen_t(MemoryLayout<T>.size))
+        unsafe body($0, socklen_t(length))
       }
     }
   }
@@ -61,6 +85,8 @@ extension SocketAddress {
 
   /// Reads an IP address in text: `192.0.2.1`, `2001:db8::1`, without brackets. Nil if it is not one.
   package init?(literal text: String, port: UInt16) {
+    // It would end the text for what reads it.
+    guard !text.utf8.contains(0) else { return nil }
     var v4 = in_addr()
     var v6 = in6_addr()
     // Safe: inet_pton reads a NUL-terminated string and writes exactly one address of its family.

@@ -6,7 +6,7 @@ enum IPAddressText {
     switch SocketAddress(literal: text, port: 0) {
     case .ipv4(let address, _)?: bytes(UInt64(address), count: 4)
     case .ipv6(let high, let low, _, _)?: bytes(high, count: 8) + bytes(low, count: 8)
-    case nil: nil
+    case .unix?, nil: nil
     }
   }
 

@@ -33,7 +33,7 @@ extension Connection: ChannelWatcher {
     case .connectionClosed: true
     // RFC 9112 9.3.1: the server may have closed just when the request was on its way. It may also have acted on it.
     case .connectionLost, .badResponse(.truncated(.beforeHead)):
-      exchangeNumber > 1 && !hasReceived && request.isIdempotent
+      (exchangeNumber > 1 || wasKeptUnused) && !hasReceived && request.isIdempotent
     default: false
     }
   }

@@ -16,11 +16,15 @@ package final class Connection: TurnFollower {
     @inline(__always) _modify { yield &confined.state }
   }
 
-  private let observer: Observer?
+  private var observer: Observer?
   /// Whether `turnEnded` is going to be called.
   private var hasPutOffSending = false
   /// See `watchWhileIdle`.
   var endedIdle: (() -> Void)?
+  /// Whether it was kept before its first request: the server may have closed it meanwhile.
+  var wasKeptUnused = false
+  /// How the connection was opened, if somebody took it down.
+  var dialMetrics: ConnectionMetrics?
   /// What TLS has agreed on. Nil without TLS.
   package private(set) var handshake: Handshake?
 
@@ -31,8 +35,20 @@ package final class Connection: TurnFollower {
     self.observer = observer
   }
 
+  /// Takes over a tunnel.
+  package init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
+    confined = Confined(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
+    self.observer = observer
+  }
+
   deinit {
     core.abandon()
+  }
+
+  /// Who is at its other end: where it is a proxy, requests have to be for one.
+  package internal(set) var recipient: RequestHead.Recipient {
+    get { core.recipient }
+    set { core.recipient = newValue }
   }
 
   /// Whether another exchange may begin.
@@ -117,11 +133,7 @@ package final class Connection: TurnFollower {
   private func answer<T: Sendable>(
     until deadline: Deadline, _ ask: @escaping @Sendable () async -> T
   ) async throws(TransportError) -> T {
-    let answer = Answer<T>()
-    let question = Task { @concurrent in answer.finish(.answered(await ask())) }
-    let outcome = await answer.outcome(deadline: deadline, on: core.loop)
-    question.cancel()
-    switch outcome {
+    switch await Answer.asking(until: deadline, on: core.loop, ask) {
     case .answered(let value): return value
     case .timedOut: throw .tls(TLSError(.handshakeTimedOut))
     case .cancelled: throw .cancelled
@@ -139,7 +151,7 @@ package final class Connection: TurnFollower {
   package func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    try await head(of: begin(request, body: body, deadline: deadline), deadline: deadline)
+    try await head(of: begin(request, body: body, deadline: deadline))
   }
 
   /// Begins an exchange, or puts it behind those that are not answered yet: the caller has to know that it may follow them
@@ -154,7 +166,7 @@ package final class Connection: TurnFollower {
       return number
     }
     let number = try core.enqueue(request, body: body, deadline: deadline)
-    putOffSending()
+    if core.shouldFlush { putOffSending() }
     return number
   }
 
@@ -164,9 +176,15 @@ package final class Connection: TurnFollower {
     core.loop.callAtEndOfTurn(self)
   }
 
-  /// Waits for the head of an exchange that has been begun.
-  func head(of number: UInt64, deadline: Deadline) async throws(TransportError) -> Exchange {
+  /// Waits until an exchange has been begun that was put behind others.
+  @inline(__always)
+  func turn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
+  }
+
+  /// Waits for the head of an exchange that has been begun.
+  @inline(__always)
+  func head(of number: UInt64) async throws(TransportError) -> Exchange {
     defer { tellStory() }
     while true {
       guard case .wait(let channel, let writing) = try core.pollHead() else {
@@ -228,6 +246,7 @@ package final class Connection: TurnFollower {
   /// is closed, all of them learn of it.
   func wakeFollowers() {
     while let waiter = core.advance() { waiter.wake() }
+    if core.shouldFlush { putOffSending() }
   }
 
   @inline(__always)
@@ -243,6 +262,23 @@ package final class Connection: TurnFollower {
   @inline(__always)
   private func tellStory() {
     if let observer { tellStory(to: observer) }
+  }
+
+  /// Nobody wants to know any more.
+  func stopObserving() {
+    observer = nil
+    core.isObserved = false
+  }
+
+  /// What is known in numbers of an exchange; nil when another one has begun since.
+  func metrics(of number: UInt64, requested: Deadline? = nil) -> ExchangeMetrics? {
+    guard core.exchangeNumber == number else { return nil }
+    var metrics = core.record.metrics(requested: requested)
+    metrics.isReused = number > 1
+    // The kernel is asked when somebody wants to know, and only once.
+    if dialMetrics?.localAddress == nil { dialMetrics?.localAddress = core.channel?.localAddress }
+    metrics.connection = dialMetrics
+    return metrics
   }
 
   private func tellStory(to observer: Observer) {
@@ -284,6 +320,7 @@ package final class Tunnel {
   var tls: TLSLayer?
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
+  private var isHandedOver = false
 
   init(channel: Channel, tls: consuming TLSLayer?, received: [UInt8]) {
     self.channel = channel
@@ -291,7 +328,14 @@ package final class Tunnel {
     self.received = received
   }
 
+  /// Gives the channel away, and what is in between. Whoever has it closes it.
+  func handOver(_ layer: inout TLSLayer?) -> Channel {
+    isHandedOver = true
+    swap(&layer, &tls)
+    return channel
+  }
+
   deinit {
-    channel.abandon()
+    if !isHandedOver { channel.abandon() }
   }
 }

@@ -9,6 +9,9 @@ package enum ConnectionEvent: Sendable {
   case connecting(SocketAddress)
   case connectFailed(SocketAddress, Errno)
   case connected(SocketAddress)
+  /// A proxy is asked for a tunnel to a host, and has granted it.
+  case tunnelling(to: String, through: Proxy)
+  case tunnelled
   case securing(ServerName)
   case secured(Handshake)
   case requestStarted(bytes: Int)

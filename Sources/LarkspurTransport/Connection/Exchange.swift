@@ -13,6 +13,9 @@ package struct Exchange {
   /// Ends the exchange from any thread, and with it the connection. Nil when the connection is closed already.
   package var canceller: Canceller? { isPresent ? connection.canceller(of: number) : nil }
 
+  /// What is known of it in numbers so far. Nil: it is over, and another one has begun.
+  package var metrics: ExchangeMetrics? { connection.metrics(of: number) }
+
   package var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
 
   /// The head as it came: status line, fields, empty line.

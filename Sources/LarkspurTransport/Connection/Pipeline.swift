@@ -5,18 +5,21 @@ import LarkspurHTTP
 struct Pipeline {
   struct Follower {
     let number: UInt64
-    let byteCount: Int
     let context: RequestContext
     let deadline: Deadline
+    let headBytes: Int
+    let bodyBytes: Int
     /// The task, if it waits for its turn.
     var waiter: Waiter?
     var isAbandoned = false
+
+    var byteCount: Int { headBytes + bodyBytes }
   }
 
   /// The task of the present exchange still uses it, even if nothing is missing any more: the next one has to wait.
   var isHeld = false
   private var followers: [Follower] = []
-  /// Of all their requests.
+  /// The size of all these requests.
   private(set) var byteCount = 0
 
   var isEmpty: Bool { followers.isEmpty }
@@ -28,11 +31,11 @@ struct Pipeline {
   }
 
   mutating func takeFirst() -> Follower? {
-    guard !followers.isEmpty else { return nil }
+    guard let follower = followers.first else { return nil }
+    byteCount -= follower.byteCount
     // A pipeline is a few requests deep.
-    let first = followers.removeFirst()
-    byteCount -= first.byteCount
-    return first
+    followers.removeFirst()
+    return follower
   }
 
   mutating func keep(_ waiter: Waiter, of number: UInt64) {

@@ -8,6 +8,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case resolutionFailed(host: String, reason: String)
   /// None of the addresses took the connection.
   case connectFailed([Attempt])
+  /// Nothing can be connected from there. Without an error number: it reaches none of the host's addresses.
+  indirect case localEndpointUnusable(LocalEndpoint, Errno?)
   /// The time was up.
   case timedOut(Phase)
   /// The task was cancelled.
@@ -18,6 +20,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case connectionClosed
   /// TLS failed: the server is not trusted, or the two sides do not agree.
   indirect case tls(TLSError)
+  /// There is no way through the proxy.
+  indirect case proxy(ProxyError)
   /// The server's response breaks the rules or is incomplete.
   case badResponse(ResponseError)
   /// More requests wait for a connection than the pool allows.
@@ -44,6 +48,7 @@ package enum TransportError: Error, Hashable, Sendable {
     case queueing = "while waiting for a connection"
     case resolving = "while looking up the host's name"
     case connecting = "while connecting"
+    case tunnelling = "while asking the proxy for a tunnel"
     case securing = "while making the connection secure"
     case sending = "while sending the request"
     case awaitingHead = "while waiting for the response"
@@ -57,6 +62,8 @@ package enum TransportError: Error, Hashable, Sendable {
     case bodyLengthWrong = "the body is not as long as the request's head says"
     case scopeBusy = "the scope has another request"
     case poolShutDown = "the pool has been shut down"
+    case recipientWrong = "a request for a proxy goes to a server, or the other way round"
+    case securityMissing = "the proxy speaks TLS, and how is not said"
     case bodyTooLarge = "the body is larger than the caller allowed"
   }
 }
@@ -67,12 +74,15 @@ extension TransportError: CustomStringConvertible {
     case .resolutionFailed(let host, let reason): "could not resolve \(host): \(reason)"
     case .connectFailed(let attempts):
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
+    case .localEndpointUnusable(let local, let error):
+      "cannot connect from \(local): " + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
     case .timedOut(let phase): "timed out \(phase.rawValue)"
     case .cancelled: "cancelled"
     case .connectionLost(let phase, let error):
       "the connection broke \(phase.rawValue)" + (error.map { ": \($0)" } ?? "")
     case .connectionClosed: "the connection had been closed already"
     case .tls(let error): "TLS: \(error)"
+    case .proxy(let error): "\(error)"
     case .badResponse(let error): "bad response: \(error)"
     case .tooManyWaiting: "too many requests wait for a connection"
     case .unavailable(let error): "out of resources: \(error)"

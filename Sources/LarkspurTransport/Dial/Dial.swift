@@ -6,6 +6,8 @@ import LarkspurIO
 final class Dial {
   private let loop: ClientLoop
   private let addresses: [SocketAddress]
+  /// This end, if it was chosen.
+  private let local: LocalEndpoint?
   private let observer: Connection.Observer?
   private var machine: DialMachine
 
@@ -19,24 +21,29 @@ final class Dial {
   private var failures: [TransportError.Attempt] = []
   private var outcome: Result<Channel, TransportError>?
 
-  init(to addresses: [SocketAddress], on loop: ClientLoop, observer: Connection.Observer?) {
+  /// Addresses that `local` cannot reach are left out.
+  init(to all: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, observer: Connection.Observer?) {
+    let addresses = local.map { all.filter($0.reaches) } ?? all
     let isIPv6 = addresses.map { if case .ipv6 = $0 { true } else { false } }
     let order = DialOrder.interleaved(isIPv6: isIPv6, hasFailed: addresses.map(loop.hasFailed))
     self.addresses = order.map { addresses[$0] }
+    self.local = local
     self.loop = loop
     self.observer = observer
     machine = DialMachine(count: addresses.count)
+    if let local, addresses.isEmpty, !all.isEmpty { outcome = .failure(.localEndpointUnusable(local, nil)) }
   }
 
   /// The channel that was connected first. `deadline` is for all attempts together.
   static func connect(
-    to addresses: [SocketAddress], on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
+    to addresses: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, deadline: Deadline,
+    observer: Connection.Observer?
   ) async throws(TransportError) -> Channel {
     // One address has no rival: there is nothing to decide, and no race to keep the books of.
-    if addresses.count == 1 {
+    if addresses.count == 1, local == nil {
       return try await connect(toOnly: addresses[0], on: loop, deadline: deadline, observer: observer)
     }
-    return try await Dial(to: addresses, on: loop, observer: observer).connect(deadline: deadline)
+    return try await Dial(to: addresses, from: local, on: loop, observer: observer).connect(deadline: deadline)
   }
 
   private static func connect(
@@ -87,7 +94,7 @@ final class Dial {
   }
 
   private func connect(deadline: Deadline) async throws(TransportError) -> Channel {
-    decide { $0.begin(now: loop.now, into: &$1) }
+    if outcome == nil { decide { $0.begin(now: loop.now, into: &$1) } }
     while outcome == nil {
       let news = Answer<Void>()
       self.news = news
@@ -150,6 +157,10 @@ final class Dial {
     do throws(Errno) {
       let channel = try Channel(to: addresses[attempt], on: loop)
       channels[attempt] = channel
+      if let local, let error = channel.bind(to: local) {
+        forget(attempt)
+        return attemptFailed(attempt, error, fatal: .localEndpointUnusable(local, error))
+      }
       do throws(Errno) {
         if try channel.connect() {
           decide { $0.attemptSucceeded(attempt, into: &$1) }
@@ -168,12 +179,13 @@ final class Dial {
     }
   }
 
-  private func attemptFailed(_ attempt: Int, _ error: Errno) {
+  /// `fatal`: another address would fail in the same way.
+  private func attemptFailed(_ attempt: Int, _ error: Errno, fatal: TransportError? = nil) {
     let address = addresses[attempt]
     observer?(.connectFailed(address, error), loop.kernel.now())
-    if Self.resourceErrors.contains(error) {
+    if let fatal = fatal ?? (Self.resourceErrors.contains(error) ? .unavailable(error) : nil) {
       // What is under way may come to something all the same.
-      if channels.isEmpty { return end(with: .unavailable(error)) }
+      if channels.isEmpty { return end(with: fatal) }
     } else {
       loop.failedToConnect(to: address)
     }

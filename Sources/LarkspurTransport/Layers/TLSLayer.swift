@@ -11,6 +11,9 @@ import LarkspurTLS
 /// A record of data is encrypted only where all of it fits, so that the engine never holds half of one. A part of the
 /// room is kept for what TLS has to say of its own accord (alerts, answers to key updates): data cannot use it up. A
 /// peer that demands answers without end and takes none is refused when that part is full.
+///
+/// Behind an `https` proxy the ciphertext goes through another layer, the one with the proxy. It is asked for where the
+/// channel would be; without one that is a comparison with nil per call, and for requests without TLS nothing.
 struct TLSLayer: ~Copyable {
   enum Failure: Error {
     case kernel(Errno)
@@ -25,6 +28,7 @@ struct TLSLayer: ~Copyable {
   }
 
   private let loop: ClientLoop
+  private let outer: OuterTLS?
   private var engine: TLSEngine
   private var incoming = Chunk()
   private var outgoing = Chunk()
@@ -47,16 +51,30 @@ struct TLSLayer: ~Copyable {
   /// A message of TLS's own has come in part: until the rest is there, nothing can be encrypted.
   private var writingWaitsForInput = false
 
-  init(_ engine: consuming TLSEngine, on loop: ClientLoop) {
+  /// - Parameter received: Ciphertext that has come already.
+  init(
+    _ engine: consuming TLSEngine, on loop: ClientLoop, through outer: OuterTLS? = nil,
+    received: consuming Chunk = Chunk()
+  ) {
     self.engine = engine
     self.loop = loop
+    self.outer = outer
+    hasInput = received.count > 0
+    incoming = received
   }
 
-  /// Whether ciphertext waits to be sent.
-  private var hasOutput: Bool { outgoing.count > 0 }
+  /// Whether ciphertext waits to be sent, and could be.
+  private var hasOutput: Bool {
+    guard let outer else { return outgoing.count > 0 }
+    return outer.hasOutput || outgoing.count > 0 && !outer.waitsForInput
+  }
 
   /// What there is to send, and whether plaintext could be added to it.
-  var sendingState: (hasOutput: Bool, waitsForInput: Bool) { (hasOutput, writingWaitsForInput) }
+  var sendingState: (hasOutput: Bool, waitsForInput: Bool) {
+    (hasOutput, writingWaitsForInput || outer?.waitsForInput == true)
+  }
+
+  private var hasOuterInput: Bool { outer?.hasInput == true }
 
   // MARK: - Handshake
 
@@ -71,7 +89,7 @@ struct TLSLayer: ~Copyable {
         hasFailed = true
         throw .tls(error)
       }
-      hasInput = incoming.count > 0
+      hasInput = incoming.count > 0 || hasOuterInput
       switch step {
       case .done(let handshake):
         // The last flight leaves together with the first request, if there is one in this turn.
@@ -85,12 +103,15 @@ struct TLSLayer: ~Copyable {
         return .wantsIdentity(issuers: issuers)
       case .wantsOutput:
         // Nothing is read before there is room for the answer.
-        if try !sendOutgoing(to: channel) { return .wait(reading: false, writing: true) }
+        guard try !sendOutgoing(to: channel) else { continue }
+        // The two layers would wait for each other: the outer one for the rest of a message, the inner one for room.
+        guard hasOutput else { throw .tls(TLSError(.protocolViolation, reason: "the proxy sends half a message")) }
+        return .wait(reading: false, writing: true)
       case .wantsInput:
-        let sentAll = try sendOutgoing(to: channel)
+        _ = try sendOutgoing(to: channel)
         // One more step with the end of the stream tells what it means.
-        guard channel.mayReceive, try receiveCiphertext(from: channel) else {
-          return .wait(reading: true, writing: !sentAll)
+        guard channel.mayReceive || hasOuterInput, try receiveCiphertext(from: channel) else {
+          return .wait(reading: true, writing: hasOutput)
         }
       }
     }
@@ -118,7 +139,7 @@ struct TLSLayer: ~Copyable {
         answer(channel)
         switch reading {
         case .bytes(let count, let drained):
-          hasInput = !drained
+          hasInput = !drained || hasOuterInput
           if drained { releaseIdleChunks() }
           return .bytes(count, drained: plain.spareCapacity > 0)
         case .closed: return .endOfStream
@@ -132,9 +153,9 @@ struct TLSLayer: ~Copyable {
           continue
         }
       }
-      guard channel.isReadable, !hasReceived || channel.mayReceive, try receiveCiphertext(from: channel) else {
-        return .wouldBlock
-      }
+      guard channel.isReadable && (!hasReceived || channel.mayReceive) || hasOuterInput,
+        try receiveCiphertext(from: channel)
+      else { return .wouldBlock }
       hasReceived = true
     }
   }
@@ -163,7 +184,7 @@ struct TLSLayer: ~Copyable {
       guard try sendOutgoing(to: channel), !writingWaitsForInput else { break }
       if queue.isEmpty { return true }
     }
-    return queue.isEmpty && outgoing.count == 0
+    return queue.isEmpty && outgoing.count == 0 && outer?.isSending != true
   }
 
   /// Sends what TLS has to say of its own accord. A peer that takes no more may have sent its response already: that is
@@ -177,6 +198,7 @@ struct TLSLayer: ~Copyable {
   mutating func stopSending() {
     hasStoppedSending = true
     outgoing.drop(outgoing.count)
+    outer?.stopSending()
     releaseIdleChunks()
   }
 
@@ -184,7 +206,7 @@ struct TLSLayer: ~Copyable {
   /// before.
   mutating func close(over channel: Channel, inOrder: Bool) {
     // What OpenSSL has to say of its own failure leaves in any case.
-    if !inOrder, !hasFailed, outgoing.count > 0 { stopSending() }
+    if !inOrder, !hasFailed, outgoing.count > 0 || outer?.isSending == true { stopSending() }
     if !hasStoppedSending {
       if !hasFailed {
         makeRoom()
@@ -196,6 +218,7 @@ struct TLSLayer: ~Copyable {
     incoming.drop(incoming.count)
     hasInput = false
     releaseIdleChunks()
+    outer?.close(over: channel, inOrder: inOrder)
   }
 
   // MARK: - Engine
@@ -237,31 +260,48 @@ struct TLSLayer: ~Copyable {
     }
     // A receive without room would look like the end of the stream.
     if incoming.spareCapacity > 0 {
-      do throws(Errno) {
-        switch try channel.receive(into: &incoming) {
-        case .bytes(_, let drained):
-          if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
-        case .wouldBlock:
-          releaseIdleChunks()
-          return false
-        case .endOfStream: inputEnded = true
-        }
-      } catch {
-        throw .kernel(error)
+      switch try receiveOnce(from: channel) {
+      case .bytes(_, let drained):
+        if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
+      case .wouldBlock:
+        releaseIdleChunks()
+        return false
+      case .endOfStream: inputEnded = true
       }
     }
     hasInput = true
     return true
   }
 
+  private mutating func receiveOnce(from channel: Channel) throws(Failure) -> ClientSocket.Received {
+    if let outer { return try outer.receive(from: channel, into: &incoming) }
+    do throws(Errno) {
+      return try channel.receive(into: &incoming)
+    } catch {
+      throw .kernel(error)
+    }
+  }
+
   /// True: nothing is left.
   private mutating func sendOutgoing(to channel: Channel) throws(Failure) -> Bool {
+    if let outer { return try sendOutgoing(to: channel, through: outer) }
     guard outgoing.count > 0 else { return true }
     do throws(Errno) {
       guard try channel.send(&outgoing) else { return false }
     } catch {
       stopSending()
       throw .kernel(error)
+    }
+    releaseIdleChunks()
+    return true
+  }
+
+  private mutating func sendOutgoing(to channel: Channel, through outer: OuterTLS) throws(Failure) -> Bool {
+    do throws(Failure) {
+      guard try outer.send(&outgoing, to: channel) else { return false }
+    } catch {
+      stopSending()
+      throw error
     }
     releaseIdleChunks()
     return true

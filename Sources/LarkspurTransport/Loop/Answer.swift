@@ -35,6 +35,16 @@ final class Answer<Value: Sendable>: Sendable {
     return state.withLock { $0.outcome } ?? .cancelled
   }
 
+  /// Asks somebody who may take long, on a thread that is not the loop's, and who is told when nobody waits any more.
+  static func asking(
+    until deadline: Deadline, on loop: ClientLoop, _ ask: @escaping @Sendable () async -> Value
+  ) async -> Outcome {
+    let answer = Answer()
+    let question = Task { @concurrent in answer.finish(.answered(await ask())) }
+    defer { question.cancel() }
+    return await answer.outcome(deadline: deadline, on: loop)
+  }
+
   /// The first outcome counts.
   func finish(_ outcome: Outcome) {
     let waiter = state.withLock { state -> Waiter? in

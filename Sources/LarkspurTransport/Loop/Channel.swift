@@ -56,6 +56,9 @@ package final class Channel {
   /// The outermost scope that has been cancelled and has not ended.
   private var cancelledScope: UInt64?
 
+  /// A cancellation or a deadline has come. It may have been for what is over: `interruption` tells.
+  private var mayBeInterrupted = false
+
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
   private(set) var deadlineEntry = Deadline.never
@@ -75,6 +78,8 @@ package final class Channel {
 
   private(set) var isOpen = true
 
+  var localAddress: SocketAddress? { socket.localAddress }
+
   /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
   /// closed when the last owner lets go of the channel, which the loop does here.
   package func close() {
@@ -90,6 +95,16 @@ package final class Channel {
   }
 
   // MARK: - Calls
+
+  /// Chooses this end, before `connect`. Nil: that is done.
+  func bind(to local: LocalEndpoint) -> Errno? {
+    do throws(Errno) {
+      try socket.bind(to: local)
+      return nil
+    } catch {
+      return error
+    }
+  }
 
   /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
   func connect() throws(Errno) -> Bool {
@@ -149,11 +164,11 @@ package final class Channel {
   private func suspend(reading: Bool, writing: Bool) async throws(Interruption) {
     // A second waiter would take the first one's place, who would then sleep for ever.
     guard waiter == nil else { throw .busy }
-    if let interruption { throw interruption }
+    if mayBeInterrupted, let interruption { throw interruption }
     wantsReading = reading
     wantsWriting = writing
     await Waiter.suspend { waiter = $0 }
-    if let interruption { throw interruption }
+    if mayBeInterrupted, let interruption { throw interruption }
   }
 
   /// Why a wait is to end early at present.
@@ -165,6 +180,7 @@ package final class Channel {
   /// Begins an exchange. A cancellation of the one before may have come when it was over.
   func begin(exchange: UInt64, deadline: Deadline) {
     cancelledExchange = nil
+    mayBeInterrupted = cancelledScope != nil
     self.exchange = exchange
     setDeadline(deadline)
   }
@@ -208,6 +224,7 @@ package final class Channel {
   func setDeadline(_ deadline: Deadline) {
     self.deadline = deadline
     guard deadline < deadlineEntry else { return }
+    if deadline <= loop.now { mayBeInterrupted = true }
     deadlineEntry = deadline
     loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
   }
@@ -251,6 +268,7 @@ package final class Channel {
       // The outermost one lasts longest.
       cancelledScope = min(scope, cancelledScope ?? scope)
     }
+    mayBeInterrupted = true
     wakeWaiter()
   }
 
@@ -258,7 +276,10 @@ package final class Channel {
     // A sooner entry has replaced this one.
     guard entry == deadlineEntry else { return }
     deadlineEntry = .never
-    guard deadline > loop.now else { return wakeWaiter() }
+    guard deadline > loop.now else {
+      mayBeInterrupted = true
+      return wakeWaiter()
+    }
     if deadline != .never { setDeadline(deadline) }
   }
 

@@ -21,6 +21,7 @@ package final class Pool: @unchecked Sendable {
     package var limits = PoolLimits()
     /// How long opening a connection may take: looking the name up, connecting, TLS.
     package var dialMax = Duration.seconds(60)
+    package var resolver = Resolver.shared
     /// Limits of the responses.
     package var responseLimits = Limits()
 
@@ -35,6 +36,8 @@ package final class Pool: @unchecked Sendable {
     fileprivate var waiter: Waiter?
     /// What it runs on, and the number of its exchange there.
     fileprivate var place: (connection: Connection, exchange: UInt64)?
+    /// How the connection was tried to be opened that it waited for.
+    fileprivate var failedDial: ConnectionMetrics?
   }
 
   fileprivate enum EntryState {
@@ -64,7 +67,7 @@ package final class Pool: @unchecked Sendable {
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// What the dial that is being reported has failed with.
-    var dialFailure: TransportError?
+    var dialFailure: (error: TransportError, metrics: ConnectionMetrics)?
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
@@ -105,7 +108,8 @@ package final class Pool: @unchecked Sendable {
   /// costs the connection. `scope` may cancel it, and has no other request at the same time.
   ///
   /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
-  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1).
+  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
+  /// metrics to the scope, if that wants them.
   package func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     _ consume: (Exchange) async throws(TransportError) -> Void
@@ -115,7 +119,13 @@ package final class Pool: @unchecked Sendable {
     guard scope.entry == nil else { throw .localMisuse(.scopeBusy) }
     let index = takeEntry()
     scope.entry = index
+    let requested = loop.now
     defer {
+      if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
+        var metrics = ExchangeMetrics(requested: requested)
+        metrics.connection = dial
+        scope.metrics.append(metrics)
+      }
       scope.entry = nil
       releaseEntry(index)
     }
@@ -125,21 +135,32 @@ package final class Pool: @unchecked Sendable {
     while true {
       let failure: TransportError
       var isAlone = true
+      var isAnswered = false
       ask(index, endpoint, demand)
       if case .waiting = own.state.entries[index].state { await wait(index, deadline: request.deadline) }
       let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
-        defer { release(connection, id, index) }
+        defer {
+          if scope.collectsMetrics, let place = own.state.entries[index].place,
+            let metrics = connection.metrics(of: place.exchange, requested: requested)
+          {
+            scope.metrics.append(metrics)
+          }
+          release(connection, id, index)
+        }
         do throws(TransportError) {
           isAlone = connection.isIdle
           let number = try connection.begin(
             request.head, body: request.body, deadline: request.deadline, isPipelined: demand.isPipelinable)
           own.state.entries[index].place = (connection, number)
-          let exchange = try await connection.head(of: number, deadline: request.deadline)
+          if !isAlone { try await connection.turn(of: number, deadline: request.deadline) }
+          let exchange = try await connection.head(of: number)
+          isAnswered = true
           return try await consume(exchange)
         } catch {
-          guard !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
+          // What `consume` throws may have come from anywhere.
+          guard !isAnswered, !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
             throw scope.isCancelled ? .cancelled : error
           }
           failure = error
@@ -256,13 +277,16 @@ package final class Pool: @unchecked Sendable {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let task = Task(executorPreference: loop) { @concurrent [self] in
+      let record = DialRecord()
       do throws(TransportError) {
-        let connection = try await Connection.open(
-          host: route.host, port: route.port, security: route.security, on: loop, deadline: deadline,
-          limits: options.responseLimits)
+        let connection = try await route.connect(
+          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
+          observer: { record.note($0, at: $1) })
+        connection.stopObserving()
+        connection.dialMetrics = record.metrics
         opened(connection, as: id)
       } catch {
-        failed(error, as: id)
+        failed(error, record.metrics, as: id)
       }
     }
     own.state.places[id.index] = .dialing(task)
@@ -276,13 +300,14 @@ package final class Pool: @unchecked Sendable {
     connection.watchWhileIdle { [weak self] in self?.closed(id) }
     let now = loop.now
     own.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    connection.wasKeptUnused = own.state.decide { machine, _ in !machine.isRunning(id) }
     perform()
   }
 
-  private func failed(_ error: TransportError, as id: PoolMachine.ConnectionID) {
+  private func failed(_ error: TransportError, _ metrics: ConnectionMetrics, as id: PoolMachine.ConnectionID) {
     guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
     own.state.places[id.index] = .empty
-    own.state.dialFailure = error
+    own.state.dialFailure = (error, metrics)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
     own.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
@@ -344,7 +369,9 @@ package final class Pool: @unchecked Sendable {
   private func perform(_ action: PoolMachine.Action) {
     switch action {
     case .run(let ticket, let id): settle(ticket, .running(id))
-    case .fail(let ticket, let failure): settle(ticket, .failed(transportError(failure)))
+    case .fail(let ticket, let failure):
+      own.state.entries[own.state.entriesByTicket[ticket.index]].failedDial = own.state.dialFailure?.metrics
+      settle(ticket, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
       while own.state.places.count <= id.index { own.state.places.append(.empty) }
       guard let endpoint = own.state.endpointsByID[endpoint.index] else { return }
@@ -373,7 +400,7 @@ package final class Pool: @unchecked Sendable {
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: own.state.dialFailure ?? .internalInconsistency
+    case .dialFailed: own.state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -401,6 +428,7 @@ package final class Pool: @unchecked Sendable {
 
   private func releaseEntry(_ index: Int) {
     own.state.entries[index].state = .free
+    own.state.entries[index].failedDial = nil
     own.state.freeEntries.append(index)
   }
 }

@@ -6,6 +6,11 @@ package final class RequestScope: @unchecked Sendable {
   /// The pool's entry for the request that goes on at present.
   var entry: Int?
 
+  /// Whether `metrics` are wanted.
+  package var collectsMetrics = false
+  /// One for each try of each request, in their order.
+  package internal(set) var metrics: [ExchangeMetrics] = []
+
   package init(of pool: Pool) { self.pool = pool }
 
   package func cancel() {

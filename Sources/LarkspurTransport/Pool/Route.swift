@@ -1,3 +1,6 @@
+import LarkspurBytes
+import LarkspurIO
+
 /// The way to a server: whatever may make two connections unequal. Requests share connections if their routes are equal.
 package struct Route: Hashable, Sendable {
   /// A name or an IP address, without brackets.
@@ -5,11 +8,32 @@ package struct Route: Hashable, Sendable {
   package var port: UInt16
   /// Nil: plain HTTP.
   package var security: Security?
+  /// Nil: straight to the host.
+  package var proxy: ProxyRoute?
+  /// This end of the connection: an address or an interface. Nil: the kernel chooses.
+  package var local: LocalEndpoint?
+  /// A Unix-domain socket to connect to in place of the host's addresses. Then there is no proxy.
+  package var socketPath: String?
 
-  package init(host: String, port: UInt16, security: Security? = nil) {
+  package init(host: String, port: UInt16, security: Security? = nil, proxy: ProxyRoute? = nil) {
     // RFC 9110 4.2.3: names are equal without regard to case.
     self.host = host.lowercased()
     self.port = port
     self.security = security
+    self.proxy = proxy
+  }
+
+  /// Opens a connection.
+  func connect(
+    by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits, observer: Connection.Observer?
+  ) async throws(TransportError) -> Connection {
+    guard let socketPath else {
+      return try await Connection.open(
+        host: host, port: port, security: security, via: proxy, resolver: resolver, from: local, on: loop,
+        deadline: deadline, limits: limits, observer: observer)
+    }
+    return try await Connection.open(
+      to: [.unix(path: socketPath)], as: host, port: port, security: security, on: loop, deadline: deadline,
+      limits: limits, observer: observer)
   }
 }

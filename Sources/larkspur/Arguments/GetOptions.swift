@@ -31,6 +31,9 @@ package struct GetOptions: Hashable, Sendable {
   package var maxTime: Duration?
   package var failsOnHTTPError = false
   package var tls = TLSOptions()
+  /// Nil: the environment says. Empty: none.
+  package var proxy: String?
+  package var proxyExceptions: String?
 
   package init(url: String) {
     self.url = url
@@ -42,6 +45,7 @@ package struct GetOptions: Hashable, Sendable {
       .init("H", "header", takesValue: true), .init("X", "request", takesValue: true),
       .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
       .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
+      .init("x", "proxy", takesValue: true), .init(nil, "noproxy", takesValue: true),
     ] + TLSOptions.options
 
   /// Nil: help is asked for.
@@ -81,6 +85,8 @@ package struct GetOptions: Hashable, Sendable {
       data.append(
         value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
     case "connect-timeout": connectTimeout = try Self.timeout(value, of: name, topic: .get)
+    case "proxy": proxy = value
+    case "noproxy": proxyExceptions = value
     case "max-time": maxTime = try Self.timeout(value, of: name, topic: .get)
     default: throw UsageError("unknown option --\(name)", topic: .get)
     }

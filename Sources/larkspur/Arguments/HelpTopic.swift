@@ -39,6 +39,12 @@ package enum HelpTopic: String, CaseIterable, Sendable {
             --connect-timeout S   Give up when there is no connection after S seconds (0.5 is half a second).
             --max-time S          Give up when the transfer is not complete after S seconds.
         -f, --fail                For a status of 400 or more print no body, and exit with 22.
+        -x, --proxy URL           Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http
+                                  (as it is without one), https, socks4, socks4a, socks5 or socks5h; 4a and 5h leave
+                                  the look-up of names to the proxy. Empty: through none. Without the option
+                                  http_proxy (in lower case), https_proxy or else all_proxy count.
+            --noproxy LIST        The hosts that are reached directly: example.org (and all below it), 192.0.2.1,
+                                  192.0.2.0/24, or * for all. Without the option no_proxy counts.
 
       """ + TLSOptions.help + """
           -h, --help

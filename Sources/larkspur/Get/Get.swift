@@ -22,13 +22,14 @@ struct Get {
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
       let url = try RequestURL.parse(options.url)
-      let request = try GetRequest(options, to: url)
+      let route = try ProxySetUp.route(options, to: url)
+      let request = try GetRequest(options, to: url, through: route?.proxy)
       let security = try TLSSetUp.security(options.tls, for: url)
       let deadline = deadline(after: options.maxTime)
       let output = try FileOutput(path: options.output, deadline: deadline)
       CaughtSignal.interruptCalls(at: deadline)
       do throws(CommandFailure) {
-        try await transfer(request, from: url, by: security, to: output)
+        try await transfer(request, from: url, by: security, via: route, to: output)
         try output.commit()
       } catch {
         output.abandon()
@@ -42,12 +43,12 @@ struct Get {
   }
 
   private func transfer(
-    _ request: GetRequest, from url: RequestURL, by security: Security?, to output: FileOutput
+    _ request: GetRequest, from url: RequestURL, by security: Security?, via route: ProxyRoute?, to output: FileOutput
   ) async throws(CommandFailure) {
     let story = options.tellsStory ? VerboseStory(since: start, of: request) : nil
-    let connection = try await connect(to: url, by: security, story)
+    let connection = try await connect(to: url, by: security, via: route, story)
     defer { connection.close() }
-    let peer = Peer(url, address: connection.address)
+    let peer = Peer(url, through: route?.proxy, address: connection.address)
     // Cancelled together: a signal ends whatever is going on.
     try await connection.cancelledWithTask { () async throws(CommandFailure) in
       let exchange = try await translating(peer) { () async throws(TransportError) in
@@ -63,13 +64,14 @@ struct Get {
   }
 
   private func connect(
-    to url: RequestURL, by security: Security?, _ story: VerboseStory?
+    to url: RequestURL, by security: Security?, via route: ProxyRoute?, _ story: VerboseStory?
   ) async throws(CommandFailure) -> Connection {
     let deadline = min(deadline(after: options.connectTimeout), deadline(after: options.maxTime))
     let observer: Connection.Observer? = story.map { story in { story.tell($0, at: $1) } }
-    return try await translating(Peer(url, address: nil)) { () async throws(TransportError) in
+    return try await translating(Peer(url, through: route?.proxy, address: nil)) { () async throws(TransportError) in
       try await Connection.open(
-        host: url.host, port: url.port, security: security, on: loop, deadline: deadline, observer: observer)
+        host: url.host, port: url.port, security: security, via: route, on: loop, deadline: deadline,
+        observer: observer)
     }
   }
 

@@ -9,9 +9,11 @@ struct Peer: CustomStringConvertible {
   private let port: UInt16
   private let isLiteral: Bool
   private let address: SocketAddress?
+  private let proxy: Proxy?
 
   /// Without an address there is no connection yet.
-  init(_ url: RequestURL, address: SocketAddress?) {
+  init(_ url: RequestURL, through proxy: Proxy? = nil, address: SocketAddress?) {
+    self.proxy = proxy
     host = url.host
     port = url.port
     self.address = address
@@ -20,8 +22,10 @@ struct Peer: CustomStringConvertible {
 
   private var name: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-  /// `example.org:80 (192.0.2.1:80)`, or the address alone if the URL named it.
+  /// `example.org:80 (192.0.2.1:80)`, or the address alone if the URL named it; through a proxy, whose address it would
+  /// be, `example.org:80 through http://proxy:3128`.
   var description: String {
+    if let proxy { return "\(name) through \(proxy)" }
     guard let address, !isLiteral else { return name }
     return "\(name) (\(address))"
   }
@@ -42,9 +46,12 @@ struct Peer: CustomStringConvertible {
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
+    // The reason of a refusal is the proxy's own.
+    case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .connectionLost, .badResponse, .tls, .tooManyWaiting, .unavailable, .internalInconsistency,
+    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .tooManyWaiting, .unavailable,
+      .internalInconsistency,
       .localMisuse:
       return "\(self): \(error)"
     }
@@ -53,7 +60,8 @@ struct Peer: CustomStringConvertible {
   /// The option whose time was up.
   private func option(in phase: TransportError.Phase, _ connectTimeout: Duration?, _ maxTime: Duration?) -> String {
     switch (phase, connectTimeout) {
-    case (.resolving, let limit?), (.connecting, let limit?), (.securing, let limit?):
+    case (.resolving, let limit?), (.connecting, let limit?), (.tunnelling, let limit?),
+      (.securing, let limit?):
       limit < maxTime ?? .seconds(Int64.max) ? "--connect-timeout" : "--max-time"
     default: "--max-time"
     }

@@ -30,6 +30,8 @@ final class VerboseStory {
     case .connecting(let address): say("connecting to \(address)", time)
     case .connectFailed(let address, let error): say("could not connect to \(address): \(error)", time)
     case .connected(let address): say("connected to \(address)", time)
+    case .tunnelling(let target, let proxy): say("asking \(proxy) for a tunnel to \(target)", time)
+    case .tunnelled: say("the tunnel is open", time)
     case .securing(let server): say("TLS handshake with \(server.text)", time)
     case .secured(let handshake):
       say("\(handshake.version), \(handshake.cipher)" + (handshake.isResumed ? ", resumed" : ""), time)

@@ -59,6 +59,46 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// Requests that are begun while the answers to others are still being read.
+  @Test func moreRequestsWhileAnswersArrive() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e", "f", "g"])
+    world.settle()
+    kernel.peer().send(["a", "b", "c"].map { Self.response($0) }.joined())
+    world.settle()
+    kernel.peer().send(["d", "e", "f", "g"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e", "f", "g"])
+    #expect(kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// While eight are on their way, more of them wait, and leave half a pipeline at a time.
+  @Test func requestsLeaveInBatches() throws {
+    let tests = try PoolTests()
+    let pool = tests.pool {
+      $0.perEndpointMax = 1
+      $0.pipelineDepth = 16
+    }
+    let proof = tests.fetch(through: pool)
+    tests.world.settle()
+    tests.kernel.peer().send(Self.response("first"))
+    tests.world.settle()
+    let running = (0..<32).map { tests.fetch(request("GET", "/\($0)"), through: pool) }
+    tests.world.settle()
+    let before = tests.kernel.counts.sends
+    for index in 0..<16 {
+      tests.kernel.peer().send(Self.response("\(index)"))
+      tests.world.settle()
+    }
+    #expect(tests.kernel.counts.sends - before == 1)
+    for index in 16..<32 { tests.kernel.peer().send(Self.response("\(index)")) }
+    tests.world.settle()
+    #expect(running.map { $0.value?.body } == (0..<32).map { "\($0)" })
+    #expect(proof.isOver && tests.kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   @Test func answersAtEverySplit() throws {
     let answers = Array(
       (Self.response("a") + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\nT: x\r\n\r\n"

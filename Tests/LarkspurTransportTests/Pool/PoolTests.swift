@@ -181,6 +181,25 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// The error is from another connection, say.
+  @Test func whatTheCallerThrowsRepeatsNothing() {
+    let pool = pool()
+    let running = world.start {
+      let request = PoolRequest(request("POST", body: 0))
+      try await pool.cancelledWithTask { scope in
+        try await pool.exchange(request, with: pool.endpoint(for: Self.route), in: scope) {
+          _ throws(TransportError) in throw .connectionClosed
+        }
+      }
+    }
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(running.transportError == .connectionClosed)
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
   @Test func onlyOnce() {
     let pool = pool()
     _ = fetch(through: pool)
@@ -237,6 +256,28 @@ import Testing
     world.settle()
     #expect(running.transportError == .badResponse(.truncated(.beforeHead)))
     #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// Nobody needed it when it was opened: its server may have lost patience as with any idle one.
+  @Test func aConnectionThatWasKeptBeforeItsFirstRequest() {
+    kernel.willConnect(.never)
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = fetch(through: pool)
+    world.settle()
+    first.cancel()
+    world.settle()
+    kernel.peer().completeConnect()
+    world.settle()
+    #expect(pool.counts == (1, 1, 0))
+    let second = fetch(request("GET", "/again"), through: pool)
+    world.turn(3)
+    kernel.peer(0).close()
+    world.settle()
+    #expect(kernel.peer(0).receivedText.contains("/again"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(second.value?.body == "hello")
     #expect(leftovers(of: pool) == [])
   }
 

@@ -8,7 +8,7 @@ import LarkspurTransport
 import Testing
 
 /// Servers whose messages of TLS's own meet an upload: none of them may hold the loop, which has a second connection to
-/// serve each time.
+/// serve each time. The upload's connection is a direct one, or TLS in the TLS of a proxy.
 @Suite struct DemandingServerTests {
   let ca: TestCA
   let server: TestServer
@@ -20,12 +20,37 @@ import Testing
     client = try SecureClient(trusting: ca)
   }
 
-  private func upload(_ count: Int, deadline: Duration = .seconds(30)) async -> (status: Int, error: TransportError?) {
+  enum Way: CaseIterable {
+    case direct, proxied
+  }
+
+  /// Gives the next connection its script.
+  private func enqueue(_ way: Way, _ steps: TestServer.Step...) {
+    let tunnel: [TestServer.Step] = [
+      .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake,
+    ]
+    server.enqueue(TestServer.Script((way == .proxied ? tunnel : []) + steps))
+  }
+
+  private func open(_ way: Way) async throws(TransportError) -> Connection {
     let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    switch way {
+    case .direct:
+      return try await Connection.open(to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+    case .proxied:
+      guard let proxy = try? Proxy(.https, host: "127.0.0.1", port: port) else { throw .internalInconsistency }
+      return try await Connection.open(
+        host: "localhost", port: 443, security: security, via: ProxyRoute(proxy, security: security), on: loop)
+    }
+  }
+
+  private func upload(
+    _ count: Int, _ way: Way, deadline: Duration = .seconds(30)
+  ) async -> (status: Int, error: TransportError?) {
+    let loop = client.loop
     return await loop.run {
       do throws(TransportError) {
-        let connection = try await Connection.open(
-          to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+        let connection = try await open(way)
         defer { connection.close() }
         let exchange = try await connection.send(
           request("POST", "/post", body: count), body: [UInt8](repeating: 7, count: count),
@@ -41,47 +66,45 @@ import Testing
   private static let response = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
   /// Half a NewSessionTicket stops whoever wants to write until the rest comes, which never does.
-  @Test func halfAMessage() async throws {
-    server.enqueue([.expectHead, .sendRecord(type: 22, [4, 0, 0, 200, 0, 0]), .hang])
-    #expect(await upload(20_000_000, deadline: .milliseconds(300)).error == .timedOut(.sending))
+  @Test(arguments: Way.allCases) func halfAMessage(way: Way) async throws {
+    enqueue(way, .expectHead, .sendRecord(type: 22, [4, 0, 0, 200, 0, 0]), .hang)
+    #expect(await upload(20_000_000, way, deadline: .milliseconds(300)).error == .timedOut(.sending))
     #expect(await client.get(from: server).status == 200)
   }
 
   /// Answers are demanded, and none is taken.
-  @Test func answersThatNobodyTakes() async throws {
-    server.enqueue([.expectHead, .updateKey(isRequested: true, times: 20_000), .hang])
-    let error = await upload(20_000_000, deadline: .milliseconds(500)).error
+  @Test(arguments: Way.allCases) func answersThatNobodyTakes(way: Way) async throws {
+    enqueue(way, .expectHead, .updateKey(isRequested: true, times: 20_000), .hang)
+    let error = await upload(20_000_000, way, deadline: .milliseconds(500)).error
     #expect(error != nil)
     #expect(await client.get(from: server).status == 200)
   }
 
   /// The server has gone, and what it sent before still demands answers.
-  @Test func answersForNobody() async throws {
-    server.enqueue([.expectHead, .updateKey(isRequested: true, times: 5000), .reset])
-    #expect(await upload(20_000_000).error != nil)
-    server.enqueue([.expectHead, .updateKey(isRequested: true, times: 5000), .send(Self.response), .close])
-    _ = await upload(20_000_000)
+  @Test(arguments: Way.allCases) func answersForNobody(way: Way) async throws {
+    enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .reset)
+    #expect(await upload(20_000_000, way).error != nil)
+    enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .send(Self.response), .close)
+    _ = await upload(20_000_000, way)
     #expect(await client.get(from: server).status == 200)
   }
 
   /// New keys in the middle of an upload: it goes on with them.
-  @Test func newKeysMeanwhile() async throws {
-    server.enqueue([
-      .expectHead, .updateKey(isRequested: true, times: 3), .expectBody, .send(Self.response), .expectClose,
-    ])
-    let outcome = await upload(5_000_000)
+  @Test(arguments: Way.allCases) func newKeysMeanwhile(way: Way) async throws {
+    enqueue(
+      way, .expectHead, .updateKey(isRequested: true, times: 3), .expectBody, .send(Self.response), .expectClose)
+    let outcome = await upload(5_000_000, way)
     #expect(outcome.error == nil)
     #expect(outcome.status == 200)
     #expect(server.failures == [])
-    #expect(server.requests.first?.bodyCount == 5_000_000)
+    #expect(server.requests.last?.bodyCount == 5_000_000)
   }
 
   /// A large upload is complete when its last ciphertext has left, whoever sends it, and the connection lives on.
-  @Test func uploadsAndTheNextRequest() async throws {
-    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
-    try await loop.run { () async throws(TransportError) in
-      let connection = try await Connection.open(
-        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+  @Test(arguments: Way.allCases) func uploadsAndTheNextRequest(way: Way) async throws {
+    enqueue(way, .serveRoutes)
+    try await client.loop.run { () async throws(TransportError) in
+      let connection = try await open(way)
       defer { connection.close() }
       for count in [4_221_875, 1, 16_384, 100_000] {
         let exchange = try await connection.send(
@@ -90,6 +113,6 @@ import Testing
       }
     }
     #expect(server.connectionsAccepted == 1)
-    #expect(server.requests.map(\.bodyCount) == [4_221_875, 1, 16_384, 100_000])
+    #expect(server.requests.suffix(4).map(\.bodyCount) == [4_221_875, 1, 16_384, 100_000])
   }
 }

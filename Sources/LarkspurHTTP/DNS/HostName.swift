@@ -1,0 +1,67 @@
+/// A host's name that may be looked up: letters, digits, `-` and `_` in labels, which for other
+/// scripts are A-labels (`xn--...`).
+///
+/// A name whose last label is a number is refused. The system's resolver takes `127.1` and `0x7f000001` for addresses,
+/// which would lead round every check of the text. To the URL standard such a
+/// host is no name either.
+package struct HostName: Hashable, Sendable {
+  /// In lower case, without the dot that may end it.
+  package let text: String
+  /// A dot ended it: no search domain is to be tried.
+  package let isComplete: Bool
+
+  package enum Invalid: String, Error, Hashable, Sendable, CaseIterable {
+    case empty = "the name is empty"
+    case tooLong = "the name is longer than 253 bytes"
+    case labelEmpty = "the name has an empty label"
+    case labelTooLong = "a label of the name is longer than 63 bytes"
+    case notASCII = "the name is not ASCII: it needs its xn-- form"
+    case byteIllegal = "the name holds a character that no host name has"
+    case number = "the name ends in a number, and is not an IP address"
+  }
+
+  /// RFC 1035 2.3.4, without the length bytes of the wire's form.
+  package static let bytesMax = 253
+  package static let labelBytesMax = 63
+
+  package init(_ host: String) throws(Invalid) {
+    var name = Self.normal(host)[...]
+    isComplete = name.utf8.last == UInt8(ascii: ".")
+    if isComplete { name.removeLast() }
+    guard !name.isEmpty else { throw .empty }
+    guard name.utf8.count <= Self.bytesMax else { throw .tooLong }
+    let labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    for label in labels { try Self.check(label) }
+    if let last = labels.last, Self.isNumber(last) { throw .number }
+    text = String(name)
+  }
+
+  /// What the system's resolver is asked.
+  package var question: String { isComplete ? text + "." : text }
+
+  /// RFC 6761 6.3: `localhost` and all names below it.
+  package var isLocalhost: Bool { text == "localhost" || text.hasSuffix(".localhost") }
+
+  /// In lower case, as far as it is ASCII.
+  package static func normal(_ host: String) -> String {
+    String(decoding: host.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+  }
+
+  private static func check(_ label: Substring.UTF8View) throws(Invalid) {
+    guard !label.isEmpty else { throw .labelEmpty }
+    guard label.count <= labelBytesMax else { throw .labelTooLong }
+    for byte in label where !isNameByte(byte) { throw byte < 0x80 ? .byteIllegal : .notASCII }
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    ASCII.isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || byte == UInt8(ascii: "-")
+      || byte == UInt8(ascii: "_")
+  }
+
+  /// Decimal, octal, or hexadecimal with `0x` before it.
+  private static func isNumber(_ label: Substring.UTF8View) -> Bool {
+    label.allSatisfy(ASCII.isDigit) || label.starts(with: "0x".utf8) && label.dropFirst(2).allSatisfy(isHexDigit)
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool { ASCII.hexDigit(byte) != nil }
+}

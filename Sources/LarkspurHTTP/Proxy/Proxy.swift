@@ -1,0 +1,158 @@
+/// A proxy: where it is, how it is spoken to, and who we are to it.
+package struct Proxy: Hashable, Sendable {
+  package enum Kind: String, Hashable, Sendable, CaseIterable {
+    case http
+    /// HTTP over TLS with the proxy.
+    case https
+    /// The name is looked up here: the proxy gets an IPv4 address.
+    case socks4
+    /// The proxy looks the name up.
+    case socks4a
+    /// The name is looked up here: the proxy gets an address.
+    case socks5
+    /// The proxy looks the name up.
+    case socks5h
+
+    package var isSOCKS: Bool { self != .http && self != .https }
+    /// Whether the proxy gets an address and no name.
+    package var resolvesHere: Bool { self == .socks4 || self == .socks5 }
+    /// As curl has it: the port of SOCKS (RFC 1928 3) also for HTTP.
+    var ownPort: UInt16 { self == .https ? 443 : 1080 }
+  }
+
+  /// Percent-decoded. They are bytes, whatever a proxy takes them for.
+  package struct Credentials: Hashable, Sendable {
+    package var user: [UInt8]
+    package var password: [UInt8]
+
+    package init(user: [UInt8], password: [UInt8]) {
+      self.user = user
+      self.password = password
+    }
+
+    /// The value of `Proxy-Authorization` (RFC 7617 2).
+    package var basicAuthorization: String { "Basic " + base64(user + [UInt8(ascii: ":")] + password) }
+  }
+
+  package let kind: Kind
+  /// A name or an IP address, without brackets.
+  package let host: String
+  package let port: UInt16
+  package let credentials: Credentials?
+
+  /// Whether it makes the requests for a server itself, and is sent them; otherwise it makes a tunnel.
+  package func forwards(toSecure isSecure: Bool) -> Bool { !kind.isSOCKS && !isSecure }
+
+  /// Why a text does not name a proxy. It never holds a part of the text that could be a password.
+  package enum Invalid: Error, Hashable, Sendable {
+    case schemeUnsupported(String)
+    case hostInvalid
+    case portInvalid
+    /// Something stands behind the host and the port.
+    case pathUnexpected
+  }
+
+  package init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
+    guard IPAddress(host) != nil || Self.isName(host) else { throw .hostInvalid }
+    guard port != 0 else { throw .portInvalid }
+    self.kind = kind
+    self.host = host
+    self.port = port ?? kind.ownPort
+    self.credentials = credentials
+  }
+
+  /// Reads `[scheme://][user[:password]@]host[:port][/]`. Without a scheme it is `http`; `socks` is `socks4`.
+  package init(_ text: String) throws(Invalid) {
+    var kind = Kind.http
+    var rest = Array(text.utf8)[...]
+    if let end = rest.indices.first(where: { rest[$0...].starts(with: "://".utf8) }) {
+      let scheme = String(decoding: rest[..<end], as: UTF8.self).lowercased()
+      guard let named = scheme == "socks" ? .socks4 : Kind(rawValue: scheme) else { throw .schemeUnsupported(scheme) }
+      kind = named
+      rest = rest[(end + 3)...]
+    }
+    var credentials: Credentials?
+    // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
+    if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
+      let colon = rest[..<at].firstIndex(of: ASCII.colon) ?? at
+      credentials = Credentials(
+        user: percentDecoded(rest[..<colon]),
+        password: percentDecoded(rest[..<at].dropFirst(colon + 1 - rest.startIndex)))
+      rest = rest[(at + 1)...]
+    }
+    if let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+      guard slash == rest.endIndex - 1 else { throw .pathUnexpected }
+      rest = rest[..<slash]
+    }
+    guard let (host, port) = splitPort(rest) else { throw .hostInvalid }
+    guard port.isEmpty || port.allSatisfy(ASCII.isDigit) else { throw .portInvalid }
+    let number = UInt16(String(decoding: port, as: UTF8.self))
+    guard number != nil || port.isEmpty else { throw .portInvalid }
+    try self.init(kind, host: String(decoding: host, as: UTF8.self), port: number, credentials: credentials)
+  }
+
+  /// A host name as far as a proxy's needs: no byte that means something else in a URL, a field or a log.
+  private static func isName(_ host: String) -> Bool {
+    1...253 ~= host.utf8.count
+      && host.utf8.allSatisfy { byte in
+        ASCII.isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "-._".utf8.contains(byte)
+      }
+  }
+}
+
+extension Proxy: CustomStringConvertible {
+  /// `socks5h://proxy.example:1080`: never with user or password.
+  package var description: String { "\(kind.rawValue)://\(authority(host, port))" }
+}
+
+extension Proxy.Invalid: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .schemeUnsupported(let scheme):
+      "\(scheme.debugDescription) is no kind of proxy: "
+        + Proxy.Kind.allCases.map(\.rawValue).joined(separator: ", ") + " are"
+    case .hostInvalid: "the proxy has no host, or one that cannot be a name or an address"
+    case .portInvalid: "the proxy's port is not a number from 1 to 65535"
+    case .pathUnexpected: "a proxy has no path"
+    }
+  }
+}
+
+/// `host:port`, with brackets around an IPv6 address (RFC 3986 3.2.2).
+package func authority(_ host: String, _ port: UInt16) -> String {
+  host.utf8.contains(ASCII.colon) ? "[\(host)]:\(port)" : "\(host):\(port)"
+}
+
+/// Takes `host`, `host:port`, `[address]` or `[address]:port` apart. Nil: a bracket is missing or something stands
+/// behind it, or an IPv6 address stands without brackets.
+func splitPort(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>)? {
+  var host = bytes
+  var rest = bytes.suffix(0)
+  if bytes.first == UInt8(ascii: "[") {
+    guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+    host = bytes[..<bracket].dropFirst()
+    rest = bytes[(bracket + 1)...]
+    guard host.contains(ASCII.colon) else { return nil }
+  } else if let colon = bytes.firstIndex(of: ASCII.colon) {
+    host = bytes[..<colon]
+    rest = bytes[colon...]
+  }
+  guard rest.isEmpty || rest.first == ASCII.colon, !rest.dropFirst().contains(ASCII.colon) else { return nil }
+  return (host, rest.dropFirst())
+}
+
+/// A `%` that no two digits follow stands for itself.
+private func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+  var result: [UInt8] = []
+  var rest = bytes
+  while let byte = rest.popFirst() {
+    let digits = rest.prefix(2).compactMap(ASCII.hexDigit)
+    if byte == UInt8(ascii: "%"), digits.count == 2 {
+      result.append(UInt8(digits[0] << 4 | digits[1]))
+      rest = rest.dropFirst(2)
+    } else {
+      result.append(byte)
+    }
+  }
+  return result
+}

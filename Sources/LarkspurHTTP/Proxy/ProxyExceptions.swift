@@ -1,0 +1,81 @@
+/// The hosts that are reached without a proxy: curl's `--noproxy` and `NO_PROXY`.
+///
+/// A list with commas or blanks between
+///
+/// - `example.org` or `.example.org`: the host and every host below it, but not `bad-example.org`;
+/// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address, however it is written;
+/// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network;
+/// - `*`: every host.
+///
+/// With `:port` behind a host or an address in brackets, that port only. Case does not count, nor the dot at the end of
+/// a name. Names are not looked up: an address does not except a name that leads to it. What is none of these is left
+/// out.
+package struct ProxyExceptions: Hashable, Sendable {
+  private enum Entry: Hashable {
+    case all
+    case name([UInt8], port: UInt16?)
+    case address(IPAddress, port: UInt16?)
+    case network(IPAddress, bits: Int)
+  }
+
+  private let entries: [Entry]
+
+  package init(_ list: String = "") {
+    entries = list.utf8.split { $0 == UInt8(ascii: ",") || ASCII.isWhitespace($0) }.compactMap {
+      Self.entry(Array($0)[...])
+    }
+  }
+
+  /// Whether `host`, with or without brackets, is reached without a proxy.
+  package func contains(host: String, port: UInt16) -> Bool {
+    let bytes = Self.unbracketed(Array(host.utf8)[...])
+    // A zone says which interface leads to the address, not which address it is (RFC 4007 11).
+    let address = IPAddress(text(bytes.prefix { $0 != UInt8(ascii: "%") }))
+    let name = Self.name(bytes)
+    return entries.contains { entry in
+      switch entry {
+      case .all: true
+      case .address(let excepted, let number): excepted == address && number ?? port == port
+      case .network(let network, let bits): address?.hasPrefix(of: network, bits: bits) ?? false
+      case .name(let excepted, let number):
+        address == nil && number ?? port == port && Self.isName(name, atOrBelow: excepted)
+      }
+    }
+  }
+
+  private static func entry(_ word: ArraySlice<UInt8>) -> Entry? {
+    if word.elementsEqual("*".utf8) { return .all }
+    if let slash = word.firstIndex(of: UInt8(ascii: "/")) {
+      let digits = word[(slash + 1)...]
+      guard let network = IPAddress(text(unbracketed(word[..<slash]))), digits.allSatisfy(ASCII.isDigit),
+        let bits = Int(text(digits)), bits <= network.bitCount
+      else { return nil }
+      return .network(network, bits: bits)
+    }
+    if let address = IPAddress(text(word)) { return .address(address, port: nil) }
+    guard let (host, digits) = splitPort(word), digits.allSatisfy(ASCII.isDigit) else { return nil }
+    let port = UInt16(text(digits))
+    guard port != nil || digits.isEmpty else { return nil }
+    if let address = IPAddress(text(host)) { return .address(address, port: port) }
+    let name = name(host.first == UInt8(ascii: ".") ? host.dropFirst() : host)
+    return name.isEmpty || name.contains(UInt8(ascii: "[")) ? nil : .name(name, port: port)
+  }
+
+  private static func unbracketed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]") ? bytes.dropFirst().dropLast() : bytes
+  }
+
+  /// In lower case, without the dot at its end.
+  private static func name(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes
+    return name.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
+  }
+
+  private static func isName(_ name: [UInt8], atOrBelow excepted: [UInt8]) -> Bool {
+    guard name.count > excepted.count else { return name == excepted }
+    return name.suffix(excepted.count).elementsEqual(excepted)
+      && name[name.count - excepted.count - 1] == UInt8(ascii: ".")
+  }
+}
+
+private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }

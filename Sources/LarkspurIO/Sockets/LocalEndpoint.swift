@@ -1,0 +1,26 @@
+/// The client's own end of a connection, for machines with several: an address, a network interface, or both.
+package struct LocalEndpoint: Hashable, Sendable {
+  /// An address of this machine's. With port 0, as usual, the kernel chooses the port.
+  package let address: SocketAddress?
+  /// The name of a network interface, as `eth0`. Linux lets everybody choose one (since 5.7; before, `CAP_NET_RAW`).
+  package let interface: String?
+
+  package init(address: SocketAddress? = nil, interface: String? = nil) {
+    self.address = address
+    self.interface = interface
+  }
+
+  /// Whether a connection from here to `peer` can be: addresses of two families never meet, and nobody connects to a
+  /// path from somewhere.
+  package func reaches(_ peer: SocketAddress) -> Bool {
+    guard address != nil || interface != nil else { return true }
+    return peer.family != .unix && (address == nil || address?.family == peer.family)
+  }
+}
+
+extension LocalEndpoint: CustomStringConvertible {
+  /// `192.0.2.1:0 on eth0`, or one of the two.
+  package var description: String {
+    [address?.description, interface].compactMap { $0 }.joined(separator: " on ")
+  }
+}

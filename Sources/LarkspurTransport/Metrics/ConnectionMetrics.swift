@@ -1,0 +1,84 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+
+/// When the parts of opening a connection began and ended, and what came of them.
+package struct ConnectionMetrics: Sendable {
+  package struct Span: Hashable, Sendable {
+    package var start: Deadline
+    /// Nil: it did not come to its end.
+    package var end: Deadline?
+  }
+
+  /// One address that was tried. Several may be at the same time (RFC 8305).
+  package struct Attempt: Hashable, Sendable {
+    package var address: SocketAddress
+    package var span: Span
+    /// Nil: it succeeded, or was not needed any more.
+    package var error: Errno?
+  }
+
+  /// Of the name. Nil, here and below: there was none.
+  package var lookUp: Span?
+  /// From the first attempt to the first success.
+  package var connect: Span?
+  package var attempts: [Attempt] = []
+  /// From the first message to the proxy to its consent.
+  package var tunnel: Span?
+  package var handshake: Span?
+
+  package var remoteAddress: SocketAddress?
+  package var localAddress: SocketAddress?
+  /// Without user and password.
+  package var proxy: String?
+  package var tlsVersion: TLSVersion?
+  package var cipher: String?
+  package var resumedSession = false
+
+  package init() {}
+
+  /// Takes down what a connection that is being opened tells. What is done with a proxy first, and then with the server,
+  /// counts from the first to the last.
+  mutating func note(_ event: ConnectionEvent, at time: Deadline) {
+    switch event {
+    case .resolving: lookUp = Span(start: lookUp?.start ?? time)
+    case .resolved: lookUp?.end = time
+    case .connecting(let address):
+      connect = Span(start: connect?.start ?? time)
+      attempts.append(Attempt(address: address, span: Span(start: time)))
+    case .connectFailed(let address, let error): end(address, at: time, error)
+    case .connected(let address):
+      end(address, at: time, nil)
+      connect?.end = time
+      remoteAddress = address
+    case .tunnelling(_, let proxy):
+      tunnel = Span(start: time)
+      self.proxy = proxy.description
+    case .tunnelled: tunnel?.end = time
+    case .securing: handshake = Span(start: handshake?.start ?? time)
+    case .secured(let result):
+      handshake?.end = time
+      tlsVersion = result.version
+      cipher = result.cipher
+      resumedSession = result.isResumed
+    case .requestStarted, .requestSent, .interimReceived, .headReceived, .bodyReceived, .completed, .handedOver,
+      .failed,
+      .closed:
+      break
+    }
+  }
+
+  private mutating func end(_ address: SocketAddress, at time: Deadline, _ error: Errno?) {
+    guard let index = attempts.lastIndex(where: { $0.address == address && $0.span.end == nil }) else { return }
+    attempts[index].span.end = time
+    attempts[index].error = error
+  }
+}
+
+/// Takes the metrics of one connection down while it is being opened.
+final class DialRecord {
+  private(set) var metrics = ConnectionMetrics()
+
+  func note(_ event: ConnectionEvent, at time: Deadline) { metrics.note(event, at: time) }
+}

@@ -1,0 +1,58 @@
+import LarkspurBytes
+
+/// When the parts of an exchange began and ended, and how much went over the wire: plain values, read from the clock of
+/// the loop's turns.
+package struct ExchangeMetrics: Sendable {
+  /// When a connection was asked for.
+  package var requested: Deadline
+  /// When the request was handed to the connection. Nil, here and below: it did not come to that.
+  package var started: Deadline?
+  /// When the kernel had taken the last byte of the request.
+  package var sent: Deadline?
+  /// When the first byte of the response came: of an interim one, if there was one.
+  package var firstByte: Deadline?
+  /// When the response was complete.
+  package var ended: Deadline?
+  package var requestHeadBytes = 0
+  package var requestBodyBytes = 0
+  /// With the heads of interim responses.
+  package var responseHeadBytes = 0
+  /// With what the chunked coding adds.
+  package var responseBodyBytes = 0
+  /// Whether the connection had served before.
+  package var isReused = false
+  /// How the connection came to be: perhaps long before, and for another request. Nil: there was none.
+  package var connection: ConnectionMetrics?
+
+  package init(requested: Deadline) { self.requested = requested }
+}
+
+/// What a connection's core writes down of the present exchange.
+struct ExchangeRecord {
+  var started = Deadline.never
+  var sent = Deadline.never
+  var firstByte = Deadline.never
+  var ended = Deadline.never
+  var requestHeadBytes = 0
+  var requestBodyBytes = 0
+  var responseHeadBytes = 0
+  /// Of the whole response.
+  var receivedBytes = 0
+
+  func metrics(requested: Deadline?) -> ExchangeMetrics {
+    var metrics = ExchangeMetrics(requested: requested ?? started)
+    metrics.started = started.orNil
+    metrics.sent = sent.orNil
+    metrics.firstByte = firstByte.orNil
+    metrics.ended = ended.orNil
+    metrics.requestHeadBytes = requestHeadBytes
+    metrics.requestBodyBytes = requestBodyBytes
+    metrics.responseHeadBytes = responseHeadBytes
+    metrics.responseBodyBytes = receivedBytes - responseHeadBytes
+    return metrics
+  }
+}
+
+extension Deadline {
+  fileprivate var orNil: Deadline? { self == .never ? nil : self }
+}

@@ -1,0 +1,216 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+
+extension Connection {
+  /// Connects to a host through a proxy, if there is one. `host` is a name or an IP address without brackets.
+  ///
+  /// Without `security` an HTTP proxy makes the requests itself: then the connection is one to the proxy, `recipient`
+  /// says so, and the requests have to be for a proxy. Everything else is a tunnel to the host. `deadline` is for all of
+  /// it.
+  package static func open(
+    host: String, port: UInt16, security: Security? = nil, via route: ProxyRoute?, resolver: Resolver = .shared,
+    from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
+    observer: Observer? = nil
+  ) async throws(TransportError) -> Connection {
+    guard let route else {
+      return try await open(
+        host: host, port: port, security: security, resolver: resolver, from: local, on: loop, deadline: deadline,
+        limits: limits, observer: observer)
+    }
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    let dial = ProxyDial(
+      route: route, host: host, port: port, resolver: resolver, local: local, loop: loop, deadline: deadline,
+      limits: limits, observer: observer)
+    return try await dial.open(by: security)
+  }
+}
+
+/// Connects through a proxy: carries out what a `TunnelMachine` or a `SOCKSMachine` decides.
+struct ProxyDial {
+  let route: ProxyRoute
+  let host: String
+  let port: UInt16
+  let resolver: Resolver
+  /// This end of the connection to the proxy, if it was chosen.
+  let local: LocalEndpoint?
+  let loop: ClientLoop
+  let deadline: Deadline
+  let limits: Limits
+  let observer: Connection.Observer?
+
+  var proxy: Proxy { route.proxy }
+
+  func open(by security: Security?) async throws(TransportError) -> Connection {
+    let server = try security.map { _ throws(TransportError) in try Connection.serverName(host) }
+    guard !proxy.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
+    let tunnel = try await proxy.kind.isSOCKS ? openBySOCKS() : openByCONNECT()
+    tell(.tunnelled)
+    let connection = Connection(through: tunnel, limits: limits, observer: observer)
+    if var security, let server {
+      security.path = proxy.description
+      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+    }
+    return connection
+  }
+
+  func tell(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }
+
+  /// Connects to the proxy itself.
+  private func connect(observer: Connection.Observer?) async throws(TransportError) -> Connection {
+    guard proxy.kind != .https || route.security != nil else { throw .localMisuse(.securityMissing) }
+    do throws(TransportError) {
+      let connection = try await Connection.open(
+        host: proxy.host, port: proxy.port, security: proxy.kind == .https ? route.security : nil,
+        resolver: resolver, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
+      connection.recipient = .proxy
+      return connection
+    } catch {
+      throw blaming(error)
+    }
+  }
+
+  /// What is the proxy's doing says so. The time that is up and a cancellation are nobody's.
+  func blaming(_ error: TransportError) -> TransportError {
+    switch error {
+    case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .unavailable, .internalInconsistency,
+      .localMisuse, .proxy:
+      error
+    case .resolutionFailed, .connectFailed, .connectionLost, .connectionClosed, .tls, .badResponse:
+      .proxy(ProxyError(proxy, .transport(error)))
+    }
+  }
+
+  // MARK: - CONNECT
+
+  private func openByCONNECT() async throws(TransportError) -> Tunnel {
+    // CONNECT and its answers are the proxy's and ours: observers see the exchanges with the server.
+    let observer: Connection.Observer? = observer.map { observer in
+      { event, time in if event.isOfConnecting { observer(event, time) } }
+    }
+    var machine = TunnelMachine(authorization: route.authorization)
+    var actions: TunnelMachine.Actions = []
+    var connection = try await connect(observer: observer)
+    var exchange: Exchange?
+    tell(.tunnelling(to: authority(host, port), through: proxy))
+    machine.begin(into: &actions)
+    while !actions.isEmpty {
+      switch actions.removeFirst() {
+      case .open:
+        connection.close()
+        connection = try await connect(observer: observer)
+        machine.opened(into: &actions)
+      case .ask(let authorization):
+        let request = try request(authorization)
+        do throws(TransportError) {
+          let answered = try await send(request, over: connection)
+          exchange = answered
+          machine.answered(TunnelMachine.Answer(answered), into: &actions)
+        } catch {
+          guard error.isEndBeforeAnswer, machine.closedUnanswered(into: &actions) else {
+            throw blaming(error.tunnelling)
+          }
+        }
+      case .drain(let bytesMax):
+        guard let answered = exchange else { throw .internalInconsistency }
+        if try await drain(answered, bytesMax) {
+          machine.drained(into: &actions)
+        } else {
+          machine.drainFailed(into: &actions)
+        }
+      case .authorize(let challenges): machine.authorized(try await authorization(for: challenges), into: &actions)
+      case .establish:
+        guard let tunnel = connection.takeTunnel() else { throw .internalInconsistency }
+        return tunnel
+      case .fail(let error): throw .proxy(ProxyError(proxy, .tunnel(error)))
+      }
+    }
+    throw .internalInconsistency
+  }
+
+  private func request(_ authorization: String?) throws(TransportError) -> RequestHead {
+    do throws(RequestError) {
+      return try TunnelMachine.request(
+        host: host, port: port, authorization: authorization, userAgent: route.userAgent)
+    } catch {
+      throw .proxy(ProxyError(proxy, .tunnel(.requestInvalid(error))))
+    }
+  }
+
+  private func send(_ request: RequestHead, over connection: Connection) async throws(TransportError) -> Exchange {
+    try await connection.cancelledWithTask { () async throws(TransportError) in
+      try await connection.send(request, deadline: deadline)
+    }
+  }
+
+  /// Reads an answer's body and throws it away. False: it is too long, or was cut short; the connection is of no use.
+  private func drain(_ exchange: Exchange, _ bytesMax: Int) async throws(TransportError) -> Bool {
+    if case .length(let count) = exchange.head.framing, count > bytesMax { return false }
+    let connection = exchange.connection
+    var left = bytesMax
+    do throws(TransportError) {
+      try await connection.cancelledWithTask { () async throws(TransportError) in
+        while left >= 0, try await exchange.receivePiece({ left -= $0.count }) {}
+      }
+    } catch {
+      switch error {
+      case .timedOut, .cancelled: throw error.tunnelling
+      default: return false
+      }
+    }
+    return left >= 0 && connection.isIdle
+  }
+
+  private func authorization(for challenges: [String]) async throws(TransportError) -> String? {
+    guard let authorize = route.authorize else { return nil }
+    let challenge = ProxyChallenge(
+      proxy: proxy, values: challenges, method: "CONNECT", target: authority(host, port))
+    switch await Answer.asking(until: deadline, on: loop, { await authorize(challenge) }) {
+    case .answered(let authorization): return authorization
+    case .timedOut: throw .timedOut(.tunnelling)
+    case .cancelled: throw .cancelled
+    }
+  }
+}
+
+extension TunnelMachine.Answer {
+  fileprivate init(_ exchange: Exchange) {
+    let (head, bytes) = (exchange.head, exchange.headBytes)
+    let fields = (0..<head.fields.count).map { head.fields[$0] }
+    let challenge: CaselessWord = "proxy-authenticate"
+    self.init(
+      status: head.status, reason: FieldValue.text(head.reason, in: bytes.span),
+      challenges: fields.filter { challenge.matches(bytes.span, $0.name) }.map {
+        FieldValue.text($0.value, in: bytes.span)
+      }, isPersistent: head.isPersistent)
+  }
+}
+
+extension TransportError {
+  /// The same, on the way to a tunnel.
+  var tunnelling: TransportError {
+    switch self {
+    case .timedOut: .timedOut(.tunnelling)
+    case .connectionLost(_, let error): .connectionLost(.tunnelling, error)
+    default: self
+    }
+  }
+
+  /// What a connection ends with that the other side has closed while nothing went on.
+  fileprivate var isEndBeforeAnswer: Bool {
+    switch self {
+    case .connectionClosed, .connectionLost, .badResponse(.truncated(.beforeHead)): true
+    default: false
+    }
+  }
+}
+
+extension ConnectionEvent {
+  fileprivate var isOfConnecting: Bool {
+    switch self {
+    case .resolving, .resolved, .connecting, .connectFailed, .connected, .securing, .secured: true
+    default: false
+    }
+  }
+}

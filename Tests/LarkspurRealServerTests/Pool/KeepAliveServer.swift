@@ -1,0 +1,144 @@
+import Foundation
+import Glibc
+
+/// A real server that keeps connections for so long and for so many requests as a test wants, on a loopback port. It serves
+/// `/small`, refuses bodies above 1 KiB at `/refuse`, and says which port of the client's a request came from.
+final class KeepAliveServer {
+  enum Kind: String, CaseIterable, Sendable {
+    case nginx, apache, haproxy
+  }
+
+  /// When it ends a connection.
+  struct Patience: Sendable {
+    var requestsMax = 100_000
+    var idleMilliseconds = 60_000
+  }
+
+  let port: UInt16
+  private let folder: URL
+  private let process: ServerProcess
+  private let hasChildren: Bool
+
+  init(_ kind: Kind, _ patience: Patience) throws {
+    switch kind {
+    case .nginx: try RealServer.Kind.nginx.check()
+    case .apache: try RealServer.Kind.apache.check()
+    case .haproxy: try HAProxyServer.check()
+    }
+    hasChildren = kind != .nginx
+    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
+    // The server may run as somebody else.
+    for place in [folder, folder.appending(path: "tmp")] { chmod(place.path, 0o777) }
+    try Data("Hello, world!".utf8).write(to: folder.appending(path: "small"))
+    (port, process) = try RealServer.onFreePort { [folder] port throws in
+      try kind.configuration(folder.path, port, patience).write(
+        to: folder.appending(path: "configuration"), atomically: false, encoding: .utf8)
+      return try ServerProcess(kind.program, kind.arguments(folder.path), readyWords: kind.readyWords)
+    }
+  }
+
+  deinit {
+    process.end(hasChildren: hasChildren)
+    try? FileManager.default.removeItem(at: folder)
+  }
+}
+
+extension KeepAliveServer.Kind {
+  var program: String {
+    switch self {
+    case .nginx: RealServer.Kind.nginx.program
+    case .apache: RealServer.Kind.apache.program
+    case .haproxy: HAProxyServer.program
+    }
+  }
+
+  var readyWords: String {
+    switch self {
+    case .nginx: RealServer.Kind.nginx.readyWords
+    case .apache: RealServer.Kind.apache.readyWords
+    case .haproxy: HAProxyServer.readyWords
+    }
+  }
+
+  func arguments(_ folder: String) -> [String] {
+    switch self {
+    case .nginx: ["-p", folder, "-c", folder + "/configuration", "-e", "stderr"]
+    case .apache: ["-d", folder, "-f", folder + "/configuration", "-DFOREGROUND"]
+    case .haproxy: HAProxyServer.arguments(folder + "/configuration")
+    }
+  }
+
+  func configuration(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+    switch self {
+    case .nginx: nginx(folder, port, patience)
+    case .apache: apache(folder, port, patience)
+    case .haproxy: haproxy(port, patience)
+    }
+  }
+
+  private func nginx(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+    NginxServer.configuration(
+      folder,
+      """
+      keepalive_requests \(patience.requestsMax);
+      keepalive_timeout \(patience.idleMilliseconds)ms;
+      lingering_close always;
+      server {
+        listen 127.0.0.1:\(port);
+        root \(folder);
+        add_header X-Port $remote_port always;
+        location /refuse { client_max_body_size 1k; }
+      }
+      """)
+  }
+
+  private func apache(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+    let modules = ["mpm_event", "authz_core", "headers"]
+      .map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
+    return """
+      \(modules)
+      ServerName a.example
+      Listen 127.0.0.1:\(port)
+      PidFile \(folder)/httpd.pid
+      DefaultRuntimeDir \(folder)/tmp
+      Mutex pthread
+      ErrorLog /dev/stderr
+      LogLevel notice
+      \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+      StartServers 1
+      ServerLimit 1
+      ThreadsPerChild 64
+      MaxRequestWorkers 64
+      KeepAlive On
+      # Those behind the first one.
+      MaxKeepAliveRequests \(patience.requestsMax - 1)
+      KeepAliveTimeout \(patience.idleMilliseconds)ms
+      DocumentRoot \(folder)
+      Header always set X-Port "expr=%{REMOTE_PORT}"
+      <Directory />
+        Require all granted
+      </Directory>
+      <Location /refuse>
+        LimitRequestBody 1024
+      </Location>
+      """
+  }
+
+  /// It has no limit of requests: it serves as many as come.
+  private func haproxy(_ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+    """
+    defaults
+      mode http
+      timeout connect 10s
+      timeout client 60s
+      timeout server 60s
+      timeout http-keep-alive \(patience.idleMilliseconds)ms
+    frontend http
+      bind 127.0.0.1:\(port)
+      http-request return status 413 hdr X-Port %[src_port] if { path /refuse } { req.body_size gt 1024 }
+      http-request return status 200 content-type text/plain string "Hello, world!" hdr X-Port %[src_port]
+
+    """
+  }
+}

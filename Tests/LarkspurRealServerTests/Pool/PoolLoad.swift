@@ -1,0 +1,70 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+
+/// Requests of several tasks at once through a pool, on a loop of its own, and what came of them.
+final class PoolLoad: @unchecked Sendable {
+  let loop: ClientLoop
+  let pool: Pool
+  // The loop's.
+  private(set) var replies: [PoolReply] = []
+  private(set) var failures: [TransportError] = []
+
+  init(_ change: (inout Pool.Options) -> Void = { _ in }) throws {
+    var options = Pool.Options()
+    change(&options)
+    loop = try ClientLoop()
+    pool = Pool(on: loop, options: options)
+  }
+
+  deinit {
+    loop.stop()
+  }
+
+  /// Runs `body` for each number below `count`, in so many tasks.
+  func run(_ count: Int, lanes: Int = 12, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {
+    try await loop.run {
+      try await withThrowingDiscardingTaskGroup { group in
+        for lane in 0..<lanes {
+          group.addTask { for number in stride(from: lane, to: count, by: lanes) { try await body(number) } }
+        }
+      }
+    }
+  }
+
+  /// One request. On the loop.
+  @discardableResult
+  func fetch(
+    _ method: String = "GET", _ target: String, body: [UInt8] = [], from route: Route
+  ) async -> Result<PoolReply, TransportError> {
+    var request = PoolRequest(LarkspurTestSupport.request(method, target, body: body.isEmpty ? nil : body.count))
+    request.body = body
+    // Who never answers is to fail his test, not to stop all of them.
+    request.deadline = loop.kernel.now().advanced(by: .seconds(60))
+    do throws(TransportError) {
+      let reply = try await pool.fetch(request, from: route)
+      replies.append(reply)
+      return .success(reply)
+    } catch {
+      failures.append(error)
+      return .failure(error)
+    }
+  }
+
+  /// How many requests each connection has served, as far as they were answered: servers tell the client's port by `X-Port`.
+  var requestsByPort: [String: Int] {
+    Dictionary(replies.map { ($0.value(of: "X-Port") ?? "", 1) }, uniquingKeysWith: +)
+  }
+
+  /// Closes what is open, and says what is left all the same.
+  func leftovers() async -> [String] {
+    await loop.run { [self] in
+      await pool.drain()
+      pool.shutDown()
+      let found = [("slots", loop.slotsInUse), ("bytes of chunks", loop.chunkBytesLent)]
+      return found.filter { $0.1 != 0 }.map { "\($0.1) \($0.0)" }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import LarkspurHTTP
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Synchronization
+import TestKit
+import Testing
+
+/// A pool and the ways in which real servers end connections.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PoolPeerTests {
+  static let small = Array("Hello, world!".utf8)
+
+  func route(_ port: UInt16) -> Route { Route(host: "127.0.0.1", port: port) }
+
+  @Test(arguments: [KeepAliveServer.Kind.nginx, .apache])
+  func aLimitOfRequests(kind: KeepAliveServer.Kind) async throws {
+    let server = try KeepAliveServer(kind, .init(requestsMax: 10))
+    let load = try PoolLoad()
+    let route = route(server.port)
+    try await load.run(600) { _ in await load.fetch("GET", "/small", from: route) }
+    #expect(load.failures == [])
+    #expect(load.replies.count == 600)
+    #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
+    let counts = load.requestsByPort.values
+    // Each connection is used up, but the last six.
+    #expect(counts.allSatisfy { $0 <= 10 })
+    #expect(60...66 ~= counts.count, "\(counts)")
+    #expect(await load.leftovers() == [])
+  }
+
+  @Test(arguments: KeepAliveServer.Kind.allCases)
+  func withoutALimitSixConnectionsDo(kind: KeepAliveServer.Kind) async throws {
+    let server = try KeepAliveServer(kind, .init())
+    let load = try PoolLoad()
+    let route = route(server.port)
+    try await load.run(600) { _ in await load.fetch("GET", "/small", from: route) }
+    #expect(load.failures == [])
+    #expect(load.replies.count == 600)
+    #expect(load.requestsByPort.count <= 6)
+    #expect(load.requestsByPort.values.reduce(0, +) == 600)
+    #expect(await load.leftovers() == [])
+  }
+
+  /// The server closes just when requests come: none is lost. Another server, which answers after a few milliseconds, sets
+  /// the pace.
+  @Test(arguments: KeepAliveServer.Kind.allCases)
+  func anImpatientServer(kind: KeepAliveServer.Kind) async throws {
+    let server = try KeepAliveServer(kind, .init(idleMilliseconds: 3))
+    let clock = try TestServer()
+    let load = try PoolLoad()
+    let pace = try PoolLoad()
+    let route = route(server.port)
+    let clockRoute = self.route(UInt16(clock.port))
+    var generator = SeededGenerator(for: "pauses")
+    let pauses = (0..<400).map { _ in Int.random(in: 0...5, using: &generator) }
+    try await load.run(400) { number in
+      await load.fetch("GET", "/small", from: route)
+      if number % 2 == 0 {
+        _ = await pace.loop.run { await pace.fetch("GET", "/delay/\(pauses[number])", from: clockRoute) }
+      }
+    }
+    #expect(load.failures == [])
+    #expect(load.replies.count == 400)
+    #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
+    // What the server has closed is noticed without a request.
+    await load.loop.run { while load.pool.counts.connections > 0 { await Task.yield() } }
+    #expect(await load.leftovers() == [])
+    #expect(await pace.leftovers() == [])
+  }
+
+  /// Bodies that are refused before they have been read, between requests that are not. The server lingers so that its
+  /// answer is not lost.
+  @Test func nginxLingers() async throws {
+    let server = try KeepAliveServer(.nginx, .init())
+    let load = try PoolLoad()
+    let route = route(server.port)
+    let body = TestServer.content(count: 300_000)
+    try await load.run(400) { number in
+      if number % 2 == 0 {
+        await load.fetch("POST", "/refuse", body: body, from: route)
+      } else {
+        await load.fetch("GET", "/small", from: route)
+      }
+    }
+    #expect(load.failures == [])
+    #expect(load.replies.count { $0.status == 413 } == 200)
+    #expect(load.replies.count { $0.status == 200 && $0.body == Self.small } == 200)
+    #expect(await load.leftovers() == [])
+  }
+
+  /// Each process closes its idle connections when its successor has come, while requests are on their way.
+  @Test func haproxyIsReloadedUnderLoad() async throws {
+    let server = try TestServer()
+    let proxy = try HAProxyServer(before: server.port)
+    let load = try PoolLoad()
+    let route = route(proxy.port)
+    let isReloading = Atomic(true)
+    let posted = Mutex<(sent: Set<String>, answered: Set<String>)>(([], []))
+    async let requests: Void = load.run(12) { lane in
+      var number = 0
+      // Some at least, whatever the order of things.
+      while isReloading.load(ordering: .relaxed) || number < 100 {
+        number += 1
+        guard number % 4 == 0 else {
+          await load.fetch("GET", "/bytes/2000", from: route)
+          continue
+        }
+        let target = "/anything/\(lane)-\(number)"
+        posted.withLock { _ = $0.sent.insert(target) }
+        if case .success = await load.fetch("POST", target, body: [1, 2, 3], from: route) {
+          posted.withLock { _ = $0.answered.insert(target) }
+        }
+      }
+    }
+    for _ in 0..<6 { try proxy.reload() }
+    isReloading.store(false, ordering: .relaxed)
+    try await requests
+    // Only a POST may be lost, and then it is not known whether it was received.
+    let (sent, answered) = posted.withLock { $0 }
+    #expect(load.failures.count == sent.count - answered.count, "\(load.failures)")
+    #expect(load.replies.allSatisfy { $0.status == 200 })
+    let received = server.requests.filter { $0.method == "POST" }.map(\.target)
+    #expect(Set(received).count == received.count, "a POST was sent twice")
+    #expect(answered.isSubset(of: received))
+    #expect(Set(received).isSubset(of: sent))
+    #expect(server.failures == [])
+    #expect(await load.leftovers() == [])
+  }
+
+  /// The server resets the connection at each place of its answer, on new connections and on used ones.
+  @Test(arguments: ["GET", "POST"], [false, true])
+  func aResetAtEachPlace(method: String, isUsed: Bool) async throws {
+    let server = try TestServer()
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    let route = route(UInt16(server.port))
+    for place in 0..<answer.utf8.count {
+      let first: TestServer.Script = isUsed ? [.expectRequest, .send(answer)] : []
+      server.enqueue(first + [.reset(afterSending: place), .expectRequest, .send(answer)])
+      let load = try PoolLoad { $0.limits.perEndpointMax = 1 }
+      let before = server.requestsReceived
+      try await load.run(1) { _ in
+        if isUsed { await load.fetch("GET", "/get", from: route) }
+        await load.fetch(method, "/anything", body: method == "POST" ? [1] : [], from: route)
+      }
+      let failure = load.failures.first
+      let requests = server.requestsReceived - before
+      #expect(load.replies.allSatisfy { $0.status == 200 })
+      if isUsed, place == 0, method == "GET" {
+        // Sent once more, to the ordinary routes.
+        #expect(failure == nil)
+        #expect(requests == 3)
+      } else {
+        #expect(failure != nil, "\(place)")
+        #expect(requests == (isUsed ? 2 : 1), "\(place)")
+      }
+      #expect(await load.leftovers() == [])
+    }
+    #expect(server.failures == [])
+  }
+
+  /// A name with addresses of two families, and a server at one of them.
+  @Test(arguments: [TestServer.Address.ipv4, .ipv6]) func localhost(address: TestServer.Address) async throws {
+    var options = TestServer.Options()
+    options.address = address
+    let server = try TestServer(options)
+    let load = try PoolLoad()
+    let route = Route(host: address == .ipv4 ? "LocalHost" : "::1", port: UInt16(server.port))
+    try await load.run(300) { _ in await load.fetch("GET", "/bytes/10", from: route) }
+    #expect(load.failures == [])
+    #expect(load.replies.count { $0.status == 200 && $0.body.count == 10 } == 300)
+    #expect(server.connectionsAccepted <= 6)
+    #expect(await load.leftovers() == [])
+  }
+}

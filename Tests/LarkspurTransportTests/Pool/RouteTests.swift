@@ -1,0 +1,62 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// What makes two connections unequal.
+@Suite struct RouteTests {
+  static func route(_ change: (inout Route) throws -> Void = { _ in }) rethrows -> Route {
+    var route = Route(host: "a.example", port: 80)
+    try change(&route)
+    return route
+  }
+
+  @Test func namesAreEqualWithoutRegardToCase() {
+    #expect(Route(host: "A.Example", port: 80) == Route(host: "a.example", port: 80))
+  }
+
+  @Test func everythingCounts() throws {
+    let context = try TLSContext()
+    var asking = Security(context)
+    asking.decideTrust = { _ in .verified }
+    var askingAnother = Security(context)
+    askingAnother.decideTrust = { _ in .verified }
+    let proxy = try Proxy("http://proxy.example")
+    var authorizing = ProxyRoute(proxy)
+    authorizing.authorize = { _ in nil }
+    let routes = try [
+      Self.route(),
+      Self.route { $0.host = "b.example" },
+      Self.route { $0.port = 81 },
+      Self.route { $0.security = Security(context) },
+      Self.route { $0.security = Security(try TLSContext()) },
+      Self.route { $0.security = asking },
+      Self.route { $0.security = askingAnother },
+      Self.route { $0.proxy = ProxyRoute(proxy) },
+      Self.route { $0.proxy = ProxyRoute(try Proxy("http://user:word@proxy.example")) },
+      Self.route { $0.proxy = authorizing },
+      Self.route { $0.local = LocalEndpoint(address: .loopback(port: 0)) },
+      Self.route { $0.socketPath = "/run/a" },
+    ]
+    #expect(Set(routes).count == routes.count)
+    // Copies are the same.
+    let copies = [Self.route { $0.security = asking }, Self.route { $0.security = Security(context) }]
+    #expect(copies == [routes[5], routes[3]])
+  }
+
+  @Test func throughAUnixSocket() throws {
+    let tests = try PoolTests()
+    let pool = tests.pool()
+    var route = Route(host: "a.example", port: 80)
+    route.socketPath = "/run/server"
+    let running = tests.fetch(through: pool, route: route)
+    tests.world.settle()
+    tests.kernel.peer().send(PoolTests.response)
+    tests.world.settle()
+    #expect(running.value?.body == "hello")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+}

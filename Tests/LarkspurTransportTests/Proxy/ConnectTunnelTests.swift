@@ -1,0 +1,227 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// HTTP proxies that refuse, lie or break, over a scripted kernel.
+@Suite struct ConnectTunnelTests {
+  static let connect = "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"
+
+  let world: ScriptedWorld
+  let security: Security
+  var kernel: ScriptedKernel { world.kernel }
+  var peer: ScriptedPeer { world.kernel.peer() }
+
+  init() throws {
+    world = try ScriptedWorld()
+    var configuration = TLSConfiguration()
+    configuration.roots = .only([])
+    security = Security(try TLSContext(configuration))
+  }
+
+  func open(
+    authorize: (@Sendable (ProxyChallenge) async -> String?)? = nil, deadline: Duration? = nil
+  ) -> Running<Void> {
+    world.start { [world, security] in
+      var route = ProxyRoute(try Proxy("http://127.0.0.1:80"))
+      route.authorize = authorize
+      let connection = try await Connection.open(
+        host: "a.example", port: 443, security: security, via: route, on: world.loop,
+        deadline: deadline.map { world.loop.now.advanced(by: $0) } ?? .never)
+      connection.close()
+    }
+  }
+
+  static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+  /// What the proxy says, and what comes of it.
+  static let answers: [(name: String, text: String, failure: ProxyError.Failure)] = [
+    (
+      "a body like a response", "HTTP/1.1 403 Forbidden\r\nContent-Length: \(ok.utf8.count)\r\n\r\n" + ok,
+      .tunnel(.refused(status: 403, reason: "Forbidden"))
+    ),
+    (
+      "a response behind", "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n" + ok,
+      .tunnel(.refused(status: 502, reason: "X"))
+    ),
+    ("a body without end", "HTTP/1.1 404 \r\n\r\n" + ok, .tunnel(.refused(status: 404, reason: ""))),
+    (
+      "a redirect", "HTTP/1.1 302 Found\r\nLocation: http://b.example/\r\n\r\n",
+      .tunnel(.refused(status: 302, reason: "Found"))
+    ),
+    ("a 407 and nobody to ask", "HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n", .tunnel(.authenticationRequired)),
+    ("another protocol", "SSH-2.0-OpenSSH\r\n", .transport(.badResponse(.notHTTP))),
+    ("an upgrade", "HTTP/1.1 101 X\r\nUpgrade: tls\r\n\r\n", .transport(.badResponse(.upgradeUnsolicited))),
+    (
+      "endless interim responses", String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 33),
+      .transport(.badResponse(.tooManyInterimResponses(limit: 32)))
+    ),
+    (
+      "a huge head",
+      "HTTP/1.1 200 OK\r\n" + String(repeating: "A: \(String(repeating: "b", count: 1000))\r\n", count: 400),
+      .transport(.badResponse(.headTooLarge(limit: 300 * 1024)))
+    ),
+    (
+      "a huge line", "HTTP/1.1 200 " + String(repeating: "b", count: 70_000),
+      .transport(.badResponse(.fieldLineTooLong(limit: 64 * 1024)))
+    ),
+  ]
+
+  @Test(arguments: answers.indices) func refusal(index: Int) {
+    let row = Self.answers[index]
+    let running = open()
+    world.settle()
+    #expect(peer.receivedText == Self.connect)
+    peer.send(row.text)
+    world.settle()
+    #expect(
+      SOCKSTunnelTests.failure(row.failure, running.transportError),
+      "\(row.name): \(String(describing: running.result))")
+    // Nothing was sent into what is no tunnel.
+    #expect(peer.receivedText == Self.connect)
+    #expect(world.leftovers == [])
+    #expect(world.loop.chunkBytesLent == 0)
+  }
+
+  /// What follows a 2xx is for TLS, whatever the fields say of a body: no response is taken from it.
+  @Test(arguments: ["", "Content-Length: 43\r\n", "Transfer-Encoding: chunked\r\n"]) func garbageInTheTunnel(
+    fields: String
+  ) {
+    let running = open()
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\n\(fields)\r\n" + Self.ok)
+    world.settle()
+    let problem: TLSError.Problem? = if case .tls(let error)? = running.transportError { error.problem } else { nil }
+    #expect(problem == .notTLS, "\(String(describing: running.result))")
+    #expect(!peer.receivedText.contains("GET"))
+    #expect(world.leftovers == [])
+    #expect(world.loop.chunkBytesLent == 0)
+  }
+
+  static let refusedHead = "HTTP/1.1 403 Forbidden\r\nA: b\r\n\r\n"
+
+  @Test(arguments: 0..<refusedHead.utf8.count, [true, false]) func theEnd(count: Int, isReset: Bool) {
+    let running = open()
+    world.settle()
+    peer.send(Array(Self.refusedHead.utf8.prefix(count)))
+    world.settle()
+    if isReset { peer.reset() } else { peer.close() }
+    world.settle()
+    let expected: TransportError =
+      isReset
+      ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(count == 0 ? .beforeHead : .head))
+    #expect(
+      SOCKSTunnelTests.failure(.transport(expected), running.transportError), "\(String(describing: running.result))")
+    // It was no connection that had been idle: nobody tries again.
+    #expect(kernel.counts.sockets == 1)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func theDeadline() {
+    let running = open(deadline: .seconds(3))
+    world.settle()
+    peer.send("HTTP/1.1 200")
+    world.settle()
+    world.advance(by: .milliseconds(2999))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.tunnelling))
+    #expect(world.leftovers == [])
+  }
+
+  /// The tunnel is open, and TLS does not come about.
+  @Test func theDeadlineOfTheHandshake() {
+    let running = open(deadline: .seconds(3))
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\n\r\n")
+    world.settle()
+    world.advance(by: .seconds(3))
+    #expect(running.transportError == .tls(TLSError(.handshakeTimedOut)))
+    #expect(world.leftovers == [])
+  }
+
+  static func cancelled(at number: Int) throws -> Int {
+    let tests = try ConnectTunnelTests()
+    let (world, peer) = (tests.world, tests.peer)
+    peer.setSendBytesMax(40)
+    peer.willFailToSend(.interrupted, .wouldBlock)
+    let running = tests.open { _ in "Basic eA==" }
+    world.kernel.beforeCalls { if $0 == number { running.cancel() } }
+    for piece in ["HTTP/1.1 407 X\r\nConnection: close\r\nConte", "nt-Length: 5\r\n\r\nhello"] {
+      #expect(world.settle(), "call \(number)")
+      peer.send(piece)
+    }
+    #expect(world.settle(), "call \(number)")
+    // The hook answers on another thread: from here on the second connection may or may not be there.
+    running.cancel()
+    // Its answer may be on its way from there.
+    for _ in 0..<10_000 where !running.isOver { #expect(world.settle(), "call \(number)") }
+    world.kernel.beforeCalls(nil)
+    #expect(running.transportError == .cancelled, "call \(number): \(String(describing: running.result))")
+    #expect(world.leftovers == [], "call \(number)")
+    return world.kernel.calls
+  }
+
+  @Test func cancellationAtEveryStep() throws {
+    var number = 1
+    while number <= (try Self.cancelled(at: number)), number < 1000 { number += 1 }
+    #expect(number > 10)
+  }
+
+  // MARK: - Requests for proxies only
+
+  @Test func aConnectionToAProxyForwards() {
+    let running = world.start { [world] in
+      let connection = try await Connection.open(
+        host: "a.example", port: 80, via: ProxyRoute(try Proxy("127.0.0.1:80")), on: world.loop)
+      #expect(connection.recipient == .proxy)
+      #expect(await error(of: request(), over: connection) == .localMisuse(.recipientWrong))
+      var writer = try RequestWriter(method: "GET", target: "http://a.example/x", host: "a.example", to: .proxy)
+      try writer.field("Proxy-Authorization", "Basic eA==")
+      return try await fetch(writer.finish(), over: connection)
+    }
+    world.settle()
+    #expect(
+      peer.receivedText
+        == "GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\nProxy-Authorization: Basic eA==\r\n\r\n")
+    peer.send(Self.ok)
+    world.settle()
+    #expect(running.value == Outcome(status: 200, body: "hello"))
+    #expect(world.leftovers == [])
+  }
+
+  /// A request for a proxy does not leave on a connection to a server, directly or through a tunnel.
+  @Test(arguments: [nil, "socks5h://127.0.0.1:80"]) func noneForAnOrigin(proxy: String?) {
+    if proxy != nil { peer.send([5, 0], SOCKSTunnelTests.granted) }
+    let running = world.run { [world] in
+      let route = try proxy.map { ProxyRoute(try Proxy($0)) }
+      let connection = try await Connection.open(host: "127.0.0.1", port: 80, via: route, on: world.loop)
+      let writer = try RequestWriter(method: "GET", target: "http://a.example/x", host: "a.example", to: .proxy)
+      return await error(of: writer.finish(), over: connection)
+    }
+    #expect(running.value == .localMisuse(.recipientWrong))
+    #expect(!peer.receivedText.contains("GET"))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func anHTTPSProxyWithoutSecurity() {
+    let running = world.run { [world, security] in
+      let route = ProxyRoute(try Proxy("https://127.0.0.1:80"))
+      _ = try await Connection.open(host: "a.example", port: 443, security: security, via: route, on: world.loop)
+    }
+    #expect(running.transportError == .localMisuse(.securityMissing))
+    #expect(kernel.counts.sockets == 0)
+  }
+}
+
+private func error(of head: RequestHead, over connection: Connection) async -> TransportError? {
+  do throws(TransportError) {
+    _ = try await connection.send(head)
+    return nil
+  } catch {
+    return error
+  }
+}
