@@ -27,7 +27,7 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
     return (0..<dice.number(1...4)).map { index in
       let first = SocketAddress.ipv4(0xc000_0200 + UInt32(index * 4), port: 80)
       if most == 1, dice.chance(1, of: 2) { return Name(text: "192.0.2.\(index * 4)", addresses: [first]) }
-      let others = (1..<dice.number(1...most) + 1).dropLast().map { other in
+      let others = (1..<dice.number(1...most)).map { other in
         dice.chance(1, of: 2)
           ? SocketAddress.ipv4(0xc000_0200 + UInt32(index * 4 + other), port: 80)
           : .ipv6(high: 0x2001_0db8_0000_0001, low: UInt64(index * 4 + other), scope: 0, port: 80)
