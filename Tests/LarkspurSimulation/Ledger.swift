@@ -73,7 +73,6 @@ final class Ledger {
           return complain("connection \(link.number) was sent what is no request")
         }
         link.requestBytesLeft = requests[number].bytes.count
-        link.requestsBegun += 1
         began(number, on: link)
       }
       let part = min(link.requestBytesLeft, count - offset)
@@ -83,8 +82,11 @@ final class Ledger {
   }
 
   private func began(_ number: Int, on link: Link) {
-    // What a server says to a new connection is for its first request: it may have too much to do.
-    requests[number].attempts.append((link.number, link.requestsBegun == 1 ? 0 : link.reported))
+    // What a server says to a new connection is for its first request: it may have too much to do. And before a request
+    // that follows others nobody can tell whose the bytes are that have not been read.
+    let isPipelined = link.latestRequest.map { requests[$0].ends == 0 } ?? true
+    link.latestRequest = number
+    requests[number].attempts.append((link.number, isPipelined ? 0 : link.reported))
     let request = requests[number]
     check(
       request.attempts.count <= (request.isSafe ? 3 : request.isIdempotent ? 2 : 1),
@@ -124,7 +126,7 @@ final class Ledger {
     // that for his own. Where its body ends depends on the request, so nothing can be said of that.
     let attempt = requests[number].attempts.last { $0.link == answer.link.number }
     check(
-      attempt.map { $0.reported <= answer.start } ?? (answer.link.requestsBegun == 0 && answer.start == 0),
+      attempt.map { $0.reported <= answer.start } ?? (answer.link.latestRequest == nil && answer.start == 0),
       "request \(number) got an answer to \(answer.request.map(String.init) ?? "nobody"), which was there before")
     return nil
   }

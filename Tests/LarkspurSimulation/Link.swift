@@ -49,8 +49,8 @@ final class Link {
   /// How many bytes of the server's have arrived, and how many of these the loop has been told of.
   private var arrived = 0
   private(set) var reported = 0
-  /// How many requests have been begun here.
-  var requestsBegun = 0
+  /// The request that was begun here last.
+  var latestRequest: Int?
   /// What is still to come of the request that is being sent.
   var requestBytesLeft = 0
 

@@ -12,7 +12,6 @@ extension World {
     ledger.check(here <= options.limits.perEndpointMax * names.count, "\(here) connections to \(names)")
     let sockets = options.limits.totalMax * (self.names.map(\.addresses.count).max() ?? 1)
     ledger.check(open.count <= sockets, "\(open.count) connections in all")
-    ledger.check(!isShutDown, "a connection is opened after the pool's end")
   }
 
   /// Deadlines and cancellations end a request, and not much later than they should.
