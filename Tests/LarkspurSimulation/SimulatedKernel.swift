@@ -40,7 +40,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private(set) var isAtRest = false
   private(set) var isWaiting = false
   private(set) var waits = 0
-  /// Waits in a row that had nothing to tell, with nothing else done between them.
+  /// Waits in a row that neither had anything to tell nor lasted a millisecond, with nothing else done between them.
   private(set) var idleWaits = 0
   private(set) var idleWaitsMost = 0
 
@@ -209,12 +209,13 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     defer { isWaiting = false }
     if fails() { return -Errno.interrupted.rawValue }
     time += weather.callTime
+    let began = time
     happen()
     if milliseconds != 0, !hasNews {
       sleep(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
     }
     let list = takeEvents()
-    idleWaits = list.isEmpty ? idleWaits + 1 : 0
+    idleWaits = list.isEmpty && time < began + LarkspurSimulation.milliseconds(1) ? idleWaits + 1 : 0
     idleWaitsMost = max(idleWaitsMost, idleWaits)
     return events.replace(with: list)
   }
