@@ -58,6 +58,7 @@ let package = Package(
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
+    .target(name: "CNamespaces", path: "Tests/CNamespaces"),
     .target(name: "TestKit", path: "Tests/TestKit", swiftSettings: testSettings),
     // A network in memory, for tests and fuzz targets.
     .target(
@@ -77,7 +78,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "CLarkspurOpenSSL", "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport",
         "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -106,6 +108,10 @@ let package = Package(
         "LarkspurTestSupport", "TestKit",
       ],
       path: "Tests/Soak", swiftSettings: testSettings),
+    .executableTarget(
+      name: "DescriptorShortage",
+      dependencies: ["LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport", "TestKit"],
+      path: "Tests/DescriptorShortage", swiftSettings: testSettings),
     // What ThreadSanitizer needs to know, and a program that shows what it sees.
     .target(name: "CMutexOrder", path: "Tests/ThreadSanitizer/CMutexOrder"),
     .executableTarget(
@@ -115,7 +121,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
       ],
       swiftSettings: testSettings),

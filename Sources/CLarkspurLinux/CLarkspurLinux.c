@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "CLarkspurLinux.h"
 
+#include <sched.h>
 #include <sys/time.h>
 
 // A handler can reach nothing but static storage, and may do no more than store a flag and make system calls.
@@ -48,3 +50,8 @@ void larkspur_catch_ending_signals(int descriptor) {
 }
 
 int larkspur_caught_signal(void) { return caught_signal; }
+
+int larkspur_processor_count(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}

@@ -56,18 +56,23 @@ public final class TestServer: Sendable {
   /// Starts to listen, on a port that is free.
   ///
   /// - Parameter tls: Nil: the server speaks HTTP without TLS.
-  public init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
+  public convenience init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
+    let address: SocketAddress =
+      switch options.address {
+      case .ipv4: .loopback(port: 0)
+      case .ipv6: .ipv6(high: 0, low: 1, scope: 0, port: 0)
+      }
+    try self.init(options, tls: tls, at: address)
+  }
+
+  /// Listens on any address of this machine's. The URLs of the server lead to the loopback address all the same.
+  package init(_ options: Options = Options(), tls: TLS? = nil, at address: SocketAddress) throws(ListenError) {
     let security: (TLS, TLSContext)?
     do {
       security = if let tls { (tls, try TLSContext(tls)) } else { nil }
     } catch {
       throw ListenError(description: "TLS cannot be set up: \(error.words)")
     }
-    let address: SocketAddress =
-      switch options.address {
-      case .ipv4: .loopback(port: 0)
-      case .ipv6: .ipv6(high: 0, low: 1, scope: 0, port: 0)
-      }
     let listener: BlockingListener
     do {
       listener = try BlockingListener(address: address)

@@ -223,6 +223,16 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
+  /// The kernel tells of a reset once: whoever sends hears of it, and whoever receives then, of an end.
+  @Test func aResetThatIsMetInSending() {
+    peer.willFailToSend(.connectionReset)
+    peer.close()
+    let running = exchanges()
+    world.settle()
+    #expect(running.transportError == .connectionLost(.sending, .connectionReset))
+    #expect(world.leftovers == [])
+  }
+
   @Test func manyExchangesOnOneConnection() {
     let running = exchanges(Array(repeating: request(), count: 500))
     for index in 0..<500 {

@@ -89,6 +89,9 @@ static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list,
   return sendmsg(descriptor, &message, MSG_NOSIGNAL);
 }
 
+// At least 1.
+int larkspur_processor_count(void);
+
 // The kernel's words for an error number, in the caller's buffer.
 static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
   return strerror_r(number, buffer, capacity) == 0 ? buffer : "Unknown error";

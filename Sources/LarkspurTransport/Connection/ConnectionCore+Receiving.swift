@@ -70,6 +70,8 @@ extension ConnectionCore {
     case .wouldBlock:
       return false
     case .endOfStream:
+      // The kernel tells of a reset once, and has told it to who was sending.
+      if !hasReceived, case .kernel(.connectionReset)? = lastFailure { throw fail { $0.connectionLost(into: &$1) } }
       do throws(ResponseError) {
         if try parser.peerClosed(unread: input.count), !hasLostSending { return true }
       } catch {

@@ -83,6 +83,8 @@ extension KeepAliveServer.Kind {
       """
       keepalive_requests \(patience.requestsMax);
       keepalive_timeout \(patience.idleMilliseconds)ms;
+      # For a connection that is opened and not used.
+      client_header_timeout 100ms;
       lingering_close always;
       server {
         listen 127.0.0.1:\(port);
@@ -113,6 +115,8 @@ extension KeepAliveServer.Kind {
       KeepAlive On
       # Those behind the first one.
       MaxKeepAliveRequests \(patience.requestsMax - 1)
+      # For a connection that is opened and not used, among other things.
+      Timeout 1
       KeepAliveTimeout \(patience.idleMilliseconds)ms
       DocumentRoot \(folder)
       Header always set X-Port "expr=%{REMOTE_PORT}"
@@ -133,6 +137,9 @@ extension KeepAliveServer.Kind {
       timeout connect 10s
       timeout client 60s
       timeout server 60s
+      # For a connection that is opened and not used: it is ended without a word.
+      timeout http-request 100ms
+      option http-ignore-probes
       timeout http-keep-alive \(patience.idleMilliseconds)ms
     frontend http
       bind 127.0.0.1:\(port)

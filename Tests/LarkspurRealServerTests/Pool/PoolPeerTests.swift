@@ -158,8 +158,24 @@ import Testing
     #expect(server.failures == [])
   }
 
-  /// A name with addresses of two families, and a server at one of them.
-  @Test(arguments: [TestServer.Address.ipv4, .ipv6]) func localhost(address: TestServer.Address) async throws {
+  /// The server resets each connection when the request's body is still on its way.
+  @Test(arguments: ["POST", "PUT"]) func aResetInMidUpload(method: String) async throws {
+    let server = try TestServer()
+    server.defaultScript = [.expectHead, .expectBytes(count: 10_000), .reset]
+    let load = try PoolLoad()
+    let route = route(UInt16(server.port))
+    let body = TestServer.content(count: 4 << 20)
+    try await load.run(100) { _ in await load.fetch(method, "/", body: body, from: route) }
+    #expect(load.replies.isEmpty)
+    #expect(load.failures.count == 100)
+    #expect(load.failures.allSatisfy { if case .connectionLost = $0 { true } else { false } }, "\(Set(load.failures))")
+    #expect(server.requestsReceived == 100)
+    #expect(server.connectionsAccepted == 100)
+    #expect(await load.leftovers() == [])
+  }
+
+  /// The literal addresses of the loopback interface, and its name.
+  @Test(arguments: [TestServer.Address.ipv4, .ipv6]) func loopback(address: TestServer.Address) async throws {
     var options = TestServer.Options()
     options.address = address
     let server = try TestServer(options)

@@ -1,0 +1,155 @@
+// A pool in a process that may have only a few descriptors more than it has: idle connections give way, what cannot be
+// opened fails with words for it, and all is well when there is room again. Prints what went wrong, and exits with 1 if
+// anything did.
+//
+// Called as `DescriptorShortage PORT PORT PORT`, the ports of three test servers on 127.0.0.1.
+
+import Glibc
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import TestKit
+
+/// So many sockets can be opened.
+let room = 8
+
+final class Shortage: @unchecked Sendable {
+  let loop: ClientLoop
+  let pool: Pool
+  let routes: [Route]
+  private(set) var complaints: [String] = []
+  private(set) var answered = 0
+  private(set) var failed = 0
+
+  init(_ ports: [UInt16]) throws {
+    loop = try ClientLoop()
+    pool = Pool(on: loop)
+    routes = ports.map { Route(host: "127.0.0.1", port: $0) }
+  }
+
+  func complain(_ words: String) { complaints.append(words) }
+
+  func expect(_ isTrue: Bool, _ words: String) { if !isTrue { complain(words) } }
+
+  /// The error; nil: it was answered.
+  func get(_ target: String, from route: Route) async -> TransportError? {
+    do throws(TransportError) {
+      let reply = try await pool.fetch(PoolRequest(request("GET", target)), from: route)
+      expect(reply.status == 200, "\(target): \(reply.status)")
+      answered += 1
+      return nil
+    } catch {
+      failed += 1
+      return error
+    }
+  }
+
+  private func start(_ target: String, from route: Route) -> Task<TransportError?, Never> {
+    Task(executorPreference: loop) { @concurrent [self] () -> TransportError? in await get(target, from: route) }
+  }
+
+  /// So many requests at once. Returns how each ended.
+  func get(_ target: String, _ count: Int, from route: Route) async -> [TransportError?] {
+    await withTaskGroup(of: TransportError?.self) { group in
+      for _ in 0..<count { group.addTask { [self] in await get(target, from: route) } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  func idleConnectionsGiveWay() async {
+    for route in routes {
+      let outcomes = await get("/delay/5", 6, from: route)
+      expect(outcomes.allSatisfy { $0 == nil }, "idle connections did not give way: \(outcomes)")
+    }
+    expect(pool.counts.connections <= room, "\(pool.counts) with room for \(room)")
+  }
+
+  func whatCannotBeOpenedFails() async {
+    pool.closeIdleConnections()
+    // Six and two: no room is left.
+    let hanging = [(routes[0], 6), (routes[1], 2)].flatMap { route, count in
+      (0..<count).map { _ in
+        start("/hang", from: route)
+      }
+    }
+    while pool.counts.connections - pool.counts.idle < room { await Task.yield() }
+    let outcomes = await get("/get", 10, from: routes[2])
+    expect(
+      outcomes.allSatisfy { $0 == .unavailable(.tooManyDescriptors) }, "without descriptors: \(outcomes)")
+    // Here others will be done sooner or later: one waits for them.
+    let waiting = start("/get", from: routes[1])
+    for _ in 0..<100 { await Task.yield() }
+    for task in hanging { task.cancel() }
+    for task in hanging {
+      let error = await task.value
+      expect(error == .cancelled, "a request that was cancelled: \(String(describing: error))")
+    }
+    let error = await waiting.value
+    expect(error == nil, "a request that waited: \(String(describing: error))")
+  }
+
+  /// More routes and tasks than there is room for, in any order.
+  func muddleThrough() async {
+    (answered, failed) = (0, 0)
+    await withDiscardingTaskGroup { group in
+      for lane in 0..<18 {
+        group.addTask { [self] in
+          for number in 0..<100 {
+            let error = await get("/bytes/1000", from: routes[(lane + number) % routes.count])
+            if let error, error != .unavailable(.tooManyDescriptors) { complain("in the muddle: \(error)") }
+          }
+        }
+      }
+    }
+    expect(answered > failed, "\(answered) answered, \(failed) failed")
+  }
+
+  func nothingIsLeft(_ before: Footprint) async {
+    await pool.drain()
+    pool.shutDown()
+    let descriptors = Footprint.now().descriptors - before.descriptors
+    expect(descriptors <= 0, "\(descriptors) descriptors are left")
+    expect(loop.slotsInUse == 0, "\(loop.slotsInUse) slots are left")
+    expect(loop.chunkBytesLent == 0, "\(loop.chunkBytesLent) bytes of chunks are left")
+  }
+}
+
+/// Lets the process have so many descriptors more than it has. They are numbered from zero without gaps, or nearly so.
+func leaveRoom(_ count: Int) -> Bool {
+  var taken: [Int32] = []
+  var limit = rlimit()
+  guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
+  // The lowest free ones: the last of them is the largest number that is to be had.
+  for _ in 0..<count { taken.append(dup(0)) }
+  limit.rlim_cur = rlim_t((taken.max() ?? 0) + 1)
+  for descriptor in taken { close(descriptor) }
+  return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+}
+
+func check() async throws -> Bool {
+  let shortage = try Shortage(CommandLine.arguments.dropFirst().compactMap { UInt16($0) })
+  guard shortage.routes.count == 3 else { return false }
+  let before = Footprint.now()
+  guard leaveRoom(room) else { return false }
+  await shortage.loop.run {
+    for _ in 0..<20 {
+      await shortage.idleConnectionsGiveWay()
+      await shortage.whatCannotBeOpenedFails()
+      await shortage.muddleThrough()
+    }
+    // There is room again, and everybody is served.
+    await shortage.pool.drain()
+    await shortage.idleConnectionsGiveWay()
+    await shortage.nothingIsLeft(before)
+  }
+  for complaint in shortage.complaints.prefix(20) { print(complaint) }
+  return shortage.complaints.isEmpty
+}
+
+do {
+  exit(try await check() ? 0 : 1)
+} catch {
+  print("\(error)")
+  exit(2)
+}

@@ -1,0 +1,42 @@
+import LarkspurIO
+import LarkspurTransport
+import Testing
+
+@Suite struct LoopGroupTests {
+  @Test func loopsAreSpread() throws {
+    let group = LoopGroup(count: 2)
+    let first = try group.take()
+    let second = try group.take()
+    #expect(first.loop !== second.loop)
+    let third = try group.take()
+    #expect(third.loop === first.loop || third.loop === second.loop)
+  }
+
+  /// Whoever comes when another has gone takes his place.
+  @Test func aLoopThatIsLetGoOfIsTakenNext() throws {
+    let group = LoopGroup(count: 3)
+    let kept = [try group.take(), try group.take()]
+    var third: LoopGroup.Held? = try group.take()
+    let loop = try #require(third).loop
+    third = nil
+    let next = try group.take()
+    #expect(next.loop === loop)
+    #expect(kept.count == 2)
+  }
+
+  @Test func eachRunsOnItsOwnThread() async throws {
+    let group = LoopGroup(count: 2)
+    let (first, second) = (try group.take(), try group.take())
+    let identities = [
+      await first.loop.run { SystemThread.currentIdentity }, await second.loop.run { SystemThread.currentIdentity },
+    ]
+    #expect(Set(identities).count == 2)
+    #expect(!first.loop.isCurrent)
+  }
+
+  @Test func theSharedGroupIsSmall() {
+    #expect(1...4 ~= LoopGroup.shared.count)
+    #expect(LoopGroup.shared.count <= ProcessorCount.available)
+    #expect(LoopGroup(count: 0).count == 1)
+  }
+}
