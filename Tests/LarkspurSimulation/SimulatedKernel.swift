@@ -85,7 +85,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   private var hasNews: Bool { hasWakeUpEdge || !hot.isEmpty }
 
-  private func sleep(until end: UInt64) {
+  private func rest(until end: UInt64) {
     while !hasNews {
       guard let next = queue.soonest, next <= end else {
         isAtRest = end == .max
@@ -212,7 +212,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     let began = time
     happen()
     if milliseconds != 0, !hasNews {
-      sleep(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
+      rest(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
     }
     let list = takeEvents()
     idleWaits = list.isEmpty && time < began + LarkspurSimulation.milliseconds(1) ? idleWaits + 1 : 0
