@@ -91,6 +91,16 @@ let package = Package(
         "TestKit",
       ],
       path: "Tests/HandshakeLeaks", swiftSettings: testSettings),
+    // The whole transport in a world of its own, and a command that runs any number of worlds.
+    .target(
+      name: "LarkspurSimulation",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "TestKit"],
+      path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
+    .executableTarget(
+      name: "Simulate", dependencies: ["LarkspurSimulation"], path: "Tests/Simulate", swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurSimulationTests", dependencies: ["LarkspurSimulation", "Simulate", "TestKit"],
+      swiftSettings: testSettings),
     .executableTarget(
       name: "Soak",
       dependencies: [

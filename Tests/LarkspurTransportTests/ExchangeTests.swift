@@ -165,6 +165,27 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
+  /// The kernel tells an error once: when the sending has been told, the receiving finds the end of the stream.
+  @Test(arguments: [Errno.brokenPipe, .connectionReset, .timedOut])
+  func anEndBehindAnErrorIsNoBodysEnd(error: Errno) {
+    let body = Array(repeating: UInt8(ascii: "b"), count: 3000)
+    peer.setSendRoom(100)
+    let running = exchanges([request("POST", body: body.count)], body: body)
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\n\r\nhalf")
+    world.settle()
+    peer.willFailToSend(error)
+    peer.close()
+    peer.setSendRoom(100)
+    world.settle()
+    if error == .brokenPipe {
+      #expect(running.value == [Outcome(status: 200, body: "half")])
+    } else {
+      #expect(running.transportError == .connectionLost(.receivingBody, error))
+    }
+    #expect(world.leftovers == [])
+  }
+
   @Test func anEarlyFinalResponse() {
     let body = Array(repeating: UInt8(ascii: "b"), count: 3000)
     peer.setSendRoom(100)

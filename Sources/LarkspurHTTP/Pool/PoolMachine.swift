@@ -158,7 +158,8 @@ package struct PoolMachine: Sendable {
   /// When `timerFired` is due. It may come without anything to do.
   package private(set) var timer = Deadline.never
 
-  /// How long an endpoint whose connections serve is spared after one more could not be opened.
+  /// How long an endpoint that has connections, or will, is spared after one more could not be opened. Without it what
+  /// fails at once would be tried all the time.
   private static let dialPause = Duration.seconds(1)
 
   package init(limits: PoolLimits = PoolLimits()) {
@@ -253,13 +254,14 @@ package struct PoolMachine: Sendable {
     if isOurs, endpoints[endpoint].waitingCount > 0, evictIdle(&actions) {
       return settle(endpoint, now, &actions)
     }
+    if !endpoints[endpoint].members.isEmpty {
+      endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause)
+    }
     if endpoints[endpoint].dialing == 0 {
       var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
+      // What is running serves those who wait.
       if endpoints[endpoint].members.isEmpty {
         lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
-      } else {
-        // What is running serves those who wait.
-        endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause)
       }
       waitingCount -= lost.count
       for place in lost { fail(place.ticket, .dialFailed, &actions) }
@@ -387,11 +389,11 @@ package struct PoolMachine: Sendable {
   private mutating func dialsWanted(_ endpoint: Int, _ now: Deadline) -> Int {
     guard isSpared(endpoint, now) else { return endpoints[endpoint].waitingCount }
     timer = min(timer, endpoints[endpoint].dialsAfter)
-    return endpoints[endpoint].wantingFresh.count
+    return endpoints[endpoint].dialing > 0 ? 0 : endpoints[endpoint].wantingFresh.count
   }
 
   private func isSpared(_ endpoint: Int, _ now: Deadline) -> Bool {
-    endpoints[endpoint].dialsAfter > now && endpoints[endpoint].members.count > endpoints[endpoint].dialing
+    endpoints[endpoint].dialsAfter > now && !endpoints[endpoint].members.isEmpty
   }
 
   private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {

@@ -155,13 +155,15 @@ package final class Connection: TurnFollower {
   }
 
   /// Begins an exchange, or puts it behind those that are not answered yet: the caller has to know that it may follow them
-  /// (RFC 9112 9.3.2). Nothing is waited for.
+  /// (RFC 9112 9.3.2), and to let go of it. Nothing is waited for.
   func begin(
     _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
   ) throws(TransportError) -> UInt64 {
     guard isPipelined, !core.isIdle else {
       defer { tellStory() }
-      return try core.begin(request, body: body, deadline: deadline)
+      let number = try core.begin(request, body: body, deadline: deadline)
+      if isPipelined { core.hold() }
+      return number
     }
     let number = try core.enqueue(request, body: body, deadline: deadline)
     if core.shouldFlush { putOffSending() }
@@ -228,6 +230,9 @@ package final class Connection: TurnFollower {
 
   /// Whether an exchange waits for those before it.
   func isBehind(_ number: UInt64) -> Bool { core.isBehind(number) }
+
+  /// The exchange is not used any more.
+  func letGo(_ number: UInt64) { core.letGo(number) }
 
   /// Nobody waits for the answer any more.
   private func abandon(_ number: UInt64) { core.abandon(number)?.wake() }

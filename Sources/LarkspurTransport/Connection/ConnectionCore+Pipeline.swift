@@ -4,7 +4,10 @@ import LarkspurHTTP
 /// Requests behind those that are not answered yet.
 extension ConnectionCore {
   /// Whether a request would be the only one.
-  var isIdle: Bool { machine.isIdle && pipeline.isEmpty }
+  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isHeld }
+
+  mutating func hold() { pipeline.isHeld = true }
+  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isHeld = false } }
 
   /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
   mutating func enqueue(
@@ -50,14 +53,7 @@ extension ConnectionCore {
 
   /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
   mutating func advance() -> Waiter? {
-    // Nothing of the next one has left yet: what is there already does not answer it.
-    if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
-      if input.count > 0 {
-        decide { $0.unsolicitedBytes(into: &$1) }
-      } else if channel.isReadable ? true : hasPlaintext() {
-        lookForEnd(of: channel)
-      }
-    }
+    if channel != nil, pipeline.isHeld { return nil }
     // Nothing of the next one has left yet: what is there already does not answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
@@ -72,6 +68,7 @@ extension ConnectionCore {
         continue
       }
       exchangeNumber = follower.number
+      hold()
       prepare()
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes

@@ -73,12 +73,18 @@ extension ConnectionCore {
       // The kernel tells of a reset once, and has told it to who was sending.
       if !hasReceived, case .kernel(.connectionReset)? = lastFailure { throw fail { $0.connectionLost(into: &$1) } }
       do throws(ResponseError) {
-        if try parser.peerClosed(unread: input.count) { return true }
+        if try parser.peerClosed(unread: input.count), !hasLostSending { return true }
       } catch {
         throw fail { $0.responseFailed(error, into: &$1) }
       }
       throw fail { $0.connectionLost(into: &$1) }
     }
+  }
+
+  /// The kernel tells once how a connection broke, and from then on that the stream has ended. If the sending was told, this
+  /// end may be a cut. A broken pipe is what comes behind an end in order.
+  private var hasLostSending: Bool {
+    if case .kernel(let error)? = lastFailure { error != .brokenPipe } else { false }
   }
 
   mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {

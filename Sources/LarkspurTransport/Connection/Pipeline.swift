@@ -16,6 +16,8 @@ struct Pipeline {
     var byteCount: Int { headBytes + bodyBytes }
   }
 
+  /// The task of the present exchange still uses it, even if nothing is missing any more: the next one has to wait.
+  var isHeld = false
   private var followers: [Follower] = []
   /// The size of all these requests.
   private(set) var byteCount = 0

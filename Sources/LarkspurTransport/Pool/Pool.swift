@@ -135,6 +135,7 @@ package final class Pool: @unchecked Sendable {
     while true {
       let failure: TransportError
       var isAlone = true
+      var isAnswered = false
       ask(index, endpoint, demand)
       if case .waiting = own.state.entries[index].state { await wait(index, deadline: request.deadline) }
       let id = try connection(of: index, unless: scope.isCancelled)
@@ -155,9 +156,11 @@ package final class Pool: @unchecked Sendable {
           own.state.entries[index].place = (connection, number)
           if !isAlone { try await connection.turn(of: number, deadline: request.deadline) }
           let exchange = try await connection.head(of: number)
+          isAnswered = true
           return try await consume(exchange)
         } catch {
-          guard !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
+          // What `consume` throws may have come from anywhere.
+          guard !isAnswered, !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
             throw scope.isCancelled ? .cancelled : error
           }
           failure = error
@@ -256,6 +259,7 @@ package final class Pool: @unchecked Sendable {
 
   /// The exchange is over, whatever came of it.
   private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ index: Int) {
+    if let place = own.state.entries[index].place { connection.letGo(place.exchange) }
     var ending = connection.ending
     if let place = own.state.entries[index].place, connection.isBehind(place.exchange) {
       // It has left before its turn. When that comes, the connection ends.

@@ -217,6 +217,21 @@ import Testing
     #expect(desk.take() == [.fail(third, .dialFailed), .forget(desk.endpoint)])
   }
 
+  /// What fails at once would be tried all the time, as long as another attempt hangs.
+  @Test(arguments: [false, true], [false, true])
+  func aFailureIsNotRepeatedAtOnce(isOurs: Bool, wantsFresh: Bool) throws {
+    var desk = Desk { $0.totalMax = 2 }
+    for _ in 0..<3 { _ = try desk.request { $0.wantsFresh = wantsFresh } }
+    let actions = desk.take()
+    guard actions.count == 2, case .dial(let failing, _) = actions[1] else { throw Unexpected(actions: actions) }
+    desk.failed(failing, isOurs: isOurs)
+    #expect(desk.take() == [])
+    desk.pass(.milliseconds(999))
+    #expect(desk.take() == [])
+    desk.pass(.milliseconds(1))
+    _ = try desk.takeDial()
+  }
+
   @Test func withoutDescriptorsAnIdleConnectionGivesWay() throws {
     var desk = Desk()
     let idle = try desk.idleConnection()

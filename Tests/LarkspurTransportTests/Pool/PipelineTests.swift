@@ -283,4 +283,66 @@ import Testing
     #expect(running[1].value?.body == "b")
     #expect(tests.leftovers(of: pool) == [])
   }
+
+  /// Whoever is slow to ask for more finds his response as it was.
+  @Test(arguments: [false, true]) func anAnswerStaysUntilItsTaskHasDoneWithIt(isLate: Bool) {
+    prove()
+    let isRead = Shared(false)
+    let slow = world.start { [world, pool] in
+      let request = PoolRequest(request("GET", "/slow"))
+      try await pool.cancelledWithTask { scope in
+        try await pool.exchange(request, with: pool.endpoint(for: PoolTests.route), in: scope) {
+          exchange throws(TransportError) in
+          let isMore = try await exchange.receivePiece { _ in isRead.value = true }
+          let turn = world.loop.turn
+          while world.loop.turn < turn + 10 { await Task.yield() }
+          let isStillMore = try await exchange.receivePiece { _ in }
+          #expect(isMore && !isStillMore && exchange.status == 200)
+        }
+      }
+    }
+    world.settle()
+    let early = isLate ? [] : fetch(["next"])
+    world.settle()
+    kernel.peer().send(Self.response("slow"))
+    while !isRead.value { world.turn() }
+    let next = early + (isLate ? fetch(["next"]) : [])
+    world.turn(3)
+    kernel.peer().send(Self.response("next"))
+    world.settle()
+    #expect(slow.error == nil)
+    #expect(next.map { $0.value?.body } == ["next"])
+    #expect(kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// The fifth request is queued when the second one's answer is there.
+  @Test func aRequestBehindDoesNotMakeOneBeforeItUnfinished() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e"])
+    world.settle()
+    kernel.peer().send(["a", "b", "c", "d"].map { Self.response($0) }.joined())
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d", "/e"])
+    kernel.peer().send(Self.response("e"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e"])
+    #expect(kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// The fifth request takes the first one's place while the stray answer is there already.
+  @Test func whatWasThereBeforeARequestLeftDoesNotAnswerIt() {
+    prove()
+    let running = fetch(["a", "b", "c", "d", "e"])
+    world.settle()
+    #expect(targets() == ["/", "/a", "/b", "/c", "/d"])
+    kernel.peer().send(["a", "b", "c", "d", "stray"].map { Self.response($0) }.joined())
+    world.settle()
+    kernel.peer(1).send(Self.response("e"))
+    world.settle()
+    #expect(running.map { $0.value?.body } == ["a", "b", "c", "d", "e"])
+    #expect(!kernel.peer().isOpen)
+    #expect(tests.leftovers(of: pool) == [])
+  }
 }

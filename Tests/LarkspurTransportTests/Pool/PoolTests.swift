@@ -181,6 +181,25 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// The error is from another connection, say.
+  @Test func whatTheCallerThrowsRepeatsNothing() {
+    let pool = pool()
+    let running = world.start {
+      let request = PoolRequest(request("POST", body: 0))
+      try await pool.cancelledWithTask { scope in
+        try await pool.exchange(request, with: pool.endpoint(for: Self.route), in: scope) {
+          _ throws(TransportError) in throw .connectionClosed
+        }
+      }
+    }
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    #expect(running.transportError == .connectionClosed)
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
   @Test func onlyOnce() {
     let pool = pool()
     _ = fetch(through: pool)

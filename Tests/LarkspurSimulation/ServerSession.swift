@@ -1,0 +1,285 @@
+/// A server that a world's clients may connect to.
+final class Host {
+  let weather: Weather
+  unowned let ledger: Ledger
+  unowned let kernel: SimulatedKernel
+
+  init(_ weather: Weather, _ ledger: Ledger, on kernel: SimulatedKernel) {
+    self.weather = weather
+    self.ledger = ledger
+    self.kernel = kernel
+  }
+}
+
+/// The server's side of one connection: reads requests, and answers them one after another, with faults.
+///
+/// What it is going to do stands in a row of steps. Answers put theirs at the end of the row; a step is done when the one
+/// before is.
+///
+/// ```
+///  open --endReceived, ended, close, reset--> over
+///    \--end (its own side only)--> open, but sends nothing more
+/// ```
+final class ServerSession {
+  private enum Step {
+    case began(answer: Int)
+    case send(ArraySlice<UInt8>)
+    case wait(UInt64)
+    case end
+    case close
+    case reset
+  }
+
+  private let host: Host
+  private unowned let link: Link
+  private var dice: Dice
+  private(set) var isOpen = true
+
+  private var inbox: [UInt8] = []
+  private var unread = 0
+  private var isDeaf = false
+  /// The request that is being read, and its answer.
+  private var request: (number: Int, answer: ServerAnswer)?
+  private var takesRequests = true
+
+  private var steps: [Step] = []
+  private var isWaiting = false
+  private var bytesSent = 0
+  /// Counts what has been done, so that a timer can tell whether the connection has rested.
+  private var progress = 0
+
+  init(_ host: Host, over link: Link, dice: Dice) {
+    self.host = host
+    self.link = link
+    self.dice = dice
+  }
+
+  func began() {
+    guard dice.chance(host.weather.idleFaults, of: 300) else { return watchRest() }
+    // Too much to do: it answers before it is asked.
+    answerUnasked(status: 503)
+    steps.append(dice.pick([.close, .reset, .end]))
+    go()
+  }
+
+  // MARK: - From the link
+
+  func received(_ bytes: [UInt8]) {
+    inbox += bytes
+    unread += bytes.count
+    progress += 1
+    if !isDeaf { read() }
+  }
+
+  func endReceived() { ended() }
+
+  /// The connection is gone.
+  func ended() {
+    isOpen = false
+    steps = []
+    inbox = []
+  }
+
+  func roomWasMade() { go() }
+
+  // MARK: - Requests
+
+  private func read() {
+    if unread > 0 {
+      link.acknowledge(unread)
+      unread = 0
+    }
+    while isOpen, takesRequests, !inbox.isEmpty, readPart() {}
+  }
+
+  /// False: more has to come.
+  private func readPart() -> Bool {
+    guard let (number, answer) = request else { return readHead() }
+    let bytes = host.ledger.requests[number].bytes
+    guard inbox.count >= bytes.count else { return false }
+    host.ledger.check(inbox.starts(with: bytes), "request \(number) arrived as something else")
+    host.kernel.note("request", link.number, number)
+    inbox.removeFirst(bytes.count)
+    request = nil
+    if !answer.isEarly { self.answer(number, answer) }
+    return true
+  }
+
+  private func readHead() -> Bool {
+    // The head's first line tells the request; the ledger tells what it looks like.
+    guard inbox.contains(UInt8(ascii: "\n")) else { return false }
+    guard let number = host.ledger.request(in: inbox) else {
+      host.ledger.complain("connection \(link.number): no request arrived")
+      ended()
+      return false
+    }
+    let known = host.ledger.requests[number]
+    guard inbox.count >= known.headBytes else { return false }
+    let answer = ServerAnswer(host.weather, &dice)
+    request = (number, answer)
+    if answer.fault == .deaf, known.bytes.count > inbox.count {
+      isDeaf = true
+      host.kernel.after(seconds(dice.time(1...100))) { [self] in
+        isDeaf = false
+        if isOpen { read() }
+      }
+    }
+    if answer.isEarly { self.answer(number, answer) }
+    return !isDeaf
+  }
+
+  // MARK: - Answers
+
+  private func answer(_ number: Int, _ answer: ServerAnswer) {
+    let isHead = host.ledger.requests[number].method == "HEAD"
+    if answer.delay > 0 { steps.append(.wait(answer.delay)) }
+    for _ in 0..<answer.interims { steps.append(.send(ArraySlice("HTTP/1.1 103 Early\r\nX-Hint: h\r\n\r\n".utf8))) }
+    let count = answer.fault == .twice || answer.fault == .twiceLater ? 2 : 1
+    for repetition in 0..<count {
+      if repetition > 0, answer.fault == .twiceLater { steps.append(.wait(dice.time(0...seconds(3)))) }
+      append(answer, to: repetition == 0 ? number : nil, isHead: isHead)
+    }
+    switch answer.fault {
+    case .closed, .earlyThenClosed: steps.append(.close)
+    case .halfClosed: steps.append(.end)
+    default: break
+    }
+    if answer.endsConnection(isHead: isHead) {
+      takesRequests = false
+      if dice.chance(1, of: 4) { steps.append(.wait(dice.time(0...seconds(10)))) }
+      // A good server lingers: what is still on its way to it does not reset the connection.
+      steps.append(host.weather.isCalm ? .end : .close)
+    }
+    go()
+  }
+
+  private func append(_ answer: ServerAnswer, to number: Int?, isHead: Bool) {
+    var known = Ledger.Answer(
+      request: number, link: link, body: answer.body, framing: answer.framing, bodySent: answer.body)
+    let serial = host.ledger.answers.count
+    var head = answer.head(serial: serial)
+    let body = isHead ? [] : answer.framedBody(serial: serial, &dice)
+    if answer.fault == .garbled {
+      known.isGarbled = true
+      garble(&head)
+    }
+    let bytes = head + body
+    var cut = bytes.count
+    switch answer.fault {
+    case .cut, .reset, .pause, .stall: cut = dice.number(0...bytes.count)
+    default: break
+    }
+    if answer.fault == .cut || answer.fault == .reset || answer.fault == .stall {
+      known.bodySent = min(max(cut - head.count, 0), answer.body)
+    }
+    steps.append(.began(answer: host.ledger.add(known)))
+    if answer.fault == .garbage {
+      steps.append(.send(ArraySlice((0..<dice.number(1...500)).map { _ in dice.byte() })))
+      return steps.append(.close)
+    }
+    steps.append(.send(bytes[..<cut]))
+    switch answer.fault {
+    case .cut: steps.append(.close)
+    case .reset: steps.append(.reset)
+    case .pause: steps += [.wait(dice.time(0...seconds(70))), .send(bytes[cut...])]
+    case .stall: steps += [.wait(seconds(dice.time(60...2_000))), .reset]
+    default: break
+    }
+  }
+
+  /// Changes a byte, but for the line that tells the answer.
+  private func garble(_ head: inout [UInt8]) {
+    let lines = head.indices.filter { head[$0] == UInt8(ascii: "\n") }
+    let spared = lines[1] - lines[0]
+    var index = dice.number(0...head.count - 1 - spared)
+    if index > lines[0] { index += spared }
+    head[index] = dice.byte()
+  }
+
+  private func answerUnasked(status: Int) {
+    var answer = ServerAnswer(host.weather, &dice)
+    answer.fault = nil
+    answer.status = status
+    answer.framing = .length
+    append(answer, to: nil, isHead: false)
+  }
+
+  // MARK: - Rest
+
+  /// A connection that rests is closed some time, or worse. Every server gives up at last: a client that waits for the
+  /// rest of a garbled response would wait for ever.
+  private func watchRest() {
+    let isFaulty = dice.chance(host.weather.idleFaults, of: 100)
+    let most = isFaulty ? dice.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)
+    watchRest(for: isFaulty ? dice.time(0...most) : most, since: progress, isFaulty)
+  }
+
+  private func watchRest(for time: UInt64, since before: Int, _ isFaulty: Bool) {
+    host.kernel.after(time) { [self] in
+      guard isOpen else { return }
+      guard progress == before, steps.isEmpty, request == nil else {
+        return watchRest(for: max(time, milliseconds(1)), since: progress, isFaulty)
+      }
+      switch isFaulty ? dice.number(0...5) : 0 {
+      case 0, 1: steps.append(.close)
+      case 2: steps.append(.reset)
+      case 3: steps.append(.end)
+      case 4:
+        answerUnasked(status: 408)
+        steps.append(.close)
+      default: answerUnasked(status: 200)
+      }
+      go()
+      watchRest(for: seconds(2_000), since: progress, false)
+    }
+  }
+
+  // MARK: - Steps
+
+  /// Does what can be done now.
+  private func go() {
+    while isOpen, !isWaiting, !steps.isEmpty {
+      progress += 1
+      let step = steps.removeFirst()
+      switch step {
+      case .began(let answer): host.ledger.began(answer, at: bytesSent)
+      case .send(let bytes):
+        guard send(bytes) else { return }
+      case .wait(let time): wait(time)
+      case .end: link.endToClient()
+      case .close:
+        // A close with bytes unread is a reset.
+        unread > 0 ? link.resetToClient() : link.endToClient()
+        isOpen = false
+      case .reset:
+        link.resetToClient()
+        isOpen = false
+      }
+    }
+  }
+
+  /// Sends one segment, and puts the rest back. False: there is no room.
+  private func send(_ bytes: ArraySlice<UInt8>) -> Bool {
+    guard !link.hasSentEnd, !bytes.isEmpty else { return true }
+    let count = min(bytes.count, link.roomToClient, link.segmentBytes())
+    guard count > 0 else {
+      steps.insert(.send(bytes), at: 0)
+      return false
+    }
+    bytesSent += count
+    link.sendToClient(Array(bytes.prefix(count)))
+    guard count < bytes.count else { return true }
+    steps.insert(.send(bytes.dropFirst(count)), at: 0)
+    // Now and then the rest takes its time.
+    if dice.chance(1, of: 50) { wait(dice.time(0...milliseconds(500))) }
+    return true
+  }
+
+  private func wait(_ time: UInt64) {
+    isWaiting = true
+    host.kernel.after(time) { [self] in
+      isWaiting = false
+      go()
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// A kernel, its clock and its network, in memory. All of it is one thread's.
+///
+/// Theory of operation. Whatever will happen stands in one queue, ordered by time. The clock advances when the loop would
+/// sleep, to the next thing that happens or to the end of the sleep, and by a little in each call. What has become due
+/// happens at the beginning of the next call. Nothing depends on the real clock, on addresses in memory or on the order of
+/// a hash table: the seed decides everything.
+///
+/// Readiness is reported on a change (edge-triggered), first come, first served. Descriptor numbers are used again at
+/// once, lowest first, so that a stale number or a second close shows.
+final class SimulatedKernel: Kernel, @unchecked Sendable {
+  private enum Kind {
+    case poller
+    case wakeUp
+    case link(Link)
+  }
+
+  let weather: Weather
+  var dice: Dice
+  /// Told when the client begins to connect, and where.
+  var linkOpened: ((Link, SocketAddress) -> Void)?
+  /// Told when the client hands bytes of a link's to the kernel: what was offered, and how much of it was taken.
+  var bytesTaken: ((Link, [UInt8], Int) -> Void)?
+
+  private(set) var time = seconds(1)
+  private var queue = EventQueue()
+  private var hosts: [(address: SocketAddress, host: Host)] = []
+  private var descriptors: [Kind?] = [nil, nil, nil]
+  private var hasWakeUpEdge = false
+  private var hot: [Link] = []
+
+  /// All that there have been.
+  private(set) var links: [Link] = []
+  private(set) var trace = Trace()
+  /// Whatever a correct client never does.
+  private(set) var offences: [String] = []
+  /// The latest wait was to be without end, and nothing will happen any more.
+  private(set) var isAtRest = false
+  private(set) var isWaiting = false
+  private(set) var waits = 0
+  /// Waits in a row that neither had anything to tell nor lasted a millisecond, with nothing else done between them.
+  private(set) var idleWaits = 0
+  private(set) var idleWaitsMost = 0
+
+  init(_ weather: Weather, dice: Dice) {
+    self.weather = weather
+    self.dice = dice
+  }
+
+  // MARK: - The world's side
+
+  func after(_ delay: UInt64, _ happen: @escaping () -> Void) { queue.insert(at: time + delay, happen) }
+  func at(_ time: UInt64, _ happen: @escaping () -> Void) { queue.insert(at: time, happen) }
+  func note(_ word: StaticString, _ place: Int, _ value: Int = 0) { trace.note(time, word, place, value) }
+  func add(_ host: Host, at address: SocketAddress) { hosts.append((address, host)) }
+  func host(at address: SocketAddress) -> Host? { hosts.first { $0.address == address }?.host }
+
+  var openLinks: [Link] {
+    descriptors.compactMap { if case .link(let link)? = $0 { link } else { nil } }
+  }
+
+  func raiseEdge(_ link: Link) {
+    guard !link.hasEdge else { return }
+    link.hasEdge = true
+    hot.append(link)
+  }
+
+  /// What would keep the world alive after its end.
+  func forgetFuture() { queue.removeAll() }
+
+  // MARK: - Time
+
+  private func happen() {
+    while let happen = queue.popDue(at: time) { happen() }
+  }
+
+  /// Time passes in a call, and something may happen just before it.
+  private func call() {
+    idleWaits = 0
+    time += weather.callTime
+    happen()
+  }
+
+  private var hasNews: Bool { hasWakeUpEdge || !hot.isEmpty }
+
+  private func rest(until end: UInt64) {
+    while !hasNews {
+      guard let next = queue.soonest, next <= end else {
+        isAtRest = end == .max
+        if !isAtRest { time = end }
+        break
+      }
+      time = max(time, next)
+      happen()
+    }
+    if weather.lateness > 0, dice.chance(1, of: 20) {
+      time += dice.time(0...weather.lateness)
+      happen()
+    }
+  }
+
+  private func fails() -> Bool { weather.kernelFaults > 0 && dice.chance(weather.kernelFaults, of: 100) }
+
+  // MARK: - Kernel
+
+  func now() -> Deadline { Deadline(nanoseconds: time) }
+  func date() -> Int64 { 1_780_000_000 + Int64(time / 1_000_000_000) }
+
+  func openSocket(for address: SocketAddress) -> Int32 {
+    call()
+    if openLinks.count >= weather.descriptorsMax { return -Errno.tooManyDescriptors.rawValue }
+    if fails() { return -dice.pick([Errno.tooManyDescriptorsInSystem, .noBufferSpace, .familyNotSupported]).rawValue }
+    let link = Link(links.count, on: self)
+    links.append(link)
+    return open(.link(link))
+  }
+
+  func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 { 0 }
+  func deferPort(_ descriptor: Int32) {}
+  func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { 0 }
+  func interfaceIndex(of name: String) -> Int32 { 1 }
+  func localAddress(_ descriptor: Int32) -> SocketAddress? { .loopback(port: UInt16(1_024 + descriptor)) }
+
+  func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+    guard let link = link(descriptor, "connect") else { return -Errno.badDescriptor.rawValue }
+    note("connect", link.number)
+    linkOpened?(link, address)
+    return link.connect(to: address).map { -$0.rawValue } ?? 0
+  }
+
+  func pendingError(_ descriptor: Int32) -> Int32 {
+    guard let link = link(descriptor, "pendingError") else { return Errno.badDescriptor.rawValue }
+    defer { link.pendingError = nil }
+    return link.pendingError?.rawValue ?? 0
+  }
+
+  func setNoDelay(_ descriptor: Int32) { _ = link(descriptor, "setNoDelay") }
+
+  func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
+    guard let link = link(descriptor, "receive") else { return -Int(Errno.badDescriptor.rawValue) }
+    if buffer.freeCapacity == 0 { offences.append("a receive without room, which looks like the end") }
+    if fails() { return -Int(Errno.interrupted.rawValue) }
+    switch link.receive(room: buffer.freeCapacity) {
+    case .success(let bytes):
+      note("receive", link.number, bytes.count)
+      for byte in bytes { buffer.append(byte, as: UInt8.self) }
+      return bytes.count
+    case .failure(let error): return -Int(error.rawValue)
+    }
+  }
+
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+    var offered: [UInt8] = []
+    queue.withSegments(atMost: 16) { segments in
+      for segment in segments { offered.append(contentsOf: segment) }
+    }
+    return send(descriptor, offered: offered)
+  }
+
+  func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
+    var offered: [UInt8] = []
+    offered.append(copying: bytes)
+    return send(descriptor, offered: offered)
+  }
+
+  private func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
+    guard let link = link(descriptor, "send") else { return -Int(Errno.badDescriptor.rawValue) }
+    if fails() { return -Int(Errno.interrupted.rawValue) }
+    switch link.send(offered) {
+    case .success(let count):
+      note("send", link.number, count)
+      bytesTaken?(link, offered, count)
+      return count
+    case .failure(let error): return -Int(error.rawValue)
+    }
+  }
+
+  func close(_ descriptor: Int32) {
+    idleWaits = 0
+    guard descriptors.indices.contains(Int(descriptor)), let kind = descriptors[Int(descriptor)] else {
+      return offences.append("close of \(descriptor), which is not open")
+    }
+    descriptors[Int(descriptor)] = nil
+    guard case .link(let link) = kind else { return }
+    note("close", link.number)
+    hot.removeAll { $0 === link }
+    link.close()
+  }
+
+  func openPoller() -> Int32 { open(.poller) }
+
+  func openWakeUp() -> Int32 { open(.wakeUp) }
+
+  func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
+    if case .wakeUp? = descriptors[Int(descriptor)] { return 0 }
+    guard let link = link(descriptor, "watch") else { return -Errno.badDescriptor.rawValue }
+    if fails() { return -Errno.noMemory.rawValue }
+    link.registration = (slot, registration)
+    raiseEdge(link)
+    return 0
+  }
+
+  func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
+    waits += 1
+    isAtRest = false
+    isWaiting = true
+    defer { isWaiting = false }
+    if fails() { return -Errno.interrupted.rawValue }
+    time += weather.callTime
+    let began = time
+    happen()
+    if milliseconds != 0, !hasNews {
+      rest(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
+    }
+    let list = takeEvents()
+    idleWaits = list.isEmpty && time < began + LarkspurSimulation.milliseconds(1) ? idleWaits + 1 : 0
+    idleWaitsMost = max(idleWaitsMost, idleWaits)
+    return events.replace(with: list)
+  }
+
+  private func takeEvents() -> [PollerEvent] {
+    var events: [PollerEvent] = []
+    if hasWakeUpEdge {
+      hasWakeUpEdge = false
+      events.append(PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
+    }
+    var taken = 0
+    while taken < hot.count, events.count < weather.eventsPerWaitMax {
+      let link = hot[taken]
+      taken += 1
+      link.hasEdge = false
+      if let event = link.event() { events.append(event) }
+    }
+    hot.removeFirst(taken)
+    return events
+  }
+
+  func wake(_ descriptor: Int32) { hasWakeUpEdge = true }
+
+  func drainWakeUp(_ descriptor: Int32) {}
+
+  private func open(_ kind: Kind) -> Int32 {
+    // The first three are the standard streams'.
+    let number = descriptors.indices.dropFirst(3).first { descriptors[$0] == nil } ?? descriptors.count
+    if number == descriptors.count { descriptors.append(nil) }
+    descriptors[number] = kind
+    return Int32(number)
+  }
+
+  private func link(_ descriptor: Int32, _ call: String) -> Link? {
+    self.call()
+    guard descriptors.indices.contains(Int(descriptor)), case .link(let link)? = descriptors[Int(descriptor)] else {
+      offences.append("\(call) on \(descriptor), which is no open socket")
+      return nil
+    }
+    return link
+  }
+}

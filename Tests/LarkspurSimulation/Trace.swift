@@ -1,0 +1,35 @@
+/// What has happened in a world: the last of it in words, and a digest of all of it.
+package struct Trace {
+  private struct Entry {
+    var time: UInt64
+    var word: StaticString
+    var place: Int
+    var value: Int
+  }
+
+  /// So many of the latest entries are kept.
+  private static let entriesMax = 400
+
+  private var entries: [Entry] = []
+  private(set) var count = 0
+  package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+
+  mutating func note(_ time: UInt64, _ word: StaticString, _ place: Int, _ value: Int = 0) {
+    mix(time)
+    mix(UInt64(truncatingIfNeeded: place))
+    mix(UInt64(truncatingIfNeeded: value))
+    word.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
+    let entry = Entry(time: time, word: word, place: place, value: value)
+    if entries.count < Self.entriesMax { entries.append(entry) } else { entries[count % Self.entriesMax] = entry }
+    count += 1
+  }
+
+  /// One step of FNV-1a, for a whole number at once.
+  private mutating func mix(_ value: UInt64) { digest = (digest ^ value) &* 0x100_0000_01b3 }
+
+  /// Oldest first: time in microseconds, what happened, the connection or the request, a number.
+  package var lines: [String] {
+    let first = count < Self.entriesMax ? 0 : count % Self.entriesMax
+    return (entries[first...] + entries[..<first]).map { "\($0.time / 1000) \($0.word) \($0.place) \($0.value)" }
+  }
+}

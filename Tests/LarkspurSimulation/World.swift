@@ -1,0 +1,288 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// A pool, its users, a network and its servers. One seed is one world.
+///
+/// ```
+///  users (Visit) --> Pool, Connection --> ClientLoop --> SimulatedKernel --> Link --> ServerSession
+///        \--------------------- Ledger: what was asked, sent, answered, delivered ------/
+/// ```
+///
+/// Whatever goes wrong ends after some time: a server that says nothing resets, a network that has forgotten a connection
+/// makes the kernel give it up. So each request has to end by itself, and the world comes to rest.
+package final class World: @unchecked Sendable {
+  /// How a world has ended.
+  package struct Report: Sendable {
+    package let seed: UInt64
+    /// What was against the rules; nothing, if all is well.
+    package let complaints: [String]
+    package let trace: Trace
+    /// What the seed has drawn, in words.
+    package let setting: String
+    package let requests: Int
+    package let failures: Int
+    package let connections: Int
+    package let turns: Int
+    package let waits: Int
+    package let idleWaitsMost: Int
+    package let seconds: Int
+  }
+
+  private enum Outcome {
+    case read(Int)
+    case left
+    case failed(TransportError)
+  }
+
+  let seed: UInt64
+  let weather: Weather
+  let kernel: SimulatedKernel
+  let loop: ClientLoop
+  let ledger = Ledger()
+  let options: Pool.Options
+  let names: [SimulatedNames.Name]
+  private var pool: Pool?
+  private let endpoints: [Endpoint]
+  private var dice: Dice
+  private var visits: [Visit] = []
+  private var visitsOver = 0
+  private(set) var isShutDown = false
+  private var failures = 0
+  private var turns = 0
+
+  /// So many turns without rest are an endless loop, and so many at one time.
+  private static let turnsMax = 300_000
+  private static let turnsAtOnceMax = 2_000
+  /// Nothing takes longer than this, in seconds.
+  private static let secondsMax = 30 * 24 * 3600
+  static let privateAddresses: [SocketAddress] = [
+    .ipv6(high: 0x2001_0db8_0000_0000, low: 1, scope: 0, port: 80), .ipv4(0xc633_6401, port: 80),
+    .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
+  ]
+
+  package init(seed: UInt64) throws {
+    self.seed = seed
+    dice = Dice(seed: seed)
+    weather = Weather(&dice)
+    kernel = SimulatedKernel(weather, dice: dice.fork())
+    loop = try ClientLoop(withoutThreadOn: kernel)
+    names = SimulatedNames.draw(&dice)
+    var options = Self.options(weather, &dice)
+    options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
+    self.options = options
+    let pool = Pool(on: loop, options: options)
+    self.pool = pool
+    endpoints = names.map { pool.endpoint(for: Route(host: $0.text, port: 80)) }
+    for address in names.flatMap(\.addresses) + Self.privateAddresses {
+      kernel.add(Host(weather, ledger, on: kernel), at: address)
+    }
+    let span = dice.pick([0, milliseconds(100), seconds(10), seconds(300)])
+    for _ in 0..<dice.pick([1, 3, 6, 20]) {
+      visits.append(try Visit(endpoints: names.count, within: span, weather, ledger, &dice))
+    }
+    kernel.bytesTaken = { [ledger] link, offered, count in ledger.taken(offered, count, on: link) }
+    kernel.linkOpened = { [unowned self] link, address in checkLimits(at: address) }
+    arrange(span)
+  }
+
+  private static func options(_ weather: Weather, _ dice: inout Dice) -> Pool.Options {
+    var options = Pool.Options()
+    options.limits.perEndpointMax = dice.pick([1, 1, 2, 3, 6])
+    options.limits.totalMax = dice.pick([1, 2, 4, 256])
+    if !weather.isCalm, dice.chance(1, of: 8) { options.limits.waitingMax = dice.number(0...5) }
+    options.limits.idleMax = .nanoseconds(dice.pick([0, seconds(1), seconds(60)]))
+    if dice.chance(1, of: 5) { options.limits.ageMax = .nanoseconds(dice.time(0...seconds(5))) }
+    if dice.chance(1, of: 5) { options.limits.requestsMax = dice.number(0...5) }
+    options.limits.pipelineDepth = dice.pick([1, 1, 2, 4])
+    if !weather.isCalm { options.dialMax = .nanoseconds(dice.pick([milliseconds(50), seconds(2), seconds(60)])) }
+    return options
+  }
+
+  // MARK: - What the users do
+
+  private func arrange(_ span: UInt64) {
+    for index in visits.indices { start(index) }
+    while !weather.isCalm, dice.chance(1, of: 4) {
+      kernel.after(dice.time(0...span)) { [unowned self] in
+        loop.post { [unowned self] in
+          kernel.note("close idle", 0)
+          pool?.closeIdleConnections()
+        }
+      }
+    }
+    guard !weather.isCalm, dice.chance(1, of: 15) else { return }
+    kernel.after(dice.time(0...span * 2)) { [unowned self] in loop.post { [unowned self] in shutDown() } }
+  }
+
+  private func start(_ index: Int) {
+    let visit = visits[index]
+    kernel.after(visit.start) { [unowned self] in
+      loop.post { [unowned self] in
+        let task = Task(executorPreference: loop) { @concurrent [unowned self] in
+          await visit.isPrivate ? makePrivate(visit) : make(visit)
+          visitsOver += 1
+        }
+        guard let time = visit.cancelledAfter else { return }
+        // In the middle of whatever the loop does; when it sleeps, as from another thread.
+        kernel.after(time) { [unowned self] in
+          if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
+        }
+      }
+    }
+  }
+
+  private func make(_ visit: Visit) async {
+    guard let pool else { return }
+    await pool.cancelledWithTask { scope in
+      for plan in visit.plans {
+        var request = PoolRequest(plan.head)
+        request.body = plan.body
+        request.priority = plan.priority
+        request.deadline = deadline(of: plan)
+        await run(plan, of: visit) { () async throws(TransportError) in
+          var outcome = Outcome.left
+          try await pool.exchange(request, with: endpoints[plan.endpoint], in: scope) {
+            exchange throws(TransportError) in
+            outcome = try await read(exchange, plan)
+          }
+          return outcome
+        }
+      }
+    }
+  }
+
+  /// Without a pool, to the fastest of several addresses.
+  private func makePrivate(_ visit: Visit) async {
+    var connection: Connection?
+    for plan in visit.plans {
+      let deadline = deadline(of: plan)
+      await run(plan, of: visit) { () async throws(TransportError) in
+        if connection?.isIdle != true {
+          connection = try await Connection.open(to: Self.privateAddresses, on: loop, deadline: deadline)
+        }
+        guard let connection else { throw .internalInconsistency }
+        return try await connection.cancelledWithTask { () async throws(TransportError) in
+          let exchange = try await connection.send(plan.head, body: plan.body, deadline: deadline)
+          return try await read(exchange, plan)
+        }
+      }
+    }
+    connection?.close()
+  }
+
+  private func deadline(of plan: Visit.Plan) -> Deadline {
+    plan.timeMax.map { loop.now.advanced(byNanoseconds: $0) } ?? .never
+  }
+
+  private func run(
+    _ plan: Visit.Plan, of visit: Visit, _ ask: () async throws(TransportError) -> Outcome
+  ) async {
+    kernel.note("ask", plan.number, plan.endpoint)
+    let began = kernel.time
+    let outcome: Outcome
+    do throws(TransportError) {
+      outcome = try await ask()
+    } catch {
+      outcome = .failed(error)
+    }
+    ledger.ended(plan.number)
+    if case .slowly = plan.reading {} else { checkTime(plan, visit, began: began) }
+    switch outcome {
+    case .read(let count): kernel.note("read", plan.number, count)
+    case .left: kernel.note("left", plan.number)
+    case .failed(let error):
+      failures += 1
+      kernel.note("failed", plan.number, word(for: error))
+      check(error, of: plan, visit)
+    }
+  }
+
+  private func read(_ exchange: Exchange, _ plan: Visit.Plan) async throws(TransportError) -> Outcome {
+    let answer = ledger.delivered(exchange.value(of: "x-answer"), to: plan.number)
+    kernel.note("head", plan.number, answer ?? -1)
+    var count = 0
+    func take(_ piece: Span<UInt8>) {
+      if let answer { ledger.delivered(piece, at: count, of: answer) }
+      count += piece.count
+    }
+    switch plan.reading {
+    case .all: try await exchange.receiveBody(take)
+    case .collect(let bytesMax):
+      let body = try await exchange.collectBody(bytesMax: bytesMax)
+      take(body.span)
+    case .slowly(let time):
+      while try await exchange.receivePiece(take) { await pause(time) }
+    case .pieces(let most):
+      for _ in 0..<most { guard try await exchange.receivePiece(take) else { break } }
+      return .left
+    case .nothing: return .left
+    case .giveUp(let error): throw error
+    case .closeConnection:
+      exchange.connection.close()
+      return .left
+    case .cancel:
+      exchange.canceller?.cancel()
+      try await exchange.receiveBody(take)
+      return .left
+    }
+    if let answer { ledger.completed(count, of: answer, to: plan.number) }
+    return .read(count)
+  }
+
+  private func pause(_ time: UInt64) async {
+    await withCheckedContinuation { continuation in
+      kernel.after(time) { [unowned self] in loop.post { continuation.resume() } }
+    }
+  }
+
+  private func shutDown() {
+    kernel.note("shut down", 0)
+    isShutDown = true
+    pool?.shutDown()
+  }
+
+  // MARK: - The world's course
+
+  /// Runs the world to its end.
+  package func run() -> Report {
+    let isOver = turn { visitsOver == visits.count }
+    ledger.check(isOver, "\(visits.count - visitsOver) of \(visits.count) visits hang")
+    end()
+    let rests = turn { kernel.isAtRest }
+    ledger.check(rests || !isOver, "the world does not come to rest")
+    if isOver { checkLeftovers(pool) }
+    kernel.forgetFuture()
+    return Report(
+      seed: seed, complaints: ledger.complaints, trace: kernel.trace, setting: "\(weather) \(options)",
+      requests: ledger.requests.count,
+      failures: failures, connections: kernel.links.count, turns: turns, waits: kernel.waits,
+      idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))
+  }
+
+  /// Turns until `isOver`. False: it did not come to that.
+  private func turn(until isOver: () -> Bool) -> Bool {
+    var (time, turnsAtOnce) = (kernel.time, 0)
+    repeat {
+      loop.takeTurn()
+      turns += 1
+      turnsAtOnce = kernel.time == time ? turnsAtOnce + 1 : 0
+      time = kernel.time
+      if isOver() { return true }
+    } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax
+      && kernel.time < seconds(UInt64(Self.secondsMax))
+    return false
+  }
+
+  /// All ways in which a pool may end.
+  private func end() {
+    switch dice.number(0...3) {
+    case 0: shutDown()
+    case 1: pool?.closeIdleConnections()
+    case 2: pool = nil
+    // Its timers close what is idle.
+    default: break
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import LarkspurSimulation
+import TestKit
+import Testing
+
+/// Whole worlds. A failure names its seed: `Simulate 1 SEED` runs it again, and prints what happened.
+@Suite struct SimulationTests {
+  @Test(arguments: 0..<8) func randomWorlds(part: UInt64) throws {
+    var seeds = SeededGenerator(for: "worlds, part \(part)")
+    for _ in 0..<250 {
+      let report = try World(seed: seeds.next() &+ part).run()
+      #expect(report.complaints == [], "seed \(report.seed): \(report.trace.lines.suffix(40))")
+    }
+  }
+
+  @Test func oneSeedIsOneWorld() throws {
+    for seed in 0..<20 as Range<UInt64> {
+      let one = try World(seed: seed).run()
+      let other = try World(seed: seed).run()
+      #expect(one.trace.digest == other.trace.digest, "seed \(seed)")
+      #expect(one.trace.lines == other.trace.lines, "seed \(seed)")
+      #expect(one.trace.lines.count > 2, "seed \(seed)")
+    }
+    #expect(try World(seed: 1).run().trace.digest != World(seed: 2).run().trace.digest)
+  }
+
+  /// Hash tables have another order in each process.
+  @Test func alsoInAnotherProcess() throws {
+    let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    let process = Process()
+    process.executableURL = tests.deletingLastPathComponent().appending(path: "Simulate")
+    process.arguments = ["100", "1", "--digests"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    let here = try (1...100 as ClosedRange<UInt64>).map { "\($0) \(try World(seed: $0).run().trace.digest)\n" }.joined()
+    #expect(words == here)
+  }
+}

@@ -1,0 +1,44 @@
+// Runs worlds one after another until one breaks a rule.
+//
+// Called as `Simulate [COUNT] [FIRST SEED] [--digests]`. Each world has the seed after the one before. Exits with 1 at the
+// first world that breaks a rule, and prints its seed, the rules and the last that happened. `--digests` prints each world's
+// digest: two processes print the same.
+//
+//     swift build -c release --product Simulate && .build/release/Simulate 1000000
+
+import Glibc
+import LarkspurSimulation
+
+let words = CommandLine.arguments.dropFirst()
+let numbers = words.compactMap { UInt64($0) }
+let count = numbers.first ?? 10_000
+let first = numbers.dropFirst().first ?? 1
+let printsDigests = words.contains("--digests")
+
+var requests = 0
+var failures = 0
+var connections = 0
+var waits = 0
+let clock = ContinuousClock()
+let start = clock.now
+
+for number in 0..<count {
+  let report = try World(seed: first &+ number).run()
+  requests += report.requests
+  failures += report.failures
+  connections += report.connections
+  waits += report.waits
+  if printsDigests { print(report.seed, report.trace.digest) }
+  guard report.complaints.isEmpty else {
+    print(report.trace.lines.joined(separator: "\n"))
+    print(report.setting)
+    print("\(report.turns) turns, \(report.waits) waits, \(report.idleWaitsMost) idle in a row, \(report.seconds) s")
+    print("seed \(report.seed):", report.complaints.joined(separator: "; "))
+    exit(1)
+  }
+}
+guard !printsDigests else { exit(0) }
+let time = (clock.now - start) / .seconds(1)
+print(
+  "\(count) worlds, \(Int(Double(count) / time)) a second: \(requests) requests, \(failures) of them failed,"
+    + " \(connections) connections, \(waits) waits")
