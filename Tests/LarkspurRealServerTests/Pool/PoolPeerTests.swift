@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
@@ -23,6 +24,24 @@ import Testing
     #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
     let counts = load.requestsByPort.values
     // Each connection is used up, but the last six.
+    #expect(counts.allSatisfy { $0 <= 10 })
+    #expect(60...66 ~= counts.count, "\(counts)")
+    #expect(await load.leftovers() == [])
+  }
+
+  @Test(arguments: [TLSPlan.Version.tls1_2, .tls1_3])
+  func aLimitOfRequestsOverTLS(version: TLSPlan.Version) async throws {
+    var plan = try TLSPlan(.get(), version)
+    try plan.presentLeaf { $0.alternativeNames = TestCertificate.Request().alternativeNames }
+    plan.nginxLines = "keepalive_requests 10; add_header X-Port $remote_port;"
+    let server = try NginxServer(plan)
+    let load = try PoolLoad()
+    let security = Security(try TLSContext(plan.configuration))
+    let route = Route(host: "127.0.0.1", port: server.tcpPort, security: security)
+    try await load.run(600) { _ in await load.fetch("GET", "/small", from: route) }
+    #expect(load.failures == [])
+    #expect(load.replies.count { $0.status == 200 && $0.body == Self.small } == 600)
+    let counts = load.requestsByPort.values
     #expect(counts.allSatisfy { $0 <= 10 })
     #expect(60...66 ~= counts.count, "\(counts)")
     #expect(await load.leftovers() == [])
