@@ -45,7 +45,7 @@ struct ConnectionCore: ~Copyable {
   /// How far the present exchange has come.
   var phase = TransportError.Phase.sending
   var failure: TransportError?
-  /// What the kernel or TLS had to say.
+  /// What the kernel or TLS had to say. It stays: the connection serves nobody for long after it.
   var lastFailure: TLSLayer.Failure?
   /// Whether anything of the response has come.
   var hasReceived = false
@@ -229,7 +229,6 @@ struct ConnectionCore: ~Copyable {
   mutating func prepare() {
     phase = .sending
     failure = nil
-    lastFailure = nil
     hasReceived = false
     record = ExchangeRecord()
     record.started = loop.now

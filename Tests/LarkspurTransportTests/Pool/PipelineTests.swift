@@ -316,6 +316,25 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// The kernel tells an error once, here to the third request.
+  @Test func anEndBehindAnErrorIsNoBodysEnd() {
+    prove()
+    let running = fetch(["a", "b"])
+    world.settle()
+    kernel.peer().willFailToSend(.connectionReset)
+    let third = fetch(["c"])
+    world.settle()
+    kernel.peer().send(Self.response("a") + "HTTP/1.1 200 OK\r\n\r\nhalf")
+    kernel.peer().close()
+    world.settle()
+    #expect(running[0].value?.body == "a")
+    #expect(running[1].transportError == .connectionLost(.receivingBody, .connectionReset))
+    kernel.peer(1).send(Self.response("c"))
+    world.settle()
+    #expect(third[0].value?.body == "c")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   /// The fifth request is queued when the second one's answer is there.
   @Test func aRequestBehindDoesNotMakeOneBeforeItUnfinished() {
     prove()
