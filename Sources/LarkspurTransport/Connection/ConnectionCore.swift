@@ -24,92 +24,45 @@ struct ConnectionCore: ~Copyable {
 
   let loop: ClientLoop
   /// Nil once the connection is closed: with its last owner the descriptor goes.
-  private(set) var channel: Channel?
+  var channel: Channel?
   /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there.
-  private var tls: TLSLayer?
-  private var isSecured = false
-  private var parser: ResponseParser
-  private(set) var machine = ExchangeMachine()
-  private var output = ByteQueue()
-  private var input = Chunk()
+  var tls: TLSLayer?
+  var isSecured = false
+  var parser: ResponseParser
+  var machine = ExchangeMachine()
+  var output = ByteQueue()
+  var input = Chunk()
   /// How much of `input` the parser is done with.
-  private var consumed = 0
+  var consumed = 0
   /// How much to receive at once. It doubles while receives fill it.
-  private var receiveBytes = ChunkPool.smallest
-  private static let receiveBytesMax = 256 * 1024
+  var receiveBytes = ChunkPool.smallest
+  static let receiveBytesMax = 256 * 1024
 
   /// Counts the exchanges, so that an `Exchange` that is over can tell.
-  private(set) var exchangeNumber: UInt64 = 0
+  var exchangeNumber: UInt64 = 0
   /// How far the present exchange has come.
-  private var phase = TransportError.Phase.sending
-  private var failure: TransportError?
+  var phase = TransportError.Phase.sending
+  var failure: TransportError?
   /// What the kernel or TLS had to say.
-  private var lastFailure: TLSLayer.Failure?
+  var lastFailure: TLSLayer.Failure?
   /// Whether the request has not left yet.
-  private var isSending = false
+  var isSending = false
 
   // The present or latest response. The storage is used again for the next one.
-  private(set) var head = ResponseHead()
-  private(set) var headBytes: [UInt8] = []
-  private(set) var trailers = FieldTable()
-  private(set) var trailerBytes: [UInt8] = []
+  var head = ResponseHead()
+  var headBytes: [UInt8] = []
+  var trailers = FieldTable()
+  var trailerBytes: [UInt8] = []
 
   /// Whether somebody wants to know what happens, and what has happened since they were last told.
-  private let isObserved: Bool
-  private var story: [(ConnectionEvent, Deadline)] = []
+  let isObserved: Bool
+  var story: [(ConnectionEvent, Deadline)] = []
 
   init(over channel: Channel, limits: Limits, isObserved: Bool) {
     self.channel = channel
     self.isObserved = isObserved
     loop = channel.loop
     parser = ResponseParser(limits: limits)
-  }
-
-  // MARK: - Handshake
-
-  enum HandshakeStep {
-    case done(Handshake)
-    case wait(Channel, reading: Bool, writing: Bool)
-    case wantsTrust(Trust)
-    case wantsIdentity(issuers: [String])
-  }
-
-  /// Puts TLS between the connection and its channel.
-  mutating func secure(_ engine: consuming TLSEngine) {
-    tls = TLSLayer(engine, on: loop)
-    isSecured = true
-  }
-
-  mutating func pollHandshake() throws(TransportError) -> HandshakeStep {
-    guard let channel else { throw .connectionClosed }
-    do throws(TLSLayer.Failure) {
-      switch try tls?.handshake(over: channel) {
-      case .done(let handshake):
-        note(.secured(handshake))
-        return .done(handshake)
-      case .wait(let reading, let writing): return .wait(channel, reading: reading, writing: writing)
-      case .wantsTrust(let trust): return .wantsTrust(trust)
-      case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
-      case nil: throw TLSLayer.Failure.tls(TLSError(.connectionLost))
-      }
-    } catch {
-      switch error {
-      case .tls(let error): throw .tls(error)
-      case .kernel(let error): throw .connectionLost(.securing, error)
-      }
-    }
-  }
-
-  mutating func decide(_ decision: TrustDecision) { tls?.decide(decision) }
-
-  mutating func takePinMismatches() -> [PinMismatch] { tls?.takePinMismatches() ?? [] }
-
-  mutating func identify(_ identity: ClientIdentity?) throws(TransportError) {
-    do throws(TLSError) {
-      try tls?.identify(identity)
-    } catch {
-      throw .tls(error)
-    }
   }
 
   // MARK: - Steps
@@ -201,7 +154,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Ends the exchange if nothing of the response is missing, without waiting to be asked: the connection is
   /// free for the next one at once.
-  private mutating func settle() {
+  mutating func settle() {
     if parser.finish() { endResponse(trailersAt: consumed) }
   }
 
@@ -245,12 +198,12 @@ struct ConnectionCore: ~Copyable {
 
   // MARK: - Progress
 
-  private enum Progress {
+  enum Progress {
     case event(ResponseParser.Event)
     case wait(Channel, writing: Bool)
   }
 
-  private mutating func poll() throws(TransportError) -> Progress {
+  mutating func poll() throws(TransportError) -> Progress {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
     while true {
@@ -272,226 +225,5 @@ struct ConnectionCore: ~Copyable {
     }
     if input.count == consumed { releaseInput() }
     return .wait(channel, writing: hasOutput())
-  }
-
-  /// Whether sending may come to something.
-  private mutating func hasOutput() -> Bool {
-    let hasRequest = !output.isEmpty
-    guard isSecured, let state = tls?.sendingState else { return hasRequest }
-    return state.hasOutput || hasRequest && !state.waitsForInput
-  }
-
-  /// Whether something may be read without a receive.
-  private mutating func hasPlaintext() -> Bool {
-    guard isSecured, let hasInput = tls?.hasInput else { return false }
-    return hasInput
-  }
-
-  private static func parse(
-    _ input: borrowing Chunk, by parser: inout ResponseParser, consumed: inout Int
-  ) throws(ResponseError) -> ResponseParser.Event {
-    try parser.next(in: input.bytes, consumed: &consumed)
-  }
-
-  /// Receives once. True: the stream has ended, and the response with it.
-  private mutating func receive(from channel: Channel) throws(TransportError) -> Bool {
-    makeRoom()
-    let received: ClientSocket.Received
-    do throws(TLSLayer.Failure) {
-      received = try receiveOnce(from: channel)
-    } catch {
-      lastFailure = error
-      throw fail { $0.connectionLost(into: &$1) }
-    }
-    switch received {
-    case .bytes(_, let drained):
-      if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
-      return false
-    case .wouldBlock:
-      return false
-    case .endOfStream:
-      do throws(ResponseError) {
-        if try parser.peerClosed(unread: input.count) { return true }
-      } catch {
-        throw fail { $0.responseFailed(error, into: &$1) }
-      }
-      throw fail { $0.connectionLost(into: &$1) }
-    }
-  }
-
-  private mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
-    if isSecured { return try receiveSecured(from: channel) }
-    do throws(Errno) {
-      return try channel.receive(into: &input)
-    } catch {
-      throw .kernel(error)
-    }
-  }
-
-  /// A stream that ends without `close_notify` may have been cut by anybody. Where the framing tells the end of the
-  /// response, that does no harm; where the end of the stream is the end of the body, it is an error.
-  private mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
-    do throws(TLSLayer.Failure) {
-      // What was secured never goes on without TLS.
-      guard let received = try tls?.receive(from: channel, into: &input) else {
-        throw TLSLayer.Failure.kernel(.notConnected)
-      }
-      return received
-    } catch {
-      guard case .tls(let error) = error, error.problem == .truncated else { throw error }
-      guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
-      throw .tls(error)
-    }
-  }
-
-  private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
-    if isSecured {
-      guard let sentAll = try tls?.send(&output, to: channel) else { throw .kernel(.notConnected) }
-      return sentAll
-    }
-    do throws(Errno) {
-      return try channel.send(&output)
-    } catch {
-      throw .kernel(error)
-    }
-  }
-
-  /// Hands the kernel what is queued of the request.
-  private mutating func flush(to channel: Channel) {
-    do throws(TLSLayer.Failure) {
-      // Of TLS alone something may be left to send, when the request has left.
-      guard try send(to: channel), isSending else { return }
-      isSending = false
-      if phase == .sending { phase = .awaitingHead }
-      note(.requestSent)
-      decide { $0.requestSent(into: &$1) }
-    } catch {
-      lastFailure = error
-      decide { $0.sendingFailed(into: &$1) }
-    }
-  }
-
-  private mutating func endResponse(trailersAt base: Int) {
-    if parser.trailers.count > 0 {
-      trailers = parser.trailers
-      trailerBytes.removeAll(keepingCapacity: true)
-      input.lend(base..<consumed) { trailerBytes.append(copying: $0) }
-    }
-    input.drop(consumed)
-    consumed = 0
-    let hasStrayBytes = input.count > 0
-    decide { $0.responseEnded(into: &$1) }
-    if hasStrayBytes { decide { $0.unsolicitedBytes(into: &$1) } }
-    releaseInput()
-  }
-
-  /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
-  /// whatever bytes it sends there answer nothing.
-  private mutating func lookForEnd(of channel: Channel) throws(TransportError) {
-    makeRoom()
-    do throws(TLSLayer.Failure) {
-      switch try receiveOnce(from: channel) {
-      case .wouldBlock: break
-      case .bytes: decide { $0.unsolicitedBytes(into: &$1) }
-      case .endOfStream: decide { $0.peerClosed(into: &$1) }
-      }
-    } catch {
-      decide { $0.connectionLost(into: &$1) }
-    }
-    releaseInput()
-    if !machine.isIdle { throw .connectionClosed }
-  }
-
-  // MARK: - Decisions
-
-  private mutating func decide(_ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void) {
-    var actions = ExchangeMachine.Actions()
-    fact(&machine, &actions)
-    if let action = actions.first { perform(action) }
-    if let action = actions.second { perform(action) }
-  }
-
-  /// Reports a fact that ends the exchange, and returns the error that it ended with.
-  private mutating func fail(
-    _ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void
-  ) -> TransportError {
-    decide(fact)
-    return failure ?? .connectionClosed
-  }
-
-  private mutating func perform(_ action: ExchangeMachine.Action) {
-    switch action {
-    case .complete: note(.completed)
-    case .handOver: note(.handedOver)
-    case .stopSending:
-      isSending = false
-      output.removeAll()
-      tls?.stopSending()
-    case .fail(let reason):
-      let error = transportError(reason)
-      failure = error
-      note(.failed(error))
-    case .close(let reason):
-      output.removeAll()
-      releaseInput()
-      if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
-      tls = nil
-      channel?.close()
-      channel = nil
-      note(.closed(reason))
-    }
-  }
-
-  private func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
-    switch failure {
-    case .response(let error): .badResponse(error)
-    case .connectionLost:
-      switch lastFailure {
-      case .tls(let error)?: .tls(error)
-      case .kernel(let error)?: .connectionLost(phase, error)
-      case nil: .connectionLost(phase, nil)
-      }
-    case .internalInconsistency: .internalInconsistency
-    case .timedOut: .timedOut(phase)
-    case .cancelled: .cancelled
-    }
-  }
-
-  private mutating func note(_ event: ConnectionEvent) {
-    if isObserved { story.append((event, loop.kernel.now())) }
-  }
-
-  // MARK: - Storage
-
-  /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
-  private mutating func keepHead() {
-    swap(&head, &parser.head)
-    headBytes.removeAll(keepingCapacity: true)
-    input.lend((consumed - head.byteCount)..<consumed) { headBytes.append(copying: $0) }
-  }
-
-  /// Sees to it that there is room to receive into.
-  private mutating func makeRoom() {
-    if input.capacity == 0 {
-      input = loop.takeChunk(atLeast: receiveBytes)
-      return
-    }
-    guard input.spareCapacity == 0 || input.count == 0 && input.capacity < receiveBytes else { return }
-    // What is left is an incomplete head or trailer section, or nothing. A larger chunk takes it over.
-    input.compact()
-    guard input.spareCapacity == 0 || input.count == 0 else { return }
-    var larger = loop.takeChunk(atLeast: max(receiveBytes, input.count * 2))
-    _ = larger.append(input.bytes)
-    swap(&input, &larger)
-    loop.recycle(larger)
-  }
-
-  /// Gives the chunk back: a connection that waits holds no memory.
-  private mutating func releaseInput() {
-    guard input.capacity > 0 else { return }
-    consumed = 0
-    var empty = Chunk()
-    swap(&input, &empty)
-    loop.recycle(empty)
   }
 }

@@ -1,0 +1,133 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+
+/// The response on its way in, and the memory that it comes in.
+extension ConnectionCore {
+  /// Whether something may be read without a receive.
+  mutating func hasPlaintext() -> Bool {
+    guard isSecured, let hasInput = tls?.hasInput else { return false }
+    return hasInput
+  }
+
+  static func parse(
+    _ input: borrowing Chunk, by parser: inout ResponseParser, consumed: inout Int
+  ) throws(ResponseError) -> ResponseParser.Event {
+    try parser.next(in: input.bytes, consumed: &consumed)
+  }
+
+  /// Receives once. True: the stream has ended, and the response with it.
+  mutating func receive(from channel: Channel) throws(TransportError) -> Bool {
+    makeRoom()
+    let received: ClientSocket.Received
+    do throws(TLSLayer.Failure) {
+      received = try receiveOnce(from: channel)
+    } catch {
+      lastFailure = error
+      throw fail { $0.connectionLost(into: &$1) }
+    }
+    switch received {
+    case .bytes(_, let drained):
+      if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
+      return false
+    case .wouldBlock:
+      return false
+    case .endOfStream:
+      do throws(ResponseError) {
+        if try parser.peerClosed(unread: input.count) { return true }
+      } catch {
+        throw fail { $0.responseFailed(error, into: &$1) }
+      }
+      throw fail { $0.connectionLost(into: &$1) }
+    }
+  }
+
+  mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
+    if isSecured { return try receiveSecured(from: channel) }
+    do throws(Errno) {
+      return try channel.receive(into: &input)
+    } catch {
+      throw .kernel(error)
+    }
+  }
+
+  /// A stream that ends without `close_notify` may have been cut by anybody. Where the framing tells the end of the
+  /// response, that does no harm; where the end of the stream is the end of the body, it is an error.
+  mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
+    do throws(TLSLayer.Failure) {
+      // What was secured never goes on without TLS.
+      guard let received = try tls?.receive(from: channel, into: &input) else {
+        throw TLSLayer.Failure.kernel(.notConnected)
+      }
+      return received
+    } catch {
+      guard case .tls(let error) = error, error.problem == .truncated else { throw error }
+      guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
+      throw .tls(error)
+    }
+  }
+
+  mutating func endResponse(trailersAt base: Int) {
+    if parser.trailers.count > 0 {
+      trailers = parser.trailers
+      trailerBytes.removeAll(keepingCapacity: true)
+      input.lend(base..<consumed) { trailerBytes.append(copying: $0) }
+    }
+    input.drop(consumed)
+    consumed = 0
+    let hasStrayBytes = input.count > 0
+    decide { $0.responseEnded(into: &$1) }
+    if hasStrayBytes { decide { $0.unsolicitedBytes(into: &$1) } }
+    releaseInput()
+  }
+
+  /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
+  /// whatever bytes it sends there answer nothing.
+  mutating func lookForEnd(of channel: Channel) throws(TransportError) {
+    makeRoom()
+    do throws(TLSLayer.Failure) {
+      switch try receiveOnce(from: channel) {
+      case .wouldBlock: break
+      case .bytes: decide { $0.unsolicitedBytes(into: &$1) }
+      case .endOfStream: decide { $0.peerClosed(into: &$1) }
+      }
+    } catch {
+      decide { $0.connectionLost(into: &$1) }
+    }
+    releaseInput()
+    if !machine.isIdle { throw .connectionClosed }
+  }
+
+  /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
+  mutating func keepHead() {
+    swap(&head, &parser.head)
+    headBytes.removeAll(keepingCapacity: true)
+    input.lend((consumed - head.byteCount)..<consumed) { headBytes.append(copying: $0) }
+  }
+
+  /// Sees to it that there is room to receive into.
+  mutating func makeRoom() {
+    if input.capacity == 0 {
+      input = loop.takeChunk(atLeast: receiveBytes)
+      return
+    }
+    guard input.spareCapacity == 0 || input.count == 0 && input.capacity < receiveBytes else { return }
+    // What is left is an incomplete head or trailer section, or nothing. A larger chunk takes it over.
+    input.compact()
+    guard input.spareCapacity == 0 || input.count == 0 else { return }
+    var larger = loop.takeChunk(atLeast: max(receiveBytes, input.count * 2))
+    _ = larger.append(input.bytes)
+    swap(&input, &larger)
+    loop.recycle(larger)
+  }
+
+  /// Gives the chunk back: a connection that waits holds no memory.
+  mutating func releaseInput() {
+    guard input.capacity > 0 else { return }
+    consumed = 0
+    var empty = Chunk()
+    swap(&input, &empty)
+    loop.recycle(empty)
+  }
+}
