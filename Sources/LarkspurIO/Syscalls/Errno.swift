@@ -53,6 +53,9 @@ package struct Errno: Error, Hashable, Sendable {
   package static let isDirectory = Errno(rawValue: EISDIR)
   package static let notDirectory = Errno(rawValue: ENOTDIR)
   package static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  /// The device failed, or a call did nothing and gave no reason.
+  package static let inputOutput = Errno(rawValue: EIO)
+  package static let fileTooLarge = Errno(rawValue: EFBIG)
   package static let noSpace = Errno(rawValue: ENOSPC)
 
   private static let names: [Errno: String] = [
@@ -64,6 +67,7 @@ package struct Errno: Error, Hashable, Sendable {
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC",
+    .inputOutput: "EIO", .fileTooLarge: "EFBIG",
   ]
 }
 
