@@ -109,7 +109,8 @@ package enum ExitStatus: Hashable, Sendable {
       case .badResponse: .weirdReply
       case .tls(let error): ExitStatus(error)
       case .unavailable: .outOfResources
-      case .internalInconsistency, .localMisuse: .defect
+      // The command reads and writes its files by itself.
+      case .bodyFailed, .internalInconsistency, .localMisuse: .defect
       }
   }
 

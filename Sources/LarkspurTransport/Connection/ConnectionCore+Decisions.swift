@@ -26,6 +26,7 @@ extension ConnectionCore {
     case .handOver: note(.handedOver)
     case .stopSending:
       isSending = false
+      stopUpload()
       output.removeAll()
       tls?.stopSending()
     case .fail(let reason):
@@ -33,6 +34,8 @@ extension ConnectionCore {
       failure = error
       note(.failed(error))
     case .close(let reason):
+      isSending = false
+      stopUpload()
       output.removeAll()
       releaseInput()
       if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
@@ -53,7 +56,8 @@ extension ConnectionCore {
       case nil: .connectionLost(phase, nil)
       }
     case .internalInconsistency: .internalInconsistency
-    case .timedOut: .timedOut(phase)
+    case .timedOut: .timedOut(phase, limit: isTimed ? pace.limit : .total)
+    case .bodyFailed: bodyFailure.map { .bodyFailed($0) } ?? .internalInconsistency
     case .cancelled: .cancelled
     }
   }

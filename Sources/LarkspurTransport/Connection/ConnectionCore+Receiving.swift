@@ -28,7 +28,8 @@ extension ConnectionCore {
       throw fail { $0.connectionLost(into: &$1) }
     }
     switch received {
-    case .bytes(_, let drained):
+    case .bytes(let count, let drained):
+      if isTimed { pace.received(count, in: phase, at: loop.now) }
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:

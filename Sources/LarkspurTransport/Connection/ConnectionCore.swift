@@ -19,7 +19,7 @@ struct ConnectionCore: ~Copyable {
     /// The response is complete.
     case end
     /// The kernel has nothing: wait for the channel.
-    case wait(Channel, writing: Bool)
+    case wait(Channel, reading: Bool, writing: Bool)
   }
 
   let loop: ClientLoop
@@ -48,6 +48,21 @@ struct ConnectionCore: ~Copyable {
   /// Whether the request has not left yet.
   var isSending = false
 
+  // What most requests do without.
+
+  var upload = Upload.none
+  /// Whether there was an upload when the request began, and it has not left yet.
+  var hasUpload = false
+  /// Whether the body waits for `100 Continue`.
+  var isHeld = false
+  var bodyFailure: BodyFailure?
+  var canSplice = true
+  var pace = Pace()
+  /// Whether a rate is limited.
+  var isLimited = false
+  /// Whether the pace counts in this exchange.
+  var isTimed = false
+
   // The present or latest response. The storage is used again for the next one.
   var head = ResponseHead()
   var headBytes: [UInt8] = []
@@ -67,34 +82,6 @@ struct ConnectionCore: ~Copyable {
 
   // MARK: - Steps
 
-  /// Queues a request and sends what the kernel takes of it.
-  mutating func begin(
-    _ request: RequestHead, body: [UInt8], deadline: Deadline
-  ) throws(TransportError) -> UInt64 {
-    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    guard let channel else { throw .connectionClosed }
-    guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
-    // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
-    // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() { try lookForEnd(of: channel) }
-    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
-    exchangeNumber &+= 1
-    phase = .sending
-    failure = nil
-    lastFailure = nil
-    isSending = true
-    if !trailerBytes.isEmpty {
-      trailers = FieldTable()
-      trailerBytes.removeAll(keepingCapacity: true)
-    }
-    output.append(request.bytes)
-    if !body.isEmpty { output.append(body) }
-    channel.begin(exchange: exchangeNumber, deadline: deadline)
-    if isObserved { note(.requestStarted(bytes: output.byteCount)) }
-    flush(to: channel)
-    return exchangeNumber
-  }
-
   /// Goes on to the final response's head.
   mutating func pollHead() throws(TransportError) -> Step {
     while true {
@@ -102,20 +89,26 @@ struct ConnectionCore: ~Copyable {
       case .event(.interim):
         keepHead()
         note(.interimReceived(status: head.status))
+        if head.status == 100 { isHeld = false }
       case .event(.head):
         keepHead()
         phase = .receivingBody
         note(.headReceived(status: head.status, bytes: head.byteCount))
         if head.framing == .tunnel {
+          guard !isSending else {
+            bodyFailed(.notWaitedFor)
+            throw failure ?? .internalInconsistency
+          }
           decide { $0.tunnelBegan(into: &$1) }
         } else {
-          let isPersistent = head.isPersistent
-          decide { $0.headReceived(isPersistent: isPersistent, into: &$1) }
+          let (status, isPersistent, isHeld) = (head.status, head.isPersistent, isHeld)
+          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: isHeld, into: &$1) }
         }
         settle()
         return .ready
       case .event: continue
-      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      case .wait(let channel, let reading, let writing):
+        return .wait(channel, reading: reading, writing: writing)
       }
     }
   }
@@ -124,12 +117,14 @@ struct ConnectionCore: ~Copyable {
   /// bring it back by `restore`, whatever happens.
   mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    if isTimed { pace.asked(at: loop.now) }
     while true {
       if let failure { throw failure }
       guard case .active = machine.state else { return .end }
       switch try poll() {
       case .event(.body(let piece)):
         note(.bodyReceived(bytes: piece.count))
+        if isTimed { pace.answered() }
         range = piece
         swap(&input, &lent)
         return .ready
@@ -137,7 +132,8 @@ struct ConnectionCore: ~Copyable {
         endResponse(trailersAt: base)
         return .end
       case .event: continue
-      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      case .wait(let channel, let reading, let writing):
+        return .wait(channel, reading: reading, writing: writing)
       }
     }
   }
@@ -174,7 +170,9 @@ struct ConnectionCore: ~Copyable {
 
   /// The owner is gone, on whatever thread.
   mutating func abandon() {
-    if loop.isCurrent { release() } else { channel?.abandon() }
+    if loop.isCurrent { return release() }
+    channel?.abandon()
+    if case .produced(let writer) = upload { writer.abandon() }
   }
 
   /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.
@@ -200,12 +198,13 @@ struct ConnectionCore: ~Copyable {
 
   enum Progress {
     case event(ResponseParser.Event)
-    case wait(Channel, writing: Bool)
+    case wait(Channel, reading: Bool, writing: Bool)
   }
 
   mutating func poll() throws(TransportError) -> Progress {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
+    if isTimed { endExpectation() }
     while true {
       if consumed > 0 {
         input.drop(consumed)
@@ -219,11 +218,16 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if isSending ? true : isSecured ? hasOutput() : false, channel.isWritable { flush(to: channel) }
+      if isSending ? true : isSecured ? hasOutput() : false, channel.isWritable {
+        flush(to: channel)
+        if let failure { throw failure }
+      }
       guard channel.mayReceive ? true : hasPlaintext() else { break }
+      if isTimed, pace.receivingPause(at: loop.now) != nil { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
     if input.count == consumed { releaseInput() }
-    return .wait(channel, writing: hasOutput())
+    let writing = hasOutput()
+    return .wait(channel, reading: isTimed ? prepareWait(for: channel, writing: writing) : true, writing: writing)
   }
 }

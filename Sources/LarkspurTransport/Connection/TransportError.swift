@@ -8,8 +8,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case resolutionFailed(host: String, reason: String)
   /// None of the addresses took the connection.
   case connectFailed([Attempt])
-  /// The time was up.
-  case timedOut(Phase)
+  /// The time was up: that of the whole call, unless `limit` says otherwise.
+  case timedOut(Phase, limit: Timeouts.Limit = .total)
   /// The task was cancelled.
   case cancelled
   /// The connection broke.
@@ -20,6 +20,8 @@ package enum TransportError: Error, Hashable, Sendable {
   indirect case tls(TLSError)
   /// The server's response breaks the rules or is incomplete.
   case badResponse(ResponseError)
+  /// The request's body, or the file for the response's, could not be had.
+  indirect case bodyFailed(BodyFailure)
   /// The loop's resources are exhausted.
   case unavailable(Errno)
   /// Larkspur's own state does not fit what happened: a defect of ours.
@@ -62,13 +64,15 @@ extension TransportError: CustomStringConvertible {
     case .resolutionFailed(let host, let reason): "could not resolve \(host): \(reason)"
     case .connectFailed(let attempts):
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
-    case .timedOut(let phase): "timed out \(phase.rawValue)"
+    case .timedOut(let phase, .total): "timed out \(phase.rawValue)"
+    case .timedOut(let phase, let limit): "timed out \(phase.rawValue): \(limit.rawValue) was up"
     case .cancelled: "cancelled"
     case .connectionLost(let phase, let error):
       "the connection broke \(phase.rawValue)" + (error.map { ": \($0)" } ?? "")
     case .connectionClosed: "the connection had been closed already"
     case .tls(let error): "TLS: \(error)"
     case .badResponse(let error): "bad response: \(error)"
+    case .bodyFailed(let failure): "\(failure)"
     case .unavailable(let error): "out of resources: \(error)"
     case .internalInconsistency: "an internal inconsistency of Larkspur's"
     case .localMisuse(let misuse): misuse.rawValue
