@@ -11,7 +11,7 @@ let helloResponse = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) } }
 
 extension ScriptedWorld {
-  /// One exchange over a connection of its own, which is tried once more behind it: `nil` if it cannot be used again.
+  /// One exchange over a connection of its own.
   func exchange(
     _ head: RequestHead, _ body: RequestBody, timeouts: Timeouts = Timeouts()
   ) -> Running<Outcome> {
@@ -233,11 +233,9 @@ extension ScriptedWorld {
   }
 }
 
-func chunkedRequest(_ fields: [(String, String)] = []) -> RequestHead {
+func chunkedRequest(to target: String = "/") -> RequestHead {
   do {
-    var writer = try RequestWriter(method: "POST", target: "/", host: "a.example")
-    for (name, value) in fields { try writer.field(name, value) }
-    return writer.finish(body: .chunked)
+    return try RequestWriter(method: "POST", target: target, host: "a.example").finish(body: .chunked)
   } catch {
     Issue.record("\(error)")
     return request()

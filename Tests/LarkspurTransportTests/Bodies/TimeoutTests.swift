@@ -1,9 +1,9 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
-import LarkspurTLS
 import LarkspurTransport
 import Testing
 
@@ -41,7 +41,8 @@ import Testing
     kernel.willConnect(.never)
     let running = world.run { [world] in
       _ = try await Connection.open(
-        to: [address], as: "a.example", security: nil, on: world.loop, deadline: world.loop.now.advanced(by: .seconds(5)),
+        to: [address], as: "a.example", security: nil, on: world.loop,
+        deadline: world.loop.now.advanced(by: .seconds(5)),
         timeouts: Self.timeouts { $0.connect = Self.short })
     }
     expectTimeOut(running, .timedOut(.connecting, limit: .connect))
@@ -212,8 +213,9 @@ import Testing
       }
     }
     world.settle()
-    for wait in [Duration.milliseconds(999), .seconds(100), .seconds(100), .seconds(100), .milliseconds(2999), .seconds(100)]
-    {
+    for wait in [
+      Duration.milliseconds(999), .seconds(100), .seconds(100), .seconds(100), .milliseconds(2999), .seconds(100),
+    ] {
       world.advance(by: wait)
       #expect(!running.isOver)
       peer.send(helloResponse)
