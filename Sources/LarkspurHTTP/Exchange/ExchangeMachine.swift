@@ -4,7 +4,7 @@
 /// independently: the request is sent, the response is received. The connection lives on only when both ended
 /// well and the server allows it; every other end closes it. A request that the server stops taking does not
 /// fail the exchange: the server may have answered already, and closed (RFC 9112 9.5), so the answer is waited
-/// for, and only the connection is lost.
+/// for, and only the connection is lost. Likewise an answer that comes early and wants no more of the request.
 ///
 /// ```
 ///                           +-------------- responseEnded, sent, persistent -------------+

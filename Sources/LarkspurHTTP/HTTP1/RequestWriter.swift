@@ -88,7 +88,7 @@ package struct RequestHead: Hashable, Sendable {
   private let body: RequestWriter.Body
 
   /// Whether the body has to come in the chunked coding.
-  package var isChunked: Bool { body == .chunked }
+  package var isChunked: Bool { if case .chunked = body { true } else { false } }
 
   init(bytes: [UInt8], context: RequestContext, body: RequestWriter.Body) {
     self.bytes = bytes

@@ -113,9 +113,9 @@ extension LinuxKernel {
 
   package func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
     var got = 0
+    // Safe: the room behind the `count` initialised bytes belongs to the span, and the kernel writes nowhere else.
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
       guard let base = bytes.baseAddress else { return }
-      // Safe: the room behind the `count` initialised bytes belongs to the span.
       got =
         if let offset {
           unsafe pread(file, base + count, bytes.count - count, offset)

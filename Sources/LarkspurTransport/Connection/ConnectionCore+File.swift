@@ -72,7 +72,7 @@ extension ConnectionCore {
     do throws(Errno) {
       guard case .bytes(let count, _) = try channel.fill(pipe, atMost: limit) else { return nil }
       if isTimed {
-        pace.received(count, in: phase, at: loop.now)
+        pace.received(count, isSending: phase == .sending && isSending, at: loop.now)
         pace.answered()
       }
     } catch .invalidArgument {

@@ -29,7 +29,7 @@ extension ConnectionCore {
     }
     switch received {
     case .bytes(let count, let drained):
-      if isTimed { pace.received(count, in: phase, at: loop.now) }
+      if isTimed { pace.received(count, isSending: phase == .sending && isSending, at: loop.now) }
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:

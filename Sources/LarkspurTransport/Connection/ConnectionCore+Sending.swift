@@ -133,6 +133,7 @@ extension ConnectionCore {
       decide { $0.requestSent(into: &$1) }
     } catch {
       lastFailure = error
+      if isTimed { pace.progressed(at: loop.now) }
       decide { $0.sendingFailed(into: &$1) }
     }
   }

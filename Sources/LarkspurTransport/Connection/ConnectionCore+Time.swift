@@ -57,9 +57,10 @@ struct Pace {
     progress = now
   }
 
-  mutating func received(_ count: Int, in phase: TransportError.Phase, at now: Deadline) {
+  mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
     receiving?.take(count, at: now)
-    guard phase != .sending else { return }
+    // A server that talks without taking anything makes no progress.
+    guard !isSending else { return }
     hasFirstByte = true
     progress = now
   }
@@ -107,6 +108,8 @@ extension ConnectionCore {
     let sendingPause = isSending && !isHeld ? pace.sendingPause(at: loop.now) : nil
     channel.setAlarm(
       min(receivingPause ?? .never, sendingPause ?? .never, isHeld ? pace.continueDeadline : .never))
+    // What the server does not take any more is not being sent.
+    let phase = phase == .sending && !isSending ? .awaitingHead : phase
     channel.setDeadline(
       pace.deadline(
         in: phase, stands: !writing && sendingPause == nil, pause: phase == .sending ? sendingPause : receivingPause))

@@ -106,6 +106,16 @@ import Testing
   }
 
   /// `sendfile` knows no way to be told that a broken pipe is no reason to end the process.
+  @Test func aBrokenPipeRaisesNoSignal() throws {
+    let scratch = Scratch()
+    let (kernel, ends) = (LinuxKernel.shared, LinuxKernel.shared.openPipe())
+    _ = try scratch.written([1, 2, 3])
+    let file = try #require(open(scratch.path, O_RDONLY) as Int32?)
+    defer { for descriptor in [file, ends.writing] { kernel.close(descriptor) } }
+    kernel.close(ends.reading)
+    #expect(kernel.sendFile(file, at: 0, count: 3, to: ends.writing) == -Int(Errno.brokenPipe.rawValue))
+  }
+
   @Test func aServerThatStopsReading() async throws {
     let count = 20_000_000
     let scratch = Scratch()

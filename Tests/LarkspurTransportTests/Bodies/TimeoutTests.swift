@@ -131,6 +131,18 @@ import Testing
     expectTimeOut(running, .timedOut(.awaitingHead, limit: .firstByte))
   }
 
+  /// Nothing is being sent any more: the server has all the time for its answer that it has otherwise, and no more.
+  @Test func firstByteOfAServerThatStoppedReading() {
+    peer.setSendRoom(100)
+    let running = world.exchange(
+      request("PUT", body: 500), .bytes(pattern(500)), timeouts: Self.timeouts { $0.firstByte = Self.short })
+    world.settle()
+    peer.willFailToSend(.brokenPipe)
+    peer.setSendRoom(1)
+    world.settle()
+    expectTimeOut(running, .timedOut(.sending, limit: .firstByte))
+  }
+
   @Test func idleInTheHead() {
     let running = world.exchange(
       request(), .none,
