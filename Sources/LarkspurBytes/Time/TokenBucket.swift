@@ -35,9 +35,10 @@ package struct TokenBucket: Hashable, Sendable {
     paidUntil = overflow ? .never : Deadline(nanoseconds: sum)
   }
 
-  /// When the first byte may go again.
+  /// When it is worth going on: as soon as a quarter of the burst may go. For each single byte would be a wake-up each.
   package var refill: Deadline {
-    paidUntil.advanced(by: .nanoseconds(Int64(clamping: Self.nanoseconds(for: 1, at: bytesPerSecond))))
+    let wait = max(burstNanoseconds / 4, Self.nanoseconds(for: 1, at: bytesPerSecond))
+    return paidUntil.advanced(by: .nanoseconds(Int64(clamping: wait)))
   }
 
   private static let second: UInt64 = 1_000_000_000

@@ -279,6 +279,9 @@ import Testing
       elapsed += 20
     }
     #expect(peer.received == head.bytes + pattern(count))
+    #expect(elapsed >= (count - 1000) / 10 - 20)
+    // Forty wake-ups a second are enough.
+    #expect(kernel.counts.sends + kernel.counts.sentFiles < 2 * 5000 / 20)
     peer.send(helloResponse)
     world.settle()
     #expect(running.value == Array("hello".utf8))
