@@ -31,7 +31,7 @@ package final class BodyWriter: @unchecked Sendable {
   private let loop: ClientLoop
   private let isChunked: Bool
   /// What is still to be written of a body of known length.
-  private var missing: Int?
+  private(set) var missing: Int?
   private var state = State.open
   private var pieces: [[UInt8]] = []
   private var byteCount = 0

@@ -7,6 +7,16 @@ enum Upload {
   case file(FileUpload)
   case produced(BodyWriter)
 
+  /// How large it is, as far as that is known.
+  var byteCount: Int {
+    switch self {
+    case .none: 0
+    case .bytes(let pieces): pieces.reduce(0) { $0 + $1.count }
+    case .file(let file): file.remaining
+    case .produced(let writer): writer.missing ?? 0
+    }
+  }
+
   /// Whether there is something to go on with.
   var isReady: Bool {
     switch self {

@@ -22,8 +22,16 @@ extension ConnectionCore {
 
   mutating func perform(_ action: ExchangeMachine.Action) {
     switch action {
-    case .complete: note(.completed)
-    case .handOver: note(.handedOver)
+    case .complete:
+      if isTimed { channel?.setAlarm(.never) }
+      note(.completed)
+    case .handOver:
+      // The parts of an exchange are not the other protocol's.
+      if isTimed {
+        channel?.setAlarm(.never)
+        channel?.setDeadline(pace.total)
+      }
+      note(.handedOver)
     case .stopSending:
       isSending = false
       stopUpload()

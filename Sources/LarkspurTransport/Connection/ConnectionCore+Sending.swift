@@ -80,7 +80,7 @@ extension ConnectionCore {
       trailerBytes.removeAll(keepingCapacity: true)
     }
     channel.begin(exchange: exchangeNumber, deadline: deadline)
-    if isObserved { note(.requestStarted(bytes: output.byteCount)) }
+    if isObserved { note(.requestStarted(bytes: output.byteCount + upload.byteCount)) }
     flush(to: channel)
     return exchangeNumber
   }

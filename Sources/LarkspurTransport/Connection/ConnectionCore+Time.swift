@@ -6,7 +6,7 @@ import LarkspurBytes
 /// begins, and never taken back: one that moves on with each byte costs a store.
 struct Pace {
   private var timeouts = Timeouts()
-  private var total = Deadline.never
+  private(set) var total = Deadline.never
   private(set) var continueDeadline = Deadline.never
   /// When something has moved last, or somebody began to ask.
   private var progress = Deadline.never

@@ -147,6 +147,40 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// At the limit, and one below it.
+  @Test(arguments: [0, 1]) func theProducerWaitsAtTheLimit(below: Int) {
+    let hasReturned = Shared(false)
+    peer.setSendRoom(0)
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        try await writer.write(Array(repeating: 1, count: BodyWriter.bytesMax - below))
+        hasReturned.value = true
+      })
+    world.settle()
+    #expect(hasReturned.value == (below == 1))
+    peer.setSendRoom(.max)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(hasReturned.value && running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// What is missing of the body would be the other protocol's first bytes.
+  @Test func aChangeOfProtocolsInTheMiddle() {
+    let running = world.exchange(
+      request("POST", body: 10, upgrade: true),
+      .produced(length: 10) { writer in
+        try await writer.write([1])
+        while !Task.isCancelled { await Task.yield() }
+      })
+    world.turn(20)
+    peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
+    world.turn(20)
+    #expect(running.transportError == .bodyFailed(.notWaitedFor))
+    #expect(!peer.isOpen)
+  }
+
   /// The answer is seen while the producer thinks. It stops the upload, and the producer hears of it at once.
   @Test(arguments: [true, false]) func anEarlyFinalResponse(isFull: Bool) {
     let end = Shared("")
