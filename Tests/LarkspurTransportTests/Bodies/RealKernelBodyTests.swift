@@ -91,6 +91,34 @@ import Testing
     #expect(try scratch.contents == TestServer.content(0..<count) + TestServer.content(0..<count))
   }
 
+  /// Nobody is left who could ask for more, and it is another thread that finds out.
+  @Test func aConnectionThatIsDroppedElsewhere() async throws {
+    let server = try TestServer()
+    server.enqueue([.expectHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .hang])
+    let (loop, port) = (try ClientLoop(), UInt16(server.port))
+    defer { loop.stop() }
+    let kept = Shared<Connection?>(nil)
+    let (ends, end) = AsyncStream<String>.makeStream()
+    try await loop.run {
+      let connection = try await Connection.open(to: [.loopback(port: port)], on: loop)
+      kept.value = connection
+      _ = try await connection.send(
+        chunkedRequest(to: "/x"),
+        body: .produced(length: nil) { writer in
+          do {
+            while true { try await writer.write(Array(repeating: 1, count: 100_000)) }
+          } catch {
+            end.yield("\(error)")
+            end.finish()
+          }
+        })
+    }
+    kept.value = nil
+    var words: [String] = []
+    for await word in ends { words.append(word) }
+    #expect(words == ["cancelled"])
+  }
+
   /// A device that is always full.
   @Test(arguments: [false, true]) func aFullDevice(isSecure: Bool) async throws {
     let full = try OpenFile(overwriting: "/dev/full")
