@@ -119,7 +119,8 @@ package enum ExitStatus: Hashable, Sendable {
       case .tls(let error): ExitStatus(error)
       case .proxy(let error): ExitStatus(error)
       case .unavailable, .tooManyWaiting: .outOfResources
-      case .internalInconsistency, .localMisuse: .defect
+      // The command reads and writes its files by itself.
+      case .bodyFailed, .internalInconsistency, .localMisuse: .defect
       }
   }
 

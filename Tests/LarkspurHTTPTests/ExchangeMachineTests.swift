@@ -50,8 +50,8 @@ import Testing
   }
 
   enum Fact: String, CaseIterable, Sendable {
-    case begin, sent, sendingFailed, headKeep, headClose, tunnel, ended
-    case failed, peerClosed, strayBytes, lost, timedOut, cancelled, released
+    case begin, sent, sendingFailed, headKeep, headClose, headRefusing, headInPlaceOf100, tunnel, ended
+    case failed, bodyFailed, peerClosed, strayBytes, lost, timedOut, cancelled, released
 
     func tell(_ machine: inout ExchangeMachine) -> [ExchangeMachine.Action] {
       var actions = ExchangeMachine.Actions()
@@ -61,9 +61,12 @@ import Testing
       case .sendingFailed: machine.sendingFailed(into: &actions)
       case .headKeep: machine.headReceived(isPersistent: true, into: &actions)
       case .headClose: machine.headReceived(isPersistent: false, into: &actions)
+      case .headRefusing: machine.headReceived(status: 300, isPersistent: true, into: &actions)
+      case .headInPlaceOf100: machine.headReceived(isPersistent: true, holdsBody: true, into: &actions)
       case .tunnel: machine.tunnelBegan(into: &actions)
       case .ended: machine.responseEnded(into: &actions)
       case .failed: machine.responseFailed(.notHTTP, into: &actions)
+      case .bodyFailed: machine.bodyFailed(into: &actions)
       case .peerClosed: machine.peerClosed(into: &actions)
       case .strayBytes: machine.unsolicitedBytes(into: &actions)
       case .lost: machine.connectionLost(into: &actions)
@@ -110,8 +113,8 @@ import Testing
   }
 
   /// The cells of each row stand in the order of `Fact.allCases`:
-  /// begin, sent, sendingFailed, headKeep, headClose, tunnel, ended,
-  /// failed, peerClosed, strayBytes, lost, timedOut, cancelled, released.
+  /// begin, sent, sendingFailed, headKeep, headClose, headRefusing, headInPlaceOf100, tunnel, ended,
+  /// failed, bodyFailed, peerClosed, strayBytes, lost, timedOut, cancelled, released.
   static let table: [(Start, [Cell])] = [
     (
       .idle,
@@ -123,6 +126,9 @@ import Testing
         .defect,
         .defect,
         .defect,
+        .defect,
+        .defect,
+        .close(.exchangeFailed),
         .close(.exchangeFailed),
         .close(.peerClosed),
         .close(.unsolicitedBytes),
@@ -140,6 +146,8 @@ import Testing
         .toDoing(.stoppedHead, .stopSending),
         .to(.runningKeep),
         .to(.runningClose),
+        .toDoing(.stoppedKeep, .stopSending),
+        .toDoing(.stoppedKeep, .stopSending),
         .toDoing(.tunnel, .handOver),
         .fail(.internalInconsistency),
       ] + endings
@@ -150,6 +158,8 @@ import Testing
         .same,
         .to(.doneKeep),
         .toDoing(.stoppedKeep, .stopSending),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
@@ -165,6 +175,8 @@ import Testing
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.requestUnfinished),
       ] + endings
     ),
@@ -176,6 +188,8 @@ import Testing
         .same,
         .to(.doneKeep),
         .to(.doneClose),
+        .to(.doneKeep),
+        .to(.doneKeep),
         .toDoing(.tunnel, .handOver),
         .fail(.internalInconsistency),
       ] + endings
@@ -186,6 +200,8 @@ import Testing
         .same,
         .same,
         .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
@@ -201,6 +217,8 @@ import Testing
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.serverWillClose),
       ] + endings
     ),
@@ -212,6 +230,8 @@ import Testing
         .same,
         .to(.stoppedKeep),
         .to(.stoppedClose),
+        .to(.stoppedKeep),
+        .to(.stoppedKeep),
         .toDoing(.tunnel, .handOver),
         .fail(.internalInconsistency),
       ] + endings
@@ -225,6 +245,8 @@ import Testing
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .done(.requestUnfinished),
       ] + endings
     ),
@@ -234,6 +256,8 @@ import Testing
         .same,
         .same,
         .same,
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
@@ -250,6 +274,9 @@ import Testing
         .defect,
         .defect,
         .defect,
+        .defect,
+        .defect,
+        .close(.exchangeFailed),
         .close(.exchangeFailed),
         .close(.exchangeFailed),
         .defect,
@@ -264,7 +291,8 @@ import Testing
 
   /// What ends an exchange ends it the same way wherever it stands.
   static let endings: [Cell] = [
-    .fail(.response(.notHTTP)), .fail(.connectionLost), .fail(.internalInconsistency), .fail(.connectionLost),
+    .fail(.response(.notHTTP)), .fail(.bodyFailed), .fail(.connectionLost), .fail(.internalInconsistency),
+    .fail(.connectionLost),
     .fail(.timedOut), .fail(.cancelled), .fail(.cancelled),
   ]
 

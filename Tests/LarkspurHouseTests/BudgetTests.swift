@@ -187,9 +187,9 @@ final class CountingKernel: Kernel {
     return kernel.receive(descriptor, into: &buffer)
   }
 
-  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
     counts.value.sends += 1
-    return kernel.send(descriptor, from: queue)
+    return kernel.send(descriptor, from: queue, atMost: count)
   }
 
   func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
@@ -222,6 +222,22 @@ final class CountingKernel: Kernel {
   func pendingError(_ descriptor: Int32) -> Int32 { other { kernel.pendingError(descriptor) } }
   func setNoDelay(_ descriptor: Int32) { other { kernel.setNoDelay(descriptor) } }
   func close(_ descriptor: Int32) { other { kernel.close(descriptor) } }
+  func fileSize(_ file: Int32) -> Int { other { kernel.fileSize(file) } }
+  func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
+    other { kernel.sendFile(file, at: offset, count: count, to: descriptor) }
+  }
+  func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
+    counts.value.others += 1
+    return kernel.readFile(file, at: offset, into: &buffer)
+  }
+  func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
+    counts.value.others += 1
+    return kernel.writeFile(file, bytes)
+  }
+  func openPipe() -> (reading: Int32, writing: Int32) { other { kernel.openPipe() } }
+  func splice(from source: Int32, to target: Int32, count: Int) -> Int {
+    other { kernel.splice(from: source, to: target, count: count) }
+  }
   func openPoller() -> Int32 { other { kernel.openPoller() } }
   func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
     other { kernel.watch(poller, descriptor, slot: slot, registration: registration) }

@@ -151,9 +151,9 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     }
   }
 
-  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
     var offered: [UInt8] = []
-    queue.withSegments(atMost: 16) { segments in
+    queue.withSegments(atMost: 16, bytes: count) { segments in
       for segment in segments { offered.append(contentsOf: segment) }
     }
     return send(descriptor, offered: offered)
@@ -164,6 +164,16 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     offered.append(copying: bytes)
     return send(descriptor, offered: offered)
   }
+
+  // No file belongs to these worlds.
+  func fileSize(_ file: Int32) -> Int { -Int(Errno.badDescriptor.rawValue) }
+  func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int { fileSize(file) }
+  func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int { fileSize(file) }
+  func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int { fileSize(file) }
+  func openPipe() -> (reading: Int32, writing: Int32) {
+    (-Errno.tooManyDescriptors.rawValue, -Errno.tooManyDescriptors.rawValue)
+  }
+  func splice(from source: Int32, to target: Int32, count: Int) -> Int { fileSize(source) }
 
   private func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
     guard let link = link(descriptor, "send") else { return -Int(Errno.badDescriptor.rawValue) }

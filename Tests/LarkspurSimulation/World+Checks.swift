@@ -37,9 +37,9 @@ extension World {
       switch error {
       case _ where hasGivenUp(plan, error): true
       case .resolutionFailed: weather.nameFaults > 0
-      case .tls, .proxy, .localEndpointUnusable, .internalInconsistency: false
+      case .tls, .proxy, .localEndpointUnusable, .bodyFailed, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
-      case .timedOut(.connecting), .timedOut(.resolving):
+      case .timedOut(.connecting, _), .timedOut(.resolving, _):
         plan.timeMax != nil || weather.connectFaults + weather.cuts > 0 || !weather.isCalm
       case .timedOut: plan.timeMax != nil
       case .connectFailed: isDisturbed || weather.kernelFaults > 0
@@ -89,6 +89,7 @@ extension World {
     case .localMisuse: 12
     case .proxy: 13
     case .localEndpointUnusable: 14
+    case .bodyFailed: 15
     }
   }
 }

@@ -10,6 +10,7 @@ import LarkspurTransport
 /// - The loop comes to rest after a bounded number of turns, whatever happens.
 /// - Every exchange ends exactly once, and a connection is closed at most once.
 /// - A response that the peer sent well is delivered as a prefix of what it sent, to the exchange it belongs to.
+/// - What the peer gets is a prefix of what the caller asked to send, wherever the body comes from.
 /// - Bytes behind a complete response end the connection: no other exchange begins on it.
 /// - Nobody sleeps while there is something to receive.
 /// - What is received and not handed on stays below a bound.
@@ -63,6 +64,8 @@ private final class Session: @unchecked Sendable {
   /// Bytes stand behind the latest answer, in the same piece as its end.
   private var hasStrayBytes = false
   private var isWaiting: () -> Bool = { false }
+  /// All that the peer may have got so far.
+  private var asked: [UInt8] = []
   private static let exchangesMax = 5
   private static let unreadMax = 1 << 20
 
@@ -98,6 +101,7 @@ private final class Session: @unchecked Sendable {
     if let error = running.error, !(error is TransportError) { complain("an error of another kind: \(error)") }
     check(exchangesBegun == exchangesEnded, "\(exchangesBegun) exchanges began, \(exchangesEnded) ended")
     check(closes <= 1, "\(closes) closes of one connection")
+    check(asked.starts(with: peer.received), "what was sent is not what was asked for")
     complaints += world.leftovers
     return complaints
   }
@@ -206,13 +210,16 @@ private final class Session: @unchecked Sendable {
     let sent = answer(number, isHead: isHead)
     let wasFaithful = isFaithful
     let mustNotBegin = hadStrayBytes
-    let exchange = try await connection.send(
-      request(method, body: body.isEmpty ? nil : body.count, upgrade: isUpgrade), body: body, deadline: until)
+    let exchange = try await send(body, by: method, isUpgrade, over: connection, until)
     check(!mustNotBegin, "exchange \(number) began behind stray bytes")
     if script.chance(1, of: 10) { return false }
     if script.chance(1, of: 10) { exchange.canceller?.cancel() }
     let closesInside = script.chance(1, of: 10)
     let stopsAfter = script.chance(1, of: 8) ? script.next(below: 4) : Int.max
+    if script.chance(1, of: 5) {
+      try await receiveIntoFile(exchange, wasFaithful ? sent : nil, isHead: isHead)
+      return true
+    }
     var delivered: [UInt8] = []
     var pieces = 0
     while pieces < stopsAfter {
@@ -234,6 +241,72 @@ private final class Session: @unchecked Sendable {
     return stopsAfter == .max
   }
 
+  /// Sends the body from wherever the input says.
+  private func send(
+    _ body: [UInt8], by method: String, _ isUpgrade: Bool, over connection: Connection, _ until: Deadline
+  ) async throws -> Exchange {
+    let kind = script.next(below: 8)
+    guard !body.isEmpty, kind > 3 else {
+      let head = request(method, body: body.isEmpty ? nil : body.count, upgrade: isUpgrade)
+      asked += head.bytes + body
+      return try await connection.send(head, body: body, deadline: until)
+    }
+    var writer = try RequestWriter(method: method, target: "/", host: "a.example")
+    if script.chance(1, of: 3) { try writer.field("Expect", "100-continue") }
+    if script.chance(1, of: 4) { connection.limit(sendingTo: 1 + script.next() * 8) }
+    var timeouts = Timeouts()
+    if script.chance(1, of: 4) { timeouts.send = .seconds(script.next()) }
+    if script.chance(1, of: 4) { timeouts.idle = .seconds(script.next()) }
+    let head = writer.finish(body: kind == 4 ? .chunked : .length(UInt(body.count)))
+    asked += head.bytes
+    asked += kind == 4 ? ChunkedEncoder.start(ofChunk: body.count) + body + Array("\r\n0\r\n\r\n".utf8) : body
+    let source: RequestBody
+    switch kind {
+    case 4:
+      source = .produced(length: nil) { writer in
+        try await writer.write(body)
+        try await writer.write([])
+      }
+    case 5:
+      let pieceBytes = 1 + script.next()
+      // One byte too few or too many, now and then.
+      let last = body.count + (script.chance(1, of: 4) ? script.next(below: 3) - 1 : 0)
+      source = .produced(length: body.count) { writer in
+        for start in stride(from: 0, to: last, by: pieceBytes) {
+          try await writer.write(Array(repeating: body[0], count: min(pieceBytes, last - start)))
+        }
+      }
+    default:
+      let file = kernel.makeFile(body)
+      if kind == 6 { file.refuseSplices() }
+      if script.chance(1, of: 4) {
+        file.willBecome(script.chance(1, of: 2) ? Array(body.dropLast()) : body + body, after: script.next(below: 6))
+      }
+      source = .file(file.openFile, offset: 0, length: body.count)
+    }
+    return try await connection.send(head, body: source, timeouts: timeouts, deadline: until)
+  }
+
+  private func receiveIntoFile(_ exchange: Exchange, _ sent: [UInt8]?, isHead: Bool) async throws {
+    let file = kernel.makeFile()
+    if script.chance(1, of: 4) { file.refuseSplices() }
+    if script.chance(1, of: 4) { file.setBytesMax(script.next()) }
+    if script.chance(1, of: 4) { kernel.setPipeBytesMax(1 + script.next()) }
+    let result: Result<Int, any Error>
+    do {
+      result = .success(try await exchange.receiveBody(into: file.openFile))
+    } catch {
+      result = .failure(error)
+    }
+    if let sent, isFaithful {
+      check(sent.starts(with: file.contents), "what is in the file is not what was sent")
+      if case .success(let count) = result, exchange.status == 200 {
+        check(count == sent.count && file.contents == sent || isHead, "the file is complete, but bytes are missing")
+      }
+    }
+    _ = try result.get()
+  }
+
   // MARK: - The peer
 
   /// Queues an answer, and returns its body. Nil: it is not to be understood.
@@ -250,6 +323,7 @@ private final class Session: @unchecked Sendable {
       UInt8(truncatingIfNeeded: $0 * 7 + number * 31)
     }
     var bytes: [UInt8] = []
+    if script.chance(1, of: 4) { bytes += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
     if script.chance(1, of: 4) { bytes += "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".utf8 }
     var mustClose = false
     bytes += "HTTP/1.1 200 OK\r\n".utf8

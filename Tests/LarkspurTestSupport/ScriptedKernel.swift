@@ -51,6 +51,10 @@ package final class ScriptedKernel: Kernel {
     package var watches = 0
     package var waits = 0
     package var wakes = 0
+    /// Reads and writes of files.
+    package var fileCopies = 0
+    package var sentFiles = 0
+    package var splices = 0
   }
 
   struct Socket {
@@ -81,16 +85,19 @@ package final class ScriptedKernel: Kernel {
     var unread: Int { received.count - receivedOffset }
   }
 
-  fileprivate enum Kind {
+  enum Kind {
     case poller
     case wakeUp(count: Int, hasEdge: Bool)
     case socket(Int)
+    case file(Int)
+    /// One end of a pipe; both have its number.
+    case pipe(Int)
   }
 
   struct State {
     var now = Deadline(nanoseconds: 1_000_000_000)
     var sockets: [Socket] = []
-    fileprivate var descriptors: [Int32: Kind] = [:]
+    var descriptors: [Int32: Kind] = [:]
     var connects: [Connect] = []
     var socketFaults: [Errno] = []
     var bindFaults: [Errno] = []
@@ -98,6 +105,11 @@ package final class ScriptedKernel: Kernel {
     var watchFaults: [Errno] = []
     var waitFaults: [Errno] = []
     var extraEvents: [PollerEvent] = []
+    var files: [File] = []
+    /// What is in each pipe.
+    var pipes: [[UInt8]] = []
+    var pipeFaults: [Errno] = []
+    var pipeBytesMax = 1 << 20
     var counts = Counts()
     var calls = 0
     var isAtRest = false
@@ -234,37 +246,15 @@ package final class ScriptedKernel: Kernel {
     let (result, bytes): (Int, [UInt8]) = with { state in
       state.counts.receives += 1
       if room == 0 { state.offences.append("a receive without room, which looks like the end") }
-      return state.withSocket(descriptor, "receive", else: (-Int(Errno.badDescriptor.rawValue), [])) { socket in
-        if !socket.receiveFaults.isEmpty {
-          let error = socket.receiveFaults.removeFirst()
-          // The bytes that were not there yet will come, and be reported.
-          if error == .wouldBlock { socket.hasEdge = true }
-          return (-Int(error.rawValue), [])
-        }
-        let count = min(room, socket.unread)
-        if count > 0 {
-          let bytes = Array(socket.received[socket.receivedOffset..<socket.receivedOffset + count])
-          socket.receivedOffset += count
-          if socket.unread == 0 {
-            socket.received.removeAll()
-            socket.receivedOffset = 0
-          }
-          return (count, bytes)
-        }
-        if socket.isReset {
-          socket.isReset = false
-          return (-Int(Errno.connectionReset.rawValue), [])
-        }
-        return (socket.hasEnded ? 0 : -Int(Errno.wouldBlock.rawValue), [])
-      }
+      return state.take(from: descriptor, room, "receive")
     }
     for byte in bytes { buffer.append(byte, as: UInt8.self) }
     return result
   }
 
-  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
     var offered: [UInt8] = []
-    queue.withSegments(atMost: 16) { segments in
+    queue.withSegments(atMost: 16, bytes: count) { segments in
       for segment in segments { offered.append(contentsOf: segment) }
     }
     return send(descriptor, offered: offered)
@@ -276,7 +266,7 @@ package final class ScriptedKernel: Kernel {
     return send(descriptor, offered: offered)
   }
 
-  private func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
+  func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
     called()
     return with { state in
       state.counts.sends += 1
@@ -304,7 +294,7 @@ package final class ScriptedKernel: Kernel {
       case .socket(let index):
         state.sockets[index].isOpen = false
         state.sockets[index].slot = nil
-      case .poller, .wakeUp: break
+      case .poller, .wakeUp, .file, .pipe: break
       case nil: state.offences.append("close of \(descriptor), which is not open")
       }
     }
@@ -364,7 +354,7 @@ package final class ScriptedKernel: Kernel {
     }
   }
 
-  private func called() {
+  func called() {
     let number = with { state in
       state.calls += 1
       return state.calls
@@ -378,14 +368,14 @@ extension ScriptedKernel.State {
   /// How many sockets have been opened.
   var opened: Int { sockets.count { $0.wasOpened } }
 
-  fileprivate mutating func open(_ kind: ScriptedKernel.Kind) -> Int32 {
+  mutating func open(_ kind: ScriptedKernel.Kind) -> Int32 {
     var number = ScriptedKernel.firstDescriptor
     while descriptors[number] != nil { number += 1 }
     descriptors[number] = kind
     return number
   }
 
-  fileprivate mutating func withSocket<R>(
+  mutating func withSocket<R>(
     _ descriptor: Int32, _ call: String, else failure: R, _ body: (inout ScriptedKernel.Socket) -> R
   ) -> R {
     guard case .socket(let index) = descriptors[descriptor] else {
@@ -393,6 +383,33 @@ extension ScriptedKernel.State {
       return failure
     }
     return body(&sockets[index])
+  }
+
+  /// What has arrived, or an error.
+  mutating func take(from descriptor: Int32, _ room: Int, _ call: String) -> (Int, [UInt8]) {
+    withSocket(descriptor, call, else: (-Int(Errno.badDescriptor.rawValue), [])) { socket in
+      if !socket.receiveFaults.isEmpty {
+        let error = socket.receiveFaults.removeFirst()
+        // The bytes that were not there yet will come, and be reported.
+        if error == .wouldBlock { socket.hasEdge = true }
+        return (-Int(error.rawValue), [])
+      }
+      let count = min(room, socket.unread)
+      if count > 0 {
+        let bytes = Array(socket.received[socket.receivedOffset..<socket.receivedOffset + count])
+        socket.receivedOffset += count
+        if socket.unread == 0 {
+          socket.received.removeAll()
+          socket.receivedOffset = 0
+        }
+        return (count, bytes)
+      }
+      if socket.isReset {
+        socket.isReset = false
+        return (-Int(Errno.connectionReset.rawValue), [])
+      }
+      return (socket.hasEnded ? 0 : -Int(Errno.wouldBlock.rawValue), [])
+    }
   }
 
   fileprivate mutating func takeEvents() -> [PollerEvent] {

@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -32,6 +33,9 @@
 // headers that it has imported already.
 extern int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int pipe2(int ends[2], int flags);
+extern ssize_t splice(int source, __off64_t *source_offset, int target, __off64_t *target_offset, size_t count,
+                      unsigned int flags);
 extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline);
 
 // What epoll_event's union means to Larkspur: a slot and the registration that it had.
@@ -91,6 +95,47 @@ static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list,
 
 // At least 1.
 int larkspur_processor_count(void);
+
+// sendfile raises SIGPIPE like a write, and has no flag against it: it is blocked meanwhile, and taken back if it came.
+static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset, size_t count) {
+  sigset_t pipe, before, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  int was_pending = sigismember(&pending, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  off_t position = (off_t)offset;
+  ssize_t sent = sendfile(descriptor, file, &position, count);
+  int error = errno;
+  if (sent < 0 && error == EPIPE && !was_pending) {
+    struct timespec none = {0, 0};
+    while (sigtimedwait(&pipe, NULL, &none) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return sent;
+}
+
+// SPLICE_F_MOVE | SPLICE_F_NONBLOCK and F_SETPIPE_SZ by their values, for the reason above.
+static inline ssize_t larkspur_splice(int source, int target, size_t count) {
+  return splice(source, NULL, target, NULL, count, 1 | 2);
+}
+
+struct larkspur_pipe_ends {
+  int reading;
+  int writing;
+};
+
+// 1 MiB is what an ordinary user may have; a pipe that stays smaller is good as well.
+static inline int larkspur_pipe(struct larkspur_pipe_ends *ends) {
+  int pair[2];
+  if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+  fcntl(pair[1], 1031, 1 << 20);
+  ends->reading = pair[0];
+  ends->writing = pair[1];
+  return 0;
+}
 
 // The kernel's words for an error number, in the caller's buffer.
 static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
@@ -217,6 +262,11 @@ static inline long larkspur_mode_of_path(const char *path) {
 static inline long larkspur_mode_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (long)status.st_mode : -1;
+}
+
+static inline int64_t larkspur_size_of_descriptor(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
 }
 
 enum {

@@ -4,7 +4,7 @@
 /// independently: the request is sent, the response is received. The connection lives on only when both ended
 /// well and the server allows it; every other end closes it. A request that the server stops taking does not
 /// fail the exchange: the server may have answered already, and closed (RFC 9112 9.5), so the answer is waited
-/// for, and only the connection is lost.
+/// for, and only the connection is lost. Likewise an answer that comes early and wants no more of the request.
 ///
 /// ```
 ///                           +-------------- responseEnded, sent, persistent -------------+
@@ -49,6 +49,8 @@ package struct ExchangeMachine {
     case internalInconsistency
     case timedOut
     case cancelled
+    /// The body could not be had: from its file or producer, or into its file.
+    case bodyFailed
   }
 
   /// Why a connection was closed.
@@ -113,9 +115,15 @@ package struct ExchangeMachine {
     actions.append(.stopSending)
   }
 
-  package mutating func headReceived(isPersistent: Bool, into actions: inout Actions) {
+  /// `holdsBody`: the body waits for a 100 (Continue), and nothing of it has been sent.
+  package mutating func headReceived(
+    status: Int = 200, isPersistent: Bool, holdsBody: Bool = false, into actions: inout Actions
+  ) {
     guard case .active(let sending, .head) = state else { return inconsistent(&actions) }
     state = .active(sending, .body(isPersistent: isPersistent))
+    // RFC 9112 9.5: whoever answers so does not want the rest. After a 2xx it may be read while the answer is written.
+    // RFC 9110 10.1.1: a final response in place of a 100 asks for no body at all.
+    if sending == .running, status >= 300 || holdsBody { sendingFailed(into: &actions) }
   }
 
   /// A 101, or a 2xx to CONNECT.
@@ -145,6 +153,8 @@ package struct ExchangeMachine {
   package mutating func responseFailed(_ error: ResponseError, into actions: inout Actions) {
     fail(.response(error), &actions)
   }
+
+  package mutating func bodyFailed(into actions: inout Actions) { fail(.bodyFailed, &actions) }
 
   /// The end of the stream while nothing was asked.
   package mutating func peerClosed(into actions: inout Actions) {

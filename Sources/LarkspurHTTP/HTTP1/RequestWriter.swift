@@ -81,13 +81,16 @@ package struct RequestWriter: Sendable {
       let options = value.split(separator: ",").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
       if options.contains("close") { context.closesConnection = true }
     }
+    if expect.matches(span, span.indices), value.lowercased() == "100-continue" { context.expectsContinue = true }
     append(name, value)
   }
 
   /// Ends the head.
   package consuming func finish(body: Body = .none) -> RequestHead {
     switch body {
-    case .none: if usuallyHasBody { append("Content-Length", "0") }
+    case .none:
+      context.expectsContinue = false
+      if usuallyHasBody { append("Content-Length", "0") }
     case .length(let length): append("Content-Length", String(length))
     case .chunked: append("Transfer-Encoding", "chunked")
     }
@@ -120,6 +123,9 @@ package struct RequestHead: Hashable, Sendable {
   package let recipient: Recipient
   private let body: RequestWriter.Body
   private let method: RequestWriter.Method
+
+  /// Whether the body has to come in the chunked coding.
+  package var isChunked: Bool { if case .chunked = body { true } else { false } }
 
   init(
     bytes: [UInt8], context: RequestContext, recipient: Recipient, body: RequestWriter.Body,
@@ -192,6 +198,7 @@ private func isForProxies(_ name: String) -> Bool {
 
 private let upgrade: CaselessWord = "upgrade"
 private let host: CaselessWord = "host"
+private let expect: CaselessWord = "expect"
 private let connection: CaselessWord = "connection"
 private let contentLength: CaselessWord = "content-length"
 private let proxyAuthorization: CaselessWord = "proxy-authorization"

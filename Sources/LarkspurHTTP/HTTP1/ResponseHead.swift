@@ -53,6 +53,8 @@ package struct RequestContext: Hashable, Sendable {
   package var offersUpgrade: Bool
   /// The request carried `Connection: close`: the connection ends with the response.
   package var closesConnection: Bool
+  /// The request carried `Expect: 100-continue`, and a body is to follow: it waits for the server's word.
+  package var expectsContinue = false
 
   package init(method: Method = .other, offersUpgrade: Bool = false, closesConnection: Bool = false) {
     self.method = method

@@ -106,6 +106,22 @@ package struct ResponseParser: ~Copyable {
     return true
   }
 
+  /// How many bytes may go past the parser: those of a body that is delimited by its length or by the stream's end.
+  package var passableBytes: Int {
+    switch state {
+    case .length: remaining
+    case .untilClose: .max
+    default: 0
+    }
+  }
+
+  /// So many bytes of the body have gone past, and no more than might.
+  package mutating func passed(_ count: Int) {
+    guard state == .length else { return }
+    remaining -= min(max(count, 0), remaining)
+    if remaining == 0 { state = .ending }
+  }
+
   /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
   package var isTunnel: Bool {
     state == .tunnel

@@ -70,11 +70,15 @@ package struct ClientSocket: ~Copyable {
     }
   }
 
-  /// Sends as much of the queue as the kernel takes. False: it takes no more for now.
-  package func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
-    while !queue.isEmpty {
-      guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, from: queue)) else { return false }
+  /// Sends as much of the queue as the kernel takes, and at most `count` bytes. False: it takes no more for now.
+  package func send(_ queue: inout ByteQueue, atMost count: Int = .max) throws(Errno) -> Bool {
+    var left = count
+    while !queue.isEmpty, left > 0 {
+      guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, from: queue, atMost: left)) else {
+        return false
+      }
       queue.drop(sent)
+      left -= sent
     }
     return true
   }
@@ -86,6 +90,16 @@ package struct ClientSocket: ~Copyable {
       chunk.drop(sent)
     }
     return true
+  }
+
+  /// Sends once from a file. Nil: the kernel takes no more for now. 0: the file ends there.
+  package func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
+    while true {
+      let result = descriptor.kernel.sendFile(file.number, at: offset, count: count, to: descriptor.number)
+      if result == 0 { return 0 }
+      guard let sent = try Self.sent(result) else { return nil }
+      if sent > 0 { return sent }
+    }
   }
 
   /// How many bytes the kernel took: none when it was interrupted, nil when it takes no more.

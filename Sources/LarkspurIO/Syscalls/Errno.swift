@@ -53,6 +53,9 @@ package struct Errno: Error, Hashable, Sendable {
   package static let isDirectory = Errno(rawValue: EISDIR)
   package static let notDirectory = Errno(rawValue: ENOTDIR)
   package static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  /// The device failed, or a call did nothing and gave no reason.
+  package static let inputOutput = Errno(rawValue: EIO)
+  package static let fileTooLarge = Errno(rawValue: EFBIG)
   package static let noSpace = Errno(rawValue: ENOSPC)
   /// A path, or a part of it, is longer than the kernel takes.
   package static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
@@ -76,6 +79,7 @@ package struct Errno: Error, Hashable, Sendable {
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
+    .inputOutput: "EIO", .fileTooLarge: "EFBIG",
   ]
 }
 

@@ -29,10 +29,23 @@ package protocol Kernel: AnyObject, Sendable {
   func setNoDelay(_ descriptor: Int32)
   /// Appends what has arrived; 0 is the end of the stream.
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int
-  /// Sends from the front of `queue`, without taking anything out of it.
-  func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int
+  /// Sends at most `count` bytes from the front of `queue`, without taking anything out of it.
+  func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int
   func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int
   func close(_ descriptor: Int32)
+
+  /// The size of a file, in bytes.
+  func fileSize(_ file: Int32) -> Int
+  /// Sends from a file to a socket, and leaves the file's own position alone. 0 is the end of the file.
+  func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int
+  /// Appends what is in a file, or in a pipe (`offset` is nil then); 0 is the end.
+  func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int
+  /// Writes at the file's own position. It may block.
+  func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int
+  /// A non-blocking, close-on-exec pipe, as large as the system allows. An error stands in both places.
+  func openPipe() -> (reading: Int32, writing: Int32)
+  /// Moves bytes between a pipe and something else without a copy.
+  func splice(from source: Int32, to target: Int32, count: Int) -> Int
 
   func openPoller() -> Int32
   /// Watches for reading, writing and hang-up, edge-triggered.

@@ -79,9 +79,9 @@ package final class LinuxKernel: Kernel {
     return result(received)
   }
 
-  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue) -> Int {
+  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
     var sent = 0
-    unsafe queue.withSegments(atMost: Self.segmentsMax) { segments in
+    unsafe queue.withSegments(atMost: Self.segmentsMax, bytes: count) { segments in
       // Safe: the segments are lent until this closure returns, and the kernel only reads them.
       if segments.count == 1 {
         sent = unsafe larkspur_send(descriptor, segments[0].baseAddress, segments[0].count)
@@ -135,8 +135,53 @@ package final class LinuxKernel: Kernel {
     var count: UInt64 = 0
     _ = unsafe read(descriptor, &count, MemoryLayout<UInt64>.size)
   }
+}
 
-  private func result<T: FixedWidthInteger>(_ value: T) -> T {
+// MARK: - Files
+
+extension LinuxKernel {
+  package func fileSize(_ file: Int32) -> Int { result(Int(larkspur_size_of_descriptor(file))) }
+
+  package func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
+    result(larkspur_sendfile(descriptor, file, Int64(offset), max(count, 0)))
+  }
+
+  package func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
+    var got = 0
+    // Safe: the room behind the `count` initialised bytes belongs to the span, and the kernel writes nowhere else.
+    unsafe buffer.withUnsafeMutableBytes { bytes, count in
+      guard let base = bytes.baseAddress else { return }
+      got =
+        if let offset {
+          unsafe pread(file, base + count, bytes.count - count, offset)
+        } else {
+          unsafe CLarkspurLinux.read(file, base + count, bytes.count - count)
+        }
+      if got > 0 { count += got }
+    }
+    return result(got)
+  }
+
+  package func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
+    // Safe: the bytes are lent for the call.
+    unsafe bytes.withUnsafeBytes { unsafe result(CLarkspurLinux.write(file, $0.baseAddress, $0.count)) }
+  }
+
+  package func openPipe() -> (reading: Int32, writing: Int32) {
+    var ends = larkspur_pipe_ends()
+    // Safe: the ends are a local's.
+    guard unsafe larkspur_pipe(&ends) == 0 else {
+      let error = -larkspur_errno()
+      return (error, error)
+    }
+    return (ends.reading, ends.writing)
+  }
+
+  package func splice(from source: Int32, to target: Int32, count: Int) -> Int {
+    result(larkspur_splice(source, target, max(count, 0)))
+  }
+
+  fileprivate func result<T: FixedWidthInteger>(_ value: T) -> T {
     value < 0 ? T(truncatingIfNeeded: -larkspur_errno()) : value
   }
 }

@@ -10,13 +10,16 @@ package final class OpenFile: Sendable {
   package static let standardOutput = OpenFile(number: STDOUT_FILENO, isOwned: false)
   package static let standardError = OpenFile(number: STDERR_FILENO, isOwned: false)
 
-  private let number: Int32
+  let number: Int32
   private let isOwned: Bool
 
   private init(number: Int32, isOwned: Bool) {
     self.number = number
     self.isOwned = isOwned
   }
+
+  /// A descriptor that stays its owner's, who closes it when nobody uses this any more.
+  package convenience init(lent number: Int32) { self.init(number: number, isOwned: false) }
 
   private convenience init(opened number: Int32) throws(Errno) {
     guard number >= 0 else { throw .current }

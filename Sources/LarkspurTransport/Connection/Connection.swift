@@ -187,11 +187,31 @@ package final class Connection: TurnFollower {
   func head(of number: UInt64) async throws(TransportError) -> Exchange {
     defer { tellStory() }
     while true {
-      guard case .wait(let channel, let writing) = try core.pollHead() else {
+      guard case .wait(let channel, let reading, let writing) = try core.pollHead() else {
         return Exchange(connection: self, number: number)
       }
-      try await wait(for: channel, writing: writing)
+      try await wait(for: channel, reading: reading, writing: writing)
     }
+  }
+
+  /// Sends a request with a body of any kind, and returns when the response's head is there.
+  ///
+  /// After a final response of 300 or more the rest of the body is not sent, and the connection serves no other exchange.
+  /// After any other it goes on while somebody asks for the response.
+  package func send(
+    _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
+  ) async throws(TransportError) -> Exchange {
+    let number: UInt64
+    do {
+      defer { tellStory() }
+      number = try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
+    }
+    return try await head(of: number)
+  }
+
+  /// Limits how many bytes a second go each way, from now on. Nil: as many as the network takes.
+  package func limit(sendingTo sending: Int? = nil, receivingTo receiving: Int? = nil) {
+    core.limit(sending: sending, receiving: receiving)
   }
 
   /// Lends the next piece of the body to `consume`. False: there is none, the response is complete.
@@ -207,7 +227,22 @@ package final class Connection: TurnFollower {
         core.restore(&chunk)
         return true
       case .end: return false
-      case .wait(let channel, let writing): try await wait(for: channel, writing: writing)
+      case .wait(let channel, let reading, let writing):
+        try await wait(for: channel, reading: reading, writing: writing)
+      }
+    }
+  }
+
+  /// Moves the next piece of the body into the file. Returns its length; nil: there is none, the response is complete.
+  func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
+    defer { tellStory() }
+    var count = 0
+    while true {
+      switch try core.pollBody(into: file, count: &count) {
+      case .ready: return count
+      case .end: return nil
+      case .wait(let channel, let reading, let writing):
+        try await wait(for: channel, reading: reading, writing: writing)
       }
     }
   }
@@ -250,10 +285,10 @@ package final class Connection: TurnFollower {
   }
 
   @inline(__always)
-  private func wait(for channel: Channel, writing: Bool) async throws(TransportError) {
+  private func wait(for channel: Channel, reading: Bool, writing: Bool) async throws(TransportError) {
     tellStory()
     do throws(Channel.Interruption) {
-      try await channel.wait(writing: writing)
+      try await channel.wait(reading: reading, writing: writing)
     } catch {
       throw core.interrupted(error)
     }

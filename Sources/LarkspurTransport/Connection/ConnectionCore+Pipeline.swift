@@ -73,7 +73,9 @@ extension ConnectionCore {
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
-      if hasSentRequest { requestSent() }
+      isTimed = isLimited
+      if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
+      if output.byteCount <= pipeline.byteCount { requestSent() }
       return follower.waiter
     }
     while channel == nil, let follower = pipeline.takeFirst() {

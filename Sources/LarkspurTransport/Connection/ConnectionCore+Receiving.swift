@@ -5,33 +5,7 @@ import LarkspurTLS
 
 /// From the channel to the parser.
 extension ConnectionCore {
-  enum Progress {
-    case event(ResponseParser.Event)
-    case wait(Channel, writing: Bool)
-  }
-
-  mutating func poll() throws(TransportError) -> Progress {
-    if let failure { throw failure }
-    guard let channel else { throw .connectionClosed }
-    while true {
-      if consumed > 0 { dropConsumed() }
-      if input.count > 0 || parser.isComplete {
-        do throws(ResponseError) {
-          let event = try Self.parse(input, by: &parser, consumed: &consumed)
-          guard case .needMore = event else { return .event(event) }
-        } catch {
-          throw fail { $0.responseFailed(error, into: &$1) }
-        }
-      }
-      if isSending ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable { flush(to: channel) }
-      guard channel.mayReceive ? true : hasPlaintext() else { break }
-      if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
-    }
-    if input.count == consumed { releaseInput() }
-    return .wait(channel, writing: hasOutput())
-  }
-
-  private mutating func dropConsumed() {
+  mutating func dropConsumed() {
     record.receivedBytes += consumed
     input.drop(consumed)
     consumed = 0
@@ -60,7 +34,8 @@ extension ConnectionCore {
       throw fail { $0.connectionLost(into: &$1) }
     }
     switch received {
-    case .bytes(_, let drained):
+    case .bytes(let count, let drained):
+      if isTimed { pace.received(count, isSending: phase == .sending && isSending, at: loop.now) }
       if !hasReceived {
         hasReceived = true
         record.firstByte = loop.now

@@ -1,18 +1,156 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
-import LarkspurTLS
 
-/// From the queue to the channel.
+/// The request on its way out.
+///
+/// A small request is one queue, which leaves at once. A body of another kind is an `Upload`: its next piece is fetched
+/// when the one before it has left, as long as the share of the turn and the limit of the rate last. So there is never
+/// more of it in memory than a piece.
 extension ConnectionCore {
+  /// Larger bodies leave piece by piece.
+  private static let smallBodyBytesMax = 64 * 1024
+  /// What is read from a file at once.
+  private static let fileBytesMax = 64 * 1024
+
+  // MARK: - Beginning
+
+  /// Queues a request and sends what the kernel takes of it.
+  mutating func begin(
+    _ request: RequestHead, body: [UInt8], deadline: Deadline
+  ) throws(TransportError) -> UInt64 {
+    let channel = try openChannel()
+    guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
+    let isSmall = body.count <= Self.smallBodyBytesMax && !request.context.expectsContinue && !request.isChunked
+    guard isSmall, !isLimited else {
+      return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
+    }
+    try prepare(channel, for: request)
+    isTimed = false
+    record.requestHeadBytes = request.bytes.count
+    record.requestBodyBytes = body.count
+    output.append(request.bytes)
+    if !body.isEmpty { output.append(body) }
+    return start(over: channel, deadline: deadline)
+  }
+
+  mutating func begin(
+    _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
+  ) throws(TransportError) -> UInt64 {
+    let channel = try openChannel()
+    let fitting: Upload?
+    do throws(BodyFailure) {
+      fitting = try self.upload(of: body, for: request)
+    } catch {
+      throw .bodyFailed(error)
+    }
+    guard let upload = fitting else { throw .localMisuse(.bodyLengthWrong) }
+    try prepare(channel, for: request)
+    let total = min(deadline, loop.now.advanced(by: timeouts.total))
+    self.upload = upload
+    if case .none = upload { hasUpload = false } else { hasUpload = true }
+    isHeld = hasUpload && request.context.expectsContinue
+    isTimed = isLimited || isHeld || !timeouts.leavesExchangesAlone
+    if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
+    record.requestHeadBytes = request.bytes.count
+    // What leaves piece by piece is counted as it leaves, the head with it.
+    if hasUpload || isTimed { record.requestBodyBytes = -request.bytes.count }
+    output.append(request.bytes)
+    let number = start(over: channel, deadline: total)
+    if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
+    return number
+  }
+
+  private func openChannel() throws(TransportError) -> Channel {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    guard let channel else { throw .connectionClosed }
+    return channel
+  }
+
+  private mutating func prepare(_ channel: Channel, for request: RequestHead) throws(TransportError) {
+    guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
+    // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
+    // good: there is no earlier exchange whose rest it could be.
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() {
+      lookForEnd(of: channel)
+      if !machine.isIdle { throw .connectionClosed }
+    }
+    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
+    exchangeNumber &+= 1
+    prepare()
+    isSending = true
+  }
+
+  private mutating func start(over channel: Channel, deadline: Deadline) -> UInt64 {
+    channel.begin(exchange: exchangeNumber, deadline: deadline)
+    if isObserved { note(.requestStarted(bytes: output.byteCount + upload.byteCount)) }
+    flush(to: channel)
+    return exchangeNumber
+  }
+
+  /// Nil: the head announces something else.
+  private func upload(of body: RequestBody, for request: RequestHead) throws(BodyFailure) -> Upload? {
+    switch body {
+    case .none: return try upload(of: .bytes([]), for: request)
+    case .bytes(let bytes):
+      guard request.allows(bodyBytes: bytes.count) else { return nil }
+      guard request.isChunked else { return bytes.isEmpty ? Upload.none : .bytes([bytes]) }
+      let end = try? ChunkedEncoder.end()
+      return .bytes(
+        (bytes.isEmpty ? [] : [ChunkedEncoder.start(ofChunk: bytes.count), bytes, ChunkedEncoder.endOfChunk])
+          + [end ?? []])
+    case .file(let file, let offset, let length):
+      guard length >= 0, !request.isChunked, request.allows(bodyBytes: length) else { return nil }
+      return .file(try FileUpload(file, offset: offset, length: length, by: loop.kernel))
+    case .produced(let length, _):
+      if let length {
+        guard length >= 0, request.allows(bodyBytes: length) else { return nil }
+      } else if !request.isChunked {
+        return nil
+      }
+      return .produced(BodyWriter(length: length, isChunked: request.isChunked, on: loop))
+    }
+  }
+
+  // MARK: - Going on
+
   /// Whether sending may come to something.
   mutating func hasOutput() -> Bool {
-    let hasRequest = !output.isEmpty && !putsOffSending
+    var hasRequest = !output.isEmpty && !putsOffSending
+    if hasUpload, !isHeld, upload.isReady { hasRequest = true }
+    if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
     guard isSecured, let state = tls?.sendingState else { return hasRequest }
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
-  mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
+  /// Hands the kernel what there is of the request.
+  mutating func flush(to channel: Channel) {
+    do throws(TLSLayer.Failure) {
+      // Of TLS alone something may be left to send, when the request has left.
+      let sentAll = try hasUpload || isTimed ? sendPieces(to: channel) : send(to: channel)
+      guard isSending, sentAll || hasSentRequest else { return }
+      isSending = !sentAll
+      if sentAll { hasUpload = false }
+      requestSent()
+    } catch {
+      lastFailure = error
+      if isTimed { pace.progressed(at: loop.now) }
+      decide { $0.sendingFailed(into: &$1) }
+    }
+  }
+
+  /// Whether nothing but later requests is left to be sent.
+  var hasSentRequest: Bool { !hasUpload && !pipeline.isEmpty && output.byteCount <= pipeline.byteCount }
+
+  mutating func requestSent() {
+    if isTimed { pace.progressed(at: loop.now) }
+    if phase == .sending { phase = .awaitingHead }
+    record.sent = loop.now
+    note(.requestSent)
+    decide { $0.requestSent(into: &$1) }
+  }
+
+  private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     if isSecured {
       guard let sentAll = try tls?.send(&output, to: channel) else { throw .kernel(.notConnected) }
       return sentAll
@@ -24,27 +162,119 @@ extension ConnectionCore {
     }
   }
 
-  /// Hands the kernel what is queued of the request.
-  mutating func flush(to channel: Channel) {
-    do throws(TLSLayer.Failure) {
-      // Of TLS alone something may be left to send, when the request has left.
-      let sentAll = try send(to: channel)
-      guard isSending, sentAll || hasSentRequest else { return }
-      isSending = !sentAll
-      requestSent()
+  private mutating func send(to channel: Channel, atMost limit: Int) throws(TLSLayer.Failure) -> Bool {
+    let count = output.byteCount
+    defer { sent(count - output.byteCount) }
+    if isSecured {
+      guard let sentAll = try tls?.send(&output, to: channel, atMost: limit) else { throw .kernel(.notConnected) }
+      return sentAll
+    }
+    do throws(Errno) {
+      return try channel.send(&output, atMost: limit)
     } catch {
-      lastFailure = error
-      decide { $0.sendingFailed(into: &$1) }
+      throw .kernel(error)
     }
   }
 
-  /// Whether nothing but later requests is left to be sent.
-  var hasSentRequest: Bool { output.byteCount <= pipeline.byteCount }
+  /// Sends piece by piece. True: all of the request has left.
+  private mutating func sendPieces(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
+    while true {
+      if !output.isEmpty ? true : isSecured {
+        guard try send(to: channel, atMost: allowance(of: channel)) else { return false }
+      }
+      if case .none = upload { return true }
+      let allowance = allowance(of: channel)
+      guard !isHeld, channel.isWritable, allowance > 0 else { return false }
+      do throws(BodyFailure) {
+        guard try takePiece(atMost: allowance, for: channel) else { return false }
+      } catch {
+        bodyFailed(error)
+        return false
+      }
+    }
+  }
 
-  mutating func requestSent() {
-    if phase == .sending { phase = .awaitingHead }
-    record.sent = loop.now
-    note(.requestSent)
-    decide { $0.requestSent(into: &$1) }
+  private func allowance(of channel: Channel) -> Int {
+    isTimed ? min(channel.sendingShare, pace.sendingAllowance(at: loop.now)) : channel.sendingShare
+  }
+
+  private mutating func sent(_ count: Int) {
+    record.requestBodyBytes += count
+    if isTimed, count > 0 { pace.sent(count, at: loop.now) }
+  }
+
+  /// Queues the next piece of the body, or sends it. False: there is nothing to go on with now.
+  private mutating func takePiece(atMost allowance: Int, for channel: Channel) throws(BodyFailure) -> Bool {
+    switch upload {
+    case .none: break
+    case .bytes(let pieces):
+      for piece in pieces { output.append(piece) }
+      upload = .none
+    case .file(let file):
+      guard file.remaining > 0 else {
+        upload = .none
+        break
+      }
+      try file.check(by: loop.kernel)
+      guard file.isSendable, !isSecured else {
+        try read(file)
+        break
+      }
+      let count: Int?
+      do throws(Errno) {
+        count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
+      } catch {
+        // The kernel does not say whose error this is. Reading and sending, each for itself, will.
+        file.isSendable = false
+        break
+      }
+      guard let count else { return false }
+      guard count > 0 else { throw .fileChanged }
+      file.advance(by: count)
+      sent(count)
+    case .produced(let writer):
+      switch try writer.fetch(into: &output, for: channel) {
+      case .bytes: if isTimed { pace.progressed(at: loop.now) }
+      case .end: upload = .none
+      case .nothing: return false
+      }
+    }
+    return true
+  }
+
+  private mutating func read(_ file: FileUpload) throws(BodyFailure) {
+    var chunk = loop.takeChunk(atLeast: Self.fileBytesMax)
+    var result: Result<Int, Errno>
+    do throws(Errno) {
+      result = .success(try file.file.read(at: file.offset, into: &chunk, by: loop.kernel))
+    } catch {
+      result = .failure(error)
+    }
+    var piece: [UInt8] = []
+    chunk.lend(0..<min(chunk.count, file.remaining)) { piece.append(copying: $0) }
+    loop.recycle(chunk)
+    switch result {
+    case .success(0): throw .fileChanged
+    case .success:
+      file.advance(by: piece.count)
+      output.append(piece)
+    case .failure(let error): throw .fileUnreadable(error)
+    }
+  }
+
+  // MARK: - Ending
+
+  /// Ends the exchange with what went wrong with a body.
+  mutating func bodyFailed(_ failure: BodyFailure) {
+    bodyFailure = failure
+    decide { $0.bodyFailed(into: &$1) }
+  }
+
+  /// Nothing more of the request is wanted. The producer hears of it.
+  mutating func stopUpload() {
+    if case .produced(let writer) = upload { writer.stop() }
+    upload = .none
+    hasUpload = false
+    isHeld = false
   }
 }

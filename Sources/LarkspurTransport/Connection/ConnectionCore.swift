@@ -19,7 +19,7 @@ struct ConnectionCore: ~Copyable {
     /// The response is complete.
     case end
     /// The kernel has nothing: wait for the channel.
-    case wait(Channel, writing: Bool)
+    case wait(Channel, reading: Bool, writing: Bool)
   }
 
   let loop: ClientLoop
@@ -45,12 +45,27 @@ struct ConnectionCore: ~Copyable {
   /// How far the present exchange has come.
   var phase = TransportError.Phase.sending
   var failure: TransportError?
-  /// What the kernel or TLS had to say. It stays: the connection serves nobody for long after it.
+  /// What the kernel or TLS had to say.
   var lastFailure: TLSLayer.Failure?
   /// Whether anything of the response has come.
   var hasReceived = false
   /// Whether the request has not left yet.
   var isSending = false
+
+  // What most requests do without.
+
+  var upload = Upload.none
+  /// Whether there was an upload when the request began, and it has not left yet.
+  var hasUpload = false
+  /// Whether the body waits for `100 Continue`.
+  var isHeld = false
+  var bodyFailure: BodyFailure?
+  var canSplice = true
+  var pace = Pace()
+  /// Whether a rate is limited.
+  var isLimited = false
+  /// Whether the pace counts in this exchange.
+  var isTimed = false
 
   /// What is known of the present or latest exchange in numbers.
   var record = ExchangeRecord()
@@ -96,32 +111,17 @@ struct ConnectionCore: ~Copyable {
 
   // MARK: - Steps
 
-  /// Queues a request and sends what the kernel takes of it.
-  mutating func begin(
-    _ request: RequestHead, body: [UInt8], deadline: Deadline
-  ) throws(TransportError) -> UInt64 {
-    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    guard let channel else { throw .connectionClosed }
-    guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
-    guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
-    // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
-    // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() {
-      lookForEnd(of: channel)
-      if !machine.isIdle { throw .connectionClosed }
+  /// Makes the books ready for an exchange.
+  mutating func prepare() {
+    phase = .sending
+    failure = nil
+    hasReceived = false
+    record = ExchangeRecord()
+    record.started = loop.now
+    if !trailerBytes.isEmpty {
+      trailers = FieldTable()
+      trailerBytes.removeAll(keepingCapacity: true)
     }
-    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
-    exchangeNumber &+= 1
-    prepare()
-    isSending = true
-    record.requestHeadBytes = request.bytes.count
-    record.requestBodyBytes = body.count
-    output.append(request.bytes)
-    if !body.isEmpty { output.append(body) }
-    channel.begin(exchange: exchangeNumber, deadline: deadline)
-    if isObserved { note(.requestStarted(bytes: output.byteCount)) }
-    flush(to: channel)
-    return exchangeNumber
   }
 
   /// Goes on to the final response's head.
@@ -131,20 +131,26 @@ struct ConnectionCore: ~Copyable {
       case .event(.interim):
         keepHead()
         note(.interimReceived(status: head.status))
+        if head.status == 100 { isHeld = false }
       case .event(.head):
         keepHead()
         phase = .receivingBody
         note(.headReceived(status: head.status, bytes: head.byteCount))
         if head.framing == .tunnel {
+          guard !isSending else {
+            bodyFailed(.notWaitedFor)
+            throw failure ?? .internalInconsistency
+          }
           decide { $0.tunnelBegan(into: &$1) }
         } else {
-          let isPersistent = head.isPersistent
-          decide { $0.headReceived(isPersistent: isPersistent, into: &$1) }
+          let (status, isPersistent, isHeld) = (head.status, head.isPersistent, isHeld)
+          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: isHeld, into: &$1) }
         }
         settle()
         return .ready
       case .event: continue
-      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      case .wait(let channel, let reading, let writing):
+        return .wait(channel, reading: reading, writing: writing)
       }
     }
   }
@@ -153,12 +159,14 @@ struct ConnectionCore: ~Copyable {
   /// bring it back by `restore`, whatever happens.
   mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    if isTimed { pace.asked(at: loop.now) }
     while true {
       if let failure { throw failure }
       guard case .active = machine.state else { return .end }
       switch try poll() {
       case .event(.body(let piece)):
         note(.bodyReceived(bytes: piece.count))
+        if isTimed { pace.answered() }
         range = piece
         swap(&input, &lent)
         return .ready
@@ -166,7 +174,8 @@ struct ConnectionCore: ~Copyable {
         endResponse(trailersAt: base)
         return .end
       case .event: continue
-      case .wait(let channel, let writing): return .wait(channel, writing: writing)
+      case .wait(let channel, let reading, let writing):
+        return .wait(channel, reading: reading, writing: writing)
       }
     }
   }
@@ -203,7 +212,9 @@ struct ConnectionCore: ~Copyable {
 
   /// The owner is gone, on whatever thread.
   mutating func abandon() {
-    if loop.isCurrent { release() } else { channel?.abandon() }
+    if loop.isCurrent { return release() }
+    channel?.abandon()
+    if case .produced(let writer) = upload { writer.abandon() }
   }
 
   /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.
@@ -225,75 +236,37 @@ struct ConnectionCore: ~Copyable {
     return events
   }
 
-  /// Makes the books ready for an exchange.
-  mutating func prepare() {
-    phase = .sending
-    failure = nil
-    hasReceived = false
-    record = ExchangeRecord()
-    record.started = loop.now
-    if !trailerBytes.isEmpty {
-      trailers = FieldTable()
-      trailerBytes.removeAll(keepingCapacity: true)
-    }
+  // MARK: - Progress
+
+  enum Progress {
+    case event(ResponseParser.Event)
+    case wait(Channel, reading: Bool, writing: Bool)
   }
 
-  // MARK: - Decisions
-
-  mutating func decide(_ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void) {
-    var actions = ExchangeMachine.Actions()
-    fact(&machine, &actions)
-    if let action = actions.first { perform(action) }
-    if let action = actions.second { perform(action) }
-  }
-
-  /// Reports a fact that ends the exchange, and returns the error that it ended with.
-  mutating func fail(
-    _ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void
-  ) -> TransportError {
-    decide(fact)
-    return failure ?? .connectionClosed
-  }
-
-  mutating func perform(_ action: ExchangeMachine.Action) {
-    switch action {
-    case .complete: note(.completed)
-    case .handOver: note(.handedOver)
-    case .stopSending:
-      isSending = false
-      output.removeAll()
-      tls?.stopSending()
-    case .fail(let reason):
-      let error = transportError(reason)
-      failure = error
-      note(.failed(error))
-    case .close(let reason):
-      output.removeAll()
-      releaseInput()
-      if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
-      tls = nil
-      channel?.close()
-      channel = nil
-      note(.closed(reason))
-    }
-  }
-
-  func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
-    switch failure {
-    case .response(let error): .badResponse(error)
-    case .connectionLost:
-      switch lastFailure {
-      case .tls(let error)?: .tls(error)
-      case .kernel(let error)?: .connectionLost(phase, error)
-      case nil: .connectionLost(phase, nil)
+  mutating func poll() throws(TransportError) -> Progress {
+    if let failure { throw failure }
+    guard let channel else { throw .connectionClosed }
+    if isTimed { endExpectation() }
+    while true {
+      if consumed > 0 { dropConsumed() }
+      if input.count > 0 || parser.isComplete {
+        do throws(ResponseError) {
+          let event = try Self.parse(input, by: &parser, consumed: &consumed)
+          guard case .needMore = event else { return .event(event) }
+        } catch {
+          throw fail { $0.responseFailed(error, into: &$1) }
+        }
       }
-    case .internalInconsistency: .internalInconsistency
-    case .timedOut: .timedOut(phase)
-    case .cancelled: .cancelled
+      if isSending ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable {
+        flush(to: channel)
+        if let failure { throw failure }
+      }
+      guard channel.mayReceive ? true : hasPlaintext() else { break }
+      if isTimed, pace.receivingPause(at: loop.now) != nil { break }
+      if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }
-  }
-
-  mutating func note(_ event: ConnectionEvent) {
-    if isObserved { story.append((event, loop.kernel.now())) }
+    if input.count == consumed { releaseInput() }
+    let writing = hasOutput()
+    return .wait(channel, reading: isTimed ? prepareWait(for: channel, writing: writing) : true, writing: writing)
   }
 }

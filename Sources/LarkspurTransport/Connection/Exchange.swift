@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurHTTP
+import LarkspurIO
 
 /// A request whose response has begun to arrive. It is good until the connection's next `send`.
 package struct Exchange {
@@ -48,6 +49,22 @@ package struct Exchange {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     // With its last piece the exchange is over, and need not be asked again.
     while try await connection.receivePiece(consume), isPresent, connection.isReceiving {}
+  }
+
+  /// Writes the body into a file, from the file's own position on, and returns how many bytes that were. `progress` is
+  /// told how many there are so far. Over plain TCP a body that is not chunked goes there through a pipe, without a stop
+  /// in our memory. Writing blocks the loop, so the file is a regular one. A file that takes no more fails the exchange.
+  package func receiveBody(
+    into file: OpenFile, progress: (Int) -> Void = { _ in }
+  ) async throws(TransportError) -> Int {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    var total = 0
+    while let count = try await connection.receivePiece(into: file) {
+      total += count
+      progress(total)
+      guard isPresent, connection.isReceiving else { break }
+    }
+    return total
   }
 
   /// Reads the body to its end, and throws it away.

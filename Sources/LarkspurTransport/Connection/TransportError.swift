@@ -10,8 +10,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case connectFailed([Attempt])
   /// Nothing can be connected from there. Without an error number: it reaches none of the host's addresses.
   indirect case localEndpointUnusable(LocalEndpoint, Errno?)
-  /// The time was up.
-  case timedOut(Phase)
+  /// The time was up: that of the whole call, unless `limit` says otherwise.
+  case timedOut(Phase, limit: Timeouts.Limit = .total)
   /// The task was cancelled.
   case cancelled
   /// The connection broke.
@@ -26,6 +26,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case badResponse(ResponseError)
   /// More requests wait for a connection than the pool allows.
   case tooManyWaiting
+  /// The request's body, or the file for the response's, could not be had.
+  indirect case bodyFailed(BodyFailure)
   /// The loop's resources are exhausted.
   case unavailable(Errno)
   /// Larkspur's own state does not fit what happened: a defect of ours.
@@ -76,7 +78,8 @@ extension TransportError: CustomStringConvertible {
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
     case .localEndpointUnusable(let local, let error):
       "cannot connect from \(local): " + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
-    case .timedOut(let phase): "timed out \(phase.rawValue)"
+    case .timedOut(let phase, .total): "timed out \(phase.rawValue)"
+    case .timedOut(let phase, let limit): "timed out \(phase.rawValue): \(limit.rawValue) was up"
     case .cancelled: "cancelled"
     case .connectionLost(let phase, let error):
       "the connection broke \(phase.rawValue)" + (error.map { ": \($0)" } ?? "")
@@ -85,6 +88,7 @@ extension TransportError: CustomStringConvertible {
     case .proxy(let error): "\(error)"
     case .badResponse(let error): "bad response: \(error)"
     case .tooManyWaiting: "too many requests wait for a connection"
+    case .bodyFailed(let failure): "\(failure)"
     case .unavailable(let error): "out of resources: \(error)"
     case .internalInconsistency: "an internal inconsistency of Larkspur's"
     case .localMisuse(let misuse): misuse.rawValue

@@ -160,18 +160,24 @@ struct TLSLayer: ~Copyable {
     }
   }
 
-  /// Encrypts the queue and sends it, as far as the kernel takes it. True: all of it has left.
-  mutating func send(_ queue: inout ByteQueue, to channel: Channel) throws(Failure) -> Bool {
+  /// Encrypts the queue and sends it, as far as the kernel takes it, and not much more than `limit` bytes. True: all of
+  /// it has left.
+  mutating func send(
+    _ queue: inout ByteQueue, to channel: Channel, atMost limit: Int = .max
+  ) throws(Failure) -> Bool {
+    var left = limit
     while !hasStoppedSending {
       var isFull = false
-      while !queue.isEmpty, !isFull, !writingWaitsForInput {
+      while !queue.isEmpty, left > 0, !isFull, !writingWaitsForInput {
         let count = min(queue.lendFirst { $0.count }, Self.recordBytesMax)
         guard makeRoom(count + Self.recordOverhead + Self.reservedBytes, of: queue.byteCount) else {
           isFull = true
           continue
         }
         switch try write(queue, count) {
-        case .bytes(let count): queue.drop(count)
+        case .bytes(let count):
+          queue.drop(count)
+          left -= count
         case .wantsOutput:
           // There was room for it.
           if outgoing.count == 0 {
@@ -183,6 +189,7 @@ struct TLSLayer: ~Copyable {
       }
       guard try sendOutgoing(to: channel), !writingWaitsForInput else { break }
       if queue.isEmpty { return true }
+      if left <= 0 { return false }
     }
     return queue.isEmpty && outgoing.count == 0 && outer?.isSending != true
   }

@@ -62,11 +62,15 @@ package final class Channel {
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
   private(set) var deadlineEntry = Deadline.never
+  /// When a wait is to end without an error.
+  private var alarm = Deadline.never
 
   private var turn: UInt64 = 0
   private var receivedInTurn = 0
-  /// So many bytes, and at least one receive, are one channel's share of a turn.
-  private static let turnBytesMax = 256 * 1024
+  private var sendingTurn: UInt64 = 0
+  private var sentInTurn = 0
+  /// So many bytes each way, and at least one call, are one channel's share of a turn.
+  static let turnBytesMax = 256 * 1024
 
   init(to address: SocketAddress, on loop: ClientLoop) throws(Errno) {
     self.loop = loop
@@ -122,11 +126,7 @@ package final class Channel {
     case .bytes(let count, let drained):
       // What arrives from now on raises a new event. An end that has been reported already will not.
       if drained, !isHungUp { isReadable = false }
-      if turn != loop.turn {
-        turn = loop.turn
-        receivedInTurn = 0
-      }
-      receivedInTurn += count
+      countReceived(count)
     case .wouldBlock: isReadable = false
     case .endOfStream: break
     }
@@ -142,17 +142,64 @@ package final class Channel {
 
   /// Sends what the kernel takes. True: all of it.
   func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
-    let sentAll = try socket.send(&chunk)
-    isWritable = sentAll
-    return sentAll
+    let count = chunk.count
+    isWritable = try socket.send(&chunk)
+    countSent(count - chunk.count)
+    return isWritable
   }
+
+  /// Sends what the kernel takes, and at most `limit` bytes. True: all of it.
+  func send(_ queue: inout ByteQueue, atMost limit: Int) throws(Errno) -> Bool {
+    guard limit > 0 else { return queue.isEmpty }
+    let count = queue.byteCount
+    isWritable = try socket.send(&queue, atMost: limit)
+    countSent(count - queue.byteCount)
+    return queue.isEmpty
+  }
+
+  /// Sends once from a file. Nil: the kernel takes no more for now. 0: the file ends there.
+  func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
+    let sent = try socket.sendFile(file, at: offset, count: count)
+    if let sent { countSent(sent) } else { isWritable = false }
+    return sent
+  }
+
+  /// One move into the pipe, which is empty. It keeps the books on readiness.
+  func fill(_ pipe: Pipe, atMost limit: Int) throws(Errno) -> ClientSocket.Received {
+    let received = try pipe.fill(from: socket, atMost: limit)
+    switch received {
+    case .bytes(let count, _): countReceived(count)
+    case .wouldBlock: isReadable = false
+    case .endOfStream: break
+    }
+    return received
+  }
+
+  private func countReceived(_ count: Int) {
+    if turn != loop.turn {
+      turn = loop.turn
+      receivedInTurn = 0
+    }
+    receivedInTurn += count
+  }
+
+  private func countSent(_ count: Int) {
+    if sendingTurn != loop.turn {
+      sendingTurn = loop.turn
+      sentInTurn = 0
+    }
+    sentInTurn += count
+  }
+
+  /// What may still be sent in this turn.
+  var sendingShare: Int { sendingTurn == loop.turn ? max(Self.turnBytesMax - sentInTurn, 0) : Self.turnBytesMax }
 
   // MARK: - Waiting
 
   /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the turn's share is
   /// renewed.
   func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
-    if reading, isReadable, hasSpentTurn {
+    if reading && isReadable && hasSpentTurn || writing && isWritable && sendingShare == 0 {
       loop.yield(self)
     } else if reading && isReadable || writing && isWritable || !isOpen {
       return
@@ -223,6 +270,16 @@ package final class Channel {
   /// When waits are to end. A later deadline costs nothing.
   func setDeadline(_ deadline: Deadline) {
     self.deadline = deadline
+    enter(deadline)
+  }
+
+  /// When to wake who waits, whatever the socket is ready for.
+  func setAlarm(_ alarm: Deadline) {
+    self.alarm = alarm
+    enter(alarm)
+  }
+
+  private func enter(_ deadline: Deadline) {
     guard deadline < deadlineEntry else { return }
     if deadline <= loop.now { mayBeInterrupted = true }
     deadlineEntry = deadline
@@ -276,11 +333,15 @@ package final class Channel {
     // A sooner entry has replaced this one.
     guard entry == deadlineEntry else { return }
     deadlineEntry = .never
+    if alarm <= loop.now {
+      alarm = .never
+      wakeWaiter()
+    }
     guard deadline > loop.now else {
       mayBeInterrupted = true
       return wakeWaiter()
     }
-    if deadline != .never { setDeadline(deadline) }
+    enter(min(deadline, alarm))
   }
 
   private func wakeWaiter() {

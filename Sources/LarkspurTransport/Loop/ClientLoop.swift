@@ -52,6 +52,8 @@ package final class ClientLoop: @unchecked Sendable {
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
     var chunks = ChunkPool()
+    /// On the way from sockets to files: made when it is needed, and always empty between two steps.
+    var pipe: Pipe?
     var failedAddresses = FailedAddresses()
     var now: Deadline
     var turn: UInt64 = 0
@@ -323,6 +325,17 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
   package var chunkBytesLent: Int { own.state.chunks.bytesLent }
+
+  /// The pipe, for one step. One that comes back with something in it is dropped. Nil: the system has none to give.
+  func takePipe() -> Pipe? {
+    if let pipe = own.state.pipe {
+      own.state.pipe = nil
+      return pipe
+    }
+    return try? Pipe(kernel: kernel)
+  }
+
+  func recycle(_ pipe: Pipe) { if pipe.count == 0 { own.state.pipe = pipe } }
 
   // MARK: - Addresses
 

@@ -74,7 +74,8 @@ struct ProxyDial {
   /// What is the proxy's doing says so. The time that is up and a cancellation are nobody's.
   func blaming(_ error: TransportError) -> TransportError {
     switch error {
-    case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .unavailable, .internalInconsistency,
+    case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .bodyFailed, .unavailable,
+      .internalInconsistency,
       .localMisuse, .proxy:
       error
     case .resolutionFailed, .connectFailed, .connectionLost, .connectionClosed, .tls, .badResponse:

@@ -41,7 +41,7 @@ struct Peer: CustomStringConvertible {
     case .connectFailed(let attempts):
       return "could not connect to \(name) ("
         + attempts.map { isLiteral ? "\($0.error)" : "\($0.address): \($0.error)" }.joined(separator: "; ") + ")"
-    case .timedOut(let phase):
+    case .timedOut(let phase, _):
       return "\(self): \(error) (\(option(in: phase, connectTimeout, maxTime)))"
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
@@ -50,7 +50,7 @@ struct Peer: CustomStringConvertible {
     case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
     // The connection is new: nothing but the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .tooManyWaiting, .unavailable,
+    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
       .internalInconsistency,
       .localMisuse:
       return "\(self): \(error)"

@@ -332,7 +332,7 @@ import Testing
       return "x"
     }
     let outcome = await transfer(via: route, deadline: .milliseconds(200))
-    guard case .failure(.timedOut(.tunnelling)) = outcome else {
+    guard case .failure(.timedOut(.tunnelling, _)) = outcome else {
       Issue.record("\(outcome)")
       return
     }

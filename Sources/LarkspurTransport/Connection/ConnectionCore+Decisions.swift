@@ -1,0 +1,76 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+
+/// What the `ExchangeMachine` is told, and what it decides.
+extension ConnectionCore {
+  mutating func decide(_ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void) {
+    var actions = ExchangeMachine.Actions()
+    fact(&machine, &actions)
+    if let action = actions.first { perform(action) }
+    if let action = actions.second { perform(action) }
+  }
+
+  /// Reports a fact that ends the exchange, and returns the error that it ended with.
+  mutating func fail(
+    _ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void
+  ) -> TransportError {
+    decide(fact)
+    return failure ?? .connectionClosed
+  }
+
+  mutating func perform(_ action: ExchangeMachine.Action) {
+    switch action {
+    case .complete:
+      if isTimed { channel?.setAlarm(.never) }
+      note(.completed)
+    case .handOver:
+      // The parts of an exchange are not the other protocol's.
+      if isTimed {
+        channel?.setAlarm(.never)
+        channel?.setDeadline(pace.total)
+      }
+      note(.handedOver)
+    case .stopSending:
+      isSending = false
+      stopUpload()
+      output.removeAll()
+      tls?.stopSending()
+    case .fail(let reason):
+      let error = transportError(reason)
+      failure = error
+      note(.failed(error))
+    case .close(let reason):
+      isSending = false
+      stopUpload()
+      output.removeAll()
+      releaseInput()
+      if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
+      tls = nil
+      channel?.close()
+      channel = nil
+      note(.closed(reason))
+    }
+  }
+
+  func transportError(_ failure: ExchangeMachine.Failure) -> TransportError {
+    switch failure {
+    case .response(let error): .badResponse(error)
+    case .connectionLost:
+      switch lastFailure {
+      case .tls(let error)?: .tls(error)
+      case .kernel(let error)?: .connectionLost(phase, error)
+      case nil: .connectionLost(phase, nil)
+      }
+    case .internalInconsistency: .internalInconsistency
+    case .timedOut: .timedOut(phase, limit: isTimed ? pace.limit : .total)
+    case .bodyFailed: bodyFailure.map { .bodyFailed($0) } ?? .internalInconsistency
+    case .cancelled: .cancelled
+    }
+  }
+
+  mutating func note(_ event: ConnectionEvent) {
+    if isObserved { story.append((event, loop.kernel.now())) }
+  }
+}

@@ -1,0 +1,100 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+/// The response's body on its way into a file.
+///
+/// What is delimited by its length or by the end of the stream goes through a pipe, and never through our memory. What
+/// came with the head, is chunked or was encrypted is written in the pieces that it was received in. Writing blocks the
+/// loop: a file's memory in the kernel is as fast as ours, and a disk that is not cannot be waited for.
+///
+/// The pipe is the loop's. It is filled and emptied in one step, so that no wait and no cancellation finds bytes in it.
+extension ConnectionCore {
+  /// What a pipe holds.
+  private static let spliceBytesMax = 1024 * 1024
+
+  /// Moves the next piece of the body into the file, and counts it.
+  mutating func pollBody(into file: OpenFile, count: inout Int) throws(TransportError) -> Step {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    if isTimed { pace.asked(at: loop.now) }
+    while true {
+      if let failure { throw failure }
+      guard case .active = machine.state else { return .end }
+      if let moved = try splice(into: file) {
+        count = moved
+        return .ready
+      }
+      switch try poll() {
+      case .event(.body(let piece)):
+        note(.bodyReceived(bytes: piece.count))
+        if isTimed { pace.answered() }
+        try write(piece, to: file)
+        settle()
+        count = piece.count
+        return .ready
+      case .event(.end(let base)):
+        endResponse(trailersAt: base)
+        return .end
+      case .event: continue
+      case .wait(let channel, let reading, let writing):
+        return .wait(channel, reading: reading, writing: writing)
+      }
+    }
+  }
+
+  private mutating func write(_ piece: Range<Int>, to file: OpenFile) throws(TransportError) {
+    var error: Errno?
+    let kernel = loop.kernel
+    input.lend(piece) { bytes in
+      do throws(Errno) {
+        try file.write(bytes, by: kernel)
+      } catch let failed {
+        error = failed
+      }
+    }
+    if let error { throw failToWrite(error) }
+  }
+
+  private mutating func failToWrite(_ error: Errno) -> TransportError {
+    bodyFailed(.fileUnwritable(error))
+    return failure ?? .connectionClosed
+  }
+
+  /// How much has gone through the pipe. Nil: it cannot, or nothing is there.
+  private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
+    guard !isSecured, !isSending, canSplice, input.count == consumed, let channel, channel.mayReceive else {
+      return nil
+    }
+    let limit = min(parser.passableBytes, Self.spliceBytesMax, isTimed ? pace.receivingAllowance(at: loop.now) : .max)
+    guard limit > 0, let pipe = loop.takePipe() else { return nil }
+    defer { loop.recycle(pipe) }
+    releaseInput()
+    do throws(Errno) {
+      guard case .bytes(let count, _) = try channel.fill(pipe, atMost: limit) else { return nil }
+      if !hasReceived { record.firstByte = loop.now }
+      hasReceived = true
+      record.receivedBytes += count
+      if isTimed {
+        pace.received(count, isSending: phase == .sending && isSending, at: loop.now)
+        pace.answered()
+      }
+    } catch .invalidArgument {
+      // A socket of a kind that the kernel cannot splice.
+      canSplice = false
+      return nil
+    } catch {
+      lastFailure = .kernel(error)
+      throw fail { $0.connectionLost(into: &$1) }
+    }
+    let count = pipe.count
+    do throws(Errno) {
+      try pipe.empty(into: file)
+    } catch {
+      throw failToWrite(error)
+    }
+    note(.bodyReceived(bytes: count))
+    parser.passed(count)
+    settle()
+    return count
+  }
+}

@@ -1,0 +1,118 @@
+import LarkspurBytes
+
+/// How fast a connection may go, and how long it may stand still.
+///
+/// It is looked at only when something is limited (`ConnectionCore.isTimed`). Deadlines are told to the channel when a wait
+/// begins, and never taken back: one that moves on with each byte costs a store.
+struct Pace {
+  private var timeouts = Timeouts()
+  private(set) var total = Deadline.never
+  private(set) var continueDeadline = Deadline.never
+  /// When something has moved last, or somebody began to ask.
+  private var progress = Deadline.never
+  private var hasFirstByte = false
+  private var isAsked = false
+  /// Which time is the present wait's.
+  private(set) var limit = Timeouts.Limit.total
+
+  private var sending: TokenBucket?
+  private var receiving: TokenBucket?
+
+  mutating func begin(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
+    self.timeouts = timeouts
+    self.total = total
+    continueDeadline = now.advanced(by: timeouts.expectation)
+    progress = now
+    hasFirstByte = false
+    isAsked = true
+    limit = .total
+  }
+
+  // MARK: - Rates
+
+  mutating func limit(sending: Int?, receiving: Int?, at now: Deadline) {
+    self.sending = sending.map { TokenBucket(bytesPerSecond: $0, now: now) }
+    self.receiving = receiving.map { TokenBucket(bytesPerSecond: $0, now: now) }
+  }
+
+  func sendingAllowance(at now: Deadline) -> Int { sending?.available(at: now) ?? .max }
+
+  func receivingAllowance(at now: Deadline) -> Int { receiving?.available(at: now) ?? .max }
+
+  /// Until when nothing may be sent. Nil: something may.
+  func sendingPause(at now: Deadline) -> Deadline? { Self.pause(sending, at: now) }
+  func receivingPause(at now: Deadline) -> Deadline? { Self.pause(receiving, at: now) }
+
+  private static func pause(_ bucket: TokenBucket?, at now: Deadline) -> Deadline? {
+    guard let bucket, bucket.available(at: now) == 0 else { return nil }
+    return bucket.refill
+  }
+
+  // MARK: - Facts
+
+  mutating func progressed(at now: Deadline) { progress = now }
+
+  mutating func sent(_ count: Int, at now: Deadline) {
+    sending?.take(count, at: now)
+    progress = now
+  }
+
+  mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
+    receiving?.take(count, at: now)
+    // A server that talks without taking anything makes no progress.
+    guard !isSending else { return }
+    hasFirstByte = true
+    progress = now
+  }
+
+  /// Somebody asks for the body. How long nobody did is not the server's fault.
+  mutating func asked(at now: Deadline) {
+    if !isAsked { progress = now }
+    isAsked = true
+  }
+
+  mutating func answered() { isAsked = false }
+
+  // MARK: - Waiting
+
+  /// When a wait that begins now ends as a failure, and why: `limit`. `stands`: there is nothing to send, and that is not
+  /// the server's fault.
+  mutating func deadline(in phase: TransportError.Phase, stands: Bool, pause: Deadline?) -> Deadline {
+    let (duration, limit): (Duration?, Timeouts.Limit) =
+      switch phase {
+      case .sending: (stands ? nil : timeouts.send, .send)
+      case .awaitingHead where !hasFirstByte: (timeouts.firstByte, .firstByte)
+      default: (timeouts.idle, .idle)
+      }
+    let own = max(progress, pause ?? progress).advanced(by: duration)
+    self.limit = own < total ? limit : .total
+    return min(own, total)
+  }
+}
+
+extension ConnectionCore {
+  mutating func limit(sending: Int?, receiving: Int?) {
+    isLimited = sending != nil || receiving != nil
+    isTimed = isTimed || isLimited
+    pace.limit(sending: sending, receiving: receiving, at: loop.now)
+  }
+
+  /// The server has had its time to say 100 (Continue).
+  mutating func endExpectation() {
+    if isHeld, pace.continueDeadline <= loop.now { isHeld = false }
+  }
+
+  /// Says when the wait that begins now is to end. False: it is not for reading.
+  mutating func prepareWait(for channel: Channel, writing: Bool) -> Bool {
+    let receivingPause = pace.receivingPause(at: loop.now)
+    let sendingPause = isSending && !isHeld ? pace.sendingPause(at: loop.now) : nil
+    channel.setAlarm(
+      min(receivingPause ?? .never, sendingPause ?? .never, isHeld ? pace.continueDeadline : .never))
+    // What the server does not take any more is not being sent.
+    let phase = phase == .sending && !isSending ? .awaitingHead : phase
+    channel.setDeadline(
+      pace.deadline(
+        in: phase, stands: !writing && sendingPause == nil, pause: phase == .sending ? sendingPause : receivingPause))
+    return receivingPause == nil
+  }
+}

@@ -1,0 +1,376 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// Bodies that somebody's code produces.
+@Suite struct ProducerTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+  var peer: ScriptedPeer { world.kernel.peer() }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  struct Trouble: Error {}
+
+  @Test func aKnownLength() {
+    let head = request("POST", body: 11)
+    let running = world.exchange(
+      head,
+      .produced(length: 11) { writer in
+        for piece in ["he", "", "llo", " world"] { try await writer.write(Array(piece.utf8)) }
+      })
+    world.settle()
+    #expect(peer.received == head.bytes + Array("hello world".utf8))
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value == Outcome(status: 200, body: "hello"))
+    #expect(world.leftovers == [])
+  }
+
+  /// An empty piece would end the body, and what follows would be the next request.
+  @Test func anUnknownLength() {
+    let head = chunkedRequest()
+    let running = world.exchange(
+      head,
+      .produced(length: nil) { writer in
+        for piece in ["", "hello", "", " world", ""] {
+          try await writer.write(Array(piece.utf8))
+          for _ in 0..<20 { await Task.yield() }
+        }
+        await writer.trailer("X-Sum", "42")
+      })
+    world.settle()
+    #expect(
+      peer.receivedText
+        == String(decoding: head.bytes, as: UTF8.self)
+        + "5\r\nhello\r\n6\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n")
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// A chunked head with bytes that are there already, and with none.
+  @Test(arguments: ["", "hello"]) func bytesInOneChunk(text: String) {
+    let head = chunkedRequest()
+    let running = world.exchange(head, .bytes(Array(text.utf8)))
+    peer.send(helloResponse)
+    world.settle()
+    let chunk = text.isEmpty ? "" : "5\r\nhello\r\n"
+    #expect(peer.received == head.bytes + Array((chunk + "0\r\n\r\n").utf8))
+    #expect(running.value?.status == 200)
+  }
+
+  @Test(arguments: [
+    (0, BodyFailure.tooShort(missing: 10)), (9, .tooShort(missing: 1)), (11, .tooLong), (1000, .tooLong),
+  ])
+  func anotherLength(count: Int, failure: BodyFailure) {
+    let head = request("POST", body: 10)
+    let running = world.exchange(
+      head, .produced(length: 10) { writer in for _ in 0..<count { try await writer.write([0]) } })
+    world.settle()
+    #expect(running.transportError == .bodyFailed(failure))
+    // The server never takes the request for complete.
+    #expect(peer.received.count < head.bytes.count + 10 || failure == .tooLong)
+    #expect(peer.received.count <= head.bytes.count + 10)
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
+  @Test func anErrorOfTheProducer() {
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        try await writer.write([1])
+        throw Trouble()
+      })
+    world.settle()
+    #expect(running.transportError == .bodyFailed(.producerFailed("Trouble()")))
+    #expect(!peer.receivedText.contains("0\r\n\r\n"))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func trailersThatCannotBeSent() {
+    let running = world.exchange(
+      chunkedRequest(), .produced(length: nil) { writer in await writer.trailer("Content-Length", "5") })
+    world.settle()
+    let wasRefused = if case .bodyFailed(.trailersInvalid)? = running.transportError { true } else { false }
+    #expect(wasRefused)
+    let other = world.exchange(
+      request("POST", body: 0), .produced(length: 0) { writer in await writer.trailer("X", "5") })
+    world.settle()
+    #expect(other.transportError == .bodyFailed(.trailersInvalid("the body is not chunked")))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aHeadThatAnnouncesSomethingElse() {
+    let hasRun = Shared(false)
+    for (head, length) in [(request("POST", body: 9), 10), (request("POST", body: 9), nil), (request(), 1)] {
+      let running = world.exchange(head, .produced(length: length) { _ in hasRun.value = true })
+      world.settle()
+      #expect(running.transportError == .localMisuse(.bodyLengthWrong))
+    }
+    #expect(!hasRun.value)
+    #expect(world.leftovers == [])
+  }
+
+  /// A server that does not read: the producer waits, and what it has written is bounded.
+  @Test func aSlowServer() {
+    let written = Shared(0)
+    peer.setSendRoom(0)
+    let pieces = 1000
+    let running = world.exchange(
+      request("POST", body: pieces * 10_000),
+      .produced(length: pieces * 10_000) { writer in
+        for _ in 0..<pieces {
+          try await writer.write(Array(repeating: 1, count: 10_000))
+          written.value += 10_000
+        }
+      })
+    world.settle()
+    #expect(written.value <= BodyWriter.bytesMax)
+    var sent = 0
+    while sent < pieces * 10_000, !running.isOver {
+      peer.setSendRoom(300_000)
+      world.settle()
+      sent += 300_000
+      #expect(written.value <= sent + 2 * BodyWriter.bytesMax + 10_000)
+    }
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// At the limit, and one below it.
+  @Test(arguments: [0, 1]) func theProducerWaitsAtTheLimit(below: Int) {
+    let hasReturned = Shared(false)
+    peer.setSendRoom(0)
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        try await writer.write(Array(repeating: 1, count: BodyWriter.bytesMax - below))
+        hasReturned.value = true
+      })
+    world.settle()
+    #expect(hasReturned.value == (below == 1))
+    peer.setSendRoom(.max)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(hasReturned.value && running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// What is missing of the body would be the other protocol's first bytes.
+  @Test func aChangeOfProtocolsInTheMiddle() {
+    let running = world.exchange(
+      request("POST", body: 10, upgrade: true),
+      .produced(length: 10) { writer in
+        try await writer.write([1])
+        while !Task.isCancelled { await Task.yield() }
+      })
+    world.turn(20)
+    peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
+    world.turn(20)
+    #expect(running.transportError == .bodyFailed(.notWaitedFor))
+    #expect(!peer.isOpen)
+  }
+
+  /// The answer is seen while the producer thinks. It stops the upload, and the producer hears of it at once.
+  @Test(arguments: [true, false]) func anEarlyFinalResponse(isFull: Bool) {
+    let end = Shared("")
+    if isFull { peer.setSendRoom(100) }
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        do {
+          while true {
+            try await writer.write(Array(repeating: 1, count: isFull ? 100_000 : 1))
+            for _ in 0..<(isFull ? 0 : 10) { await Task.yield() }
+          }
+        } catch {
+          end.value = "\(error)"
+          throw error
+        }
+      })
+    world.turn(50)
+    peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+    #expect(world.settle())
+    #expect(running.value == Outcome(status: 413, body: "no"))
+    #expect(end.value == "cancelled")
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
+  /// A producer that does not listen holds nobody up.
+  @Test func aProducerThatDoesNotEnd() {
+    let mayEnd = Shared(false)
+    let afterwards = Shared("")
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        while !mayEnd.value { await Task.yield() }
+        do {
+          try await writer.write([1])
+        } catch {
+          afterwards.value = "\(error)"
+        }
+      })
+    world.turn(20)
+    peer.send("HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno")
+    world.turn(20)
+    #expect(running.value == Outcome(status: 500, body: "no"))
+    #expect(world.leftovers == [])
+    mayEnd.value = true
+    world.settle()
+    #expect(afterwards.value == "cancelled")
+  }
+
+  /// While the server reads and answers at once, both go on.
+  @Test func anEcho() {
+    let head = chunkedRequest()
+    let mayGoOn = Shared(false)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(
+        head,
+        body: .produced(length: nil) { writer in
+          try await writer.write([1])
+          while !mayGoOn.value { await Task.yield() }
+          try await writer.write([2])
+        })
+      try await exchange.discardBody()
+      return connection.isIdle
+    }
+    world.turn(20)
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n\u{1}\r\n")
+    world.turn(20)
+    mayGoOn.value = true
+    world.settle()
+    #expect(peer.received == head.bytes + Array("1\r\n\u{1}\r\n1\r\n\u{2}\r\n0\r\n\r\n".utf8))
+    peer.send("0\r\n\r\n")
+    world.settle()
+    #expect(running.value == true)
+  }
+
+  /// The caller lets go of everything after an early response: the producer ends all the same.
+  @Test func anExchangeThatNobodyWants() {
+    let end = Shared("")
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      _ = try await connection.send(
+        chunkedRequest(),
+        body: .produced(length: nil) { writer in
+          do {
+            while true { try await writer.write(Array(repeating: 1, count: 100_000)) }
+          } catch {
+            end.value = "\(error)"
+          }
+        })
+    }
+    peer.setSendRoom(100)
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+    world.settle()
+    #expect(running.isOver)
+    #expect(end.value == "cancelled")
+    #expect(world.leftovers == [])
+  }
+}
+
+/// `Expect: 100-continue` (RFC 9110 10.1.1).
+@Suite struct ExpectationTests {
+  let world: ScriptedWorld
+  var peer: ScriptedPeer { world.kernel.peer() }
+  static let fields = [("Expect", "100-Continue")]
+  static let body = pattern(1000)
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  func head(_ count: Int = 1000) throws -> RequestHead {
+    var writer = try RequestWriter(method: "PUT", target: "/", host: "a.example")
+    try writer.field("Expect", "100-Continue")
+    return writer.finish(body: .length(UInt(count)))
+  }
+
+  @Test func theServerAgrees() throws {
+    let head = try head()
+    let running = world.exchange(head, .bytes(Self.body))
+    world.settle()
+    #expect(peer.received == head.bytes)
+    // Another interim response is no answer to the question.
+    peer.send("HTTP/1.1 103 Early Hints\r\n\r\n")
+    world.settle()
+    #expect(peer.received == head.bytes)
+    peer.send("HTTP/1.1 100 Continue\r\n\r\n")
+    world.settle()
+    #expect(peer.received == head.bytes + Self.body)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// A server that does not know of it says nothing.
+  @Test(arguments: [nil, Duration.milliseconds(250), .zero]) func theServerSaysNothing(wait: Duration?) throws {
+    let head = try head()
+    var timeouts = Timeouts()
+    if let wait { timeouts.expectation = wait }
+    let running = world.exchange(head, .bytes(Self.body), timeouts: timeouts)
+    world.settle()
+    let wait = wait ?? .seconds(1)
+    if wait > .zero {
+      world.advance(by: wait - .milliseconds(1))
+      #expect(peer.received == head.bytes)
+      world.advance(by: .milliseconds(1))
+    }
+    #expect(peer.received == head.bytes + Self.body)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
+  /// The body is not sent any more, so the connection ends with the response.
+  @Test(arguments: [200, 302, 417, 500]) func aFinalResponse(status: Int) throws {
+    let head = try head()
+    let hasRun = Shared("")
+    let running = world.exchange(
+      head,
+      .produced(length: 1000) { writer in
+        do {
+          while true { try await writer.write([1]) }
+        } catch {
+          hasRun.value = "\(error)"
+        }
+      })
+    world.turn(20)
+    peer.send("HTTP/1.1 \(status) X\r\nContent-Length: 2\r\n\r\nno")
+    world.settle()
+    #expect(running.value == Outcome(status: status, body: "no"))
+    #expect(peer.received == head.bytes)
+    #expect(!peer.isOpen)
+    world.advance(by: .seconds(2))
+    #expect(world.leftovers == [])
+  }
+
+  /// Of an empty body nothing is owed.
+  @Test func nothingToHoldBack() throws {
+    let head = try head(0)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      _ = try await connection.send(head, body: .none).collectBody(bytesMax: 10)
+      return connection.isIdle
+    }
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value == true)
+  }
+}

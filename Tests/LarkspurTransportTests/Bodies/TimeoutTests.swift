@@ -1,0 +1,336 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestServer
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// The time of each part, on a clock that only the test moves. Each error says which time was up.
+@Suite struct TimeoutTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+  var peer: ScriptedPeer { world.kernel.peer() }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  static func timeouts(_ change: (inout Timeouts) -> Void) -> Timeouts {
+    var timeouts = Timeouts()
+    change(&timeouts)
+    return timeouts
+  }
+
+  static let almost = Duration.milliseconds(1499)
+  static let short = Duration.milliseconds(1500)
+
+  func expectTimeOut<T>(_ running: Running<T>, _ error: TransportError) {
+    #expect(!running.isOver)
+    world.advance(by: Self.almost)
+    #expect(!running.isOver)
+    world.advance(by: Self.short - Self.almost)
+    #expect(running.transportError == error)
+    #expect(world.leftovers == [])
+  }
+
+  // MARK: - Opening
+
+  @Test func connect() {
+    kernel.willConnect(.never)
+    let running = world.run { [world] in
+      _ = try await Connection.open(
+        to: [address], as: "a.example", security: nil, on: world.loop,
+        deadline: world.loop.now.advanced(by: .seconds(5)),
+        timeouts: Self.timeouts { $0.connect = Self.short })
+    }
+    expectTimeOut(running, .timedOut(.connecting, limit: .connect))
+  }
+
+  @Test func totalOfOpening() {
+    kernel.willConnect(.never)
+    let running = world.run { [world] in
+      _ = try await Connection.open(
+        to: [address], as: "a.example", security: nil, on: world.loop,
+        timeouts: Self.timeouts {
+          $0.connect = .seconds(5)
+          $0.total = Self.short
+        })
+    }
+    expectTimeOut(running, .timedOut(.connecting))
+  }
+
+  @Test func secure() throws {
+    let root = try Certificate.one(try TestCA().certificate)
+    var configuration = TLSConfiguration()
+    configuration.roots = .only([root])
+    let security = Security(try TLSContext(configuration))
+    let running = world.run { [world] in
+      _ = try await Connection.open(
+        to: [address], as: "a.example", security: security, on: world.loop,
+        timeouts: Self.timeouts { $0.secure = Self.short })
+    }
+    #expect(!peer.received.isEmpty)
+    expectTimeOut(running, .timedOut(.securing, limit: .secure))
+  }
+
+  // MARK: - An exchange
+
+  @Test func send() {
+    peer.setSendRoom(10)
+    let running = world.exchange(
+      request("PUT", body: 1000), .bytes(pattern(1000)), timeouts: Self.timeouts { $0.send = Self.short })
+    world.settle()
+    // Each bit of progress starts the time anew.
+    for _ in 0..<5 {
+      world.advance(by: Self.almost)
+      #expect(!running.isOver)
+      peer.setSendRoom(1)
+      world.settle()
+    }
+    expectTimeOut(running, .timedOut(.sending, limit: .send))
+  }
+
+  /// The producer is no server.
+  @Test func aSlowProducerIsNotTheServersFault() {
+    let mayGoOn = Shared(false)
+    let running = world.exchange(
+      chunkedRequest(),
+      .produced(length: nil) { writer in
+        try await writer.write([1])
+        while !mayGoOn.value { await Task.yield() }
+        try await writer.write([2])
+      }, timeouts: Self.timeouts { $0.send = Self.short })
+    world.turn(20)
+    kernel.advance(by: .seconds(100))
+    world.turn(20)
+    #expect(!running.isOver)
+    peer.setSendRoom(1)
+    mayGoOn.value = true
+    world.settle()
+    expectTimeOut(running, .timedOut(.sending, limit: .send))
+  }
+
+  @Test(arguments: [0, 500]) func firstByte(body: Int) {
+    peer.setSendRoom(100)
+    let running = world.exchange(
+      request("PUT", body: body), .bytes(pattern(body)),
+      timeouts: Self.timeouts {
+        $0.firstByte = Self.short
+        $0.idle = .seconds(100)
+      })
+    world.settle()
+    if body > 0 {
+      // While the request is on its way there is no limit.
+      world.advance(by: .seconds(50))
+      #expect(!running.isOver)
+      peer.setSendRoom(.max)
+      world.settle()
+    }
+    expectTimeOut(running, .timedOut(.awaitingHead, limit: .firstByte))
+  }
+
+  /// Nothing is being sent any more: the server has all the time for its answer that it has otherwise, and no more.
+  @Test func firstByteOfAServerThatStoppedReading() {
+    peer.setSendRoom(100)
+    let running = world.exchange(
+      request("PUT", body: 500), .bytes(pattern(500)), timeouts: Self.timeouts { $0.firstByte = Self.short })
+    world.settle()
+    peer.willFailToSend(.brokenPipe)
+    peer.setSendRoom(1)
+    world.settle()
+    expectTimeOut(running, .timedOut(.sending, limit: .firstByte))
+  }
+
+  @Test func idleInTheHead() {
+    let running = world.exchange(
+      request(), .none,
+      timeouts: Self.timeouts {
+        $0.firstByte = .seconds(50)
+        $0.idle = Self.short
+      })
+    world.settle()
+    world.advance(by: .seconds(49))
+    for byte in "HTTP/1.1 2".utf8 {
+      peer.send([byte])
+      world.settle()
+      world.advance(by: Self.almost)
+    }
+    peer.send([UInt8(ascii: "0")])
+    world.settle()
+    expectTimeOut(running, .timedOut(.awaitingHead, limit: .idle))
+  }
+
+  @Test(arguments: [true, false]) func idleInTheBody(isFile: Bool) {
+    let file = kernel.makeFile()
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(
+        request(), body: .none, timeouts: Self.timeouts { $0.idle = Self.short })
+      if isFile { return try await exchange.receiveBody(into: file.openFile) }
+      return try await exchange.collectBody(bytesMax: 1000).count
+    }
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n")
+    world.settle()
+    for _ in 0..<20 {
+      world.advance(by: Self.almost)
+      #expect(!running.isOver)
+      peer.send("x")
+      world.settle()
+    }
+    expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))
+  }
+
+  /// A caller who takes its time does not use up the server's.
+  @Test func aSlowCaller() {
+    let mayGoOn = Shared(false)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(
+        request(), body: .none, timeouts: Self.timeouts { $0.idle = Self.short })
+      _ = try await exchange.receivePiece { _ in }
+      while !mayGoOn.value { await Task.yield() }
+      return try await exchange.collectBody(bytesMax: 1000).count
+    }
+    world.turn(10)
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+    world.turn(10)
+    kernel.advance(by: .seconds(100))
+    world.turn(10)
+    mayGoOn.value = true
+    world.settle()
+    expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))
+  }
+
+  @Test func totalComesFirst() {
+    let running = world.exchange(
+      request(), .none,
+      timeouts: Self.timeouts {
+        $0.total = Self.short
+        $0.firstByte = Self.short + .nanoseconds(1)
+      })
+    world.settle()
+    expectTimeOut(running, .timedOut(.awaitingHead))
+  }
+
+  /// A time that has passed in one exchange does not count in the next, and one without times has none.
+  @Test func oneExchangeAfterAnother() {
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      for limit in [Duration?.some(.seconds(1)), nil, .some(.seconds(3))] {
+        let timeouts = Self.timeouts { $0.firstByte = limit }
+        _ = try await connection.send(request(), body: .none, timeouts: timeouts).collectBody(bytesMax: 10)
+        _ = try await connection.send(request()).collectBody(bytesMax: 10)
+      }
+    }
+    world.settle()
+    for wait in [
+      Duration.milliseconds(999), .seconds(100), .seconds(100), .seconds(100), .milliseconds(2999), .seconds(100),
+    ] {
+      world.advance(by: wait)
+      #expect(!running.isOver)
+      peer.send(helloResponse)
+      world.settle()
+    }
+    #expect(running.isOver && running.error == nil)
+    #expect(world.leftovers == [])
+  }
+}
+
+/// Limits of the rate, on the same clock.
+@Suite struct RateTests {
+  let world: ScriptedWorld
+  var kernel: ScriptedKernel { world.kernel }
+  var peer: ScriptedPeer { world.kernel.peer() }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  enum Upload: CaseIterable { case bytes, file, copiedFile, producer }
+
+  @Test(arguments: Upload.allCases) func sending(kind: Upload) {
+    let count = 50_000
+    let file = kernel.makeFile(pattern(count))
+    if kind == .copiedFile { file.refuseSplices() }
+    let body: RequestBody =
+      switch kind {
+      case .bytes: .bytes(pattern(count))
+      case .file, .copiedFile: .file(file.openFile, offset: 0, length: count)
+      case .producer:
+        .produced(length: count) { writer in for byte in pattern(count) { try await writer.write([byte]) } }
+      }
+    var timeouts = Timeouts()
+    // A pause of our own is no standstill of the server's.
+    timeouts.send = .milliseconds(50)
+    let (limits, head) = (timeouts, request("PUT", body: count))
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      connection.limit(sendingTo: 10_000)
+      return try await connection.send(head, body: body, timeouts: limits).collectBody(bytesMax: 10)
+    }
+    world.settle()
+    var elapsed = 0
+    while peer.received.count < head.bytes.count + count, elapsed < 10_000, !running.isOver {
+      #expect(peer.received.count <= 1000 + elapsed * 10)
+      #expect(peer.received.count >= elapsed * 10 - 1000)
+      world.advance(by: .milliseconds(20))
+      elapsed += 20
+    }
+    #expect(peer.received == head.bytes + pattern(count))
+    #expect(elapsed >= (count - 1000) / 10 - 20)
+    // Forty wake-ups a second are enough.
+    #expect(kernel.counts.sends + kernel.counts.sentFiles < 2 * 5000 / 20)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value == Array("hello".utf8))
+    #expect(world.leftovers == [])
+  }
+
+  @Test(arguments: [true, false]) func receiving(isFile: Bool) {
+    let count = 200_000
+    let file = kernel.makeFile()
+    let received = Shared(0)
+    var timeouts = Timeouts()
+    timeouts.idle = .milliseconds(50)
+    let limits = timeouts
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      connection.limit(receivingTo: 20_000)
+      let exchange = try await connection.send(request(), body: .none, timeouts: limits)
+      if isFile {
+        _ = try await exchange.receiveBody(into: file.openFile) { received.value = $0 }
+      } else {
+        try await exchange.receiveBody { received.value += $0.count }
+      }
+    }
+    peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n".utf8) + pattern(count))
+    world.settle()
+    var elapsed = 0
+    while !running.isOver, elapsed < 20_000 {
+      // One receive goes beyond what may go, and is paid for.
+      #expect(received.value <= elapsed * 20 + 256 * 1024)
+      world.advance(by: .milliseconds(20))
+      elapsed += 20
+    }
+    #expect(received.value == count)
+    #expect(elapsed * 20 >= count - 140_000)
+    #expect(running.isOver && running.error == nil)
+    #expect(world.leftovers == [])
+  }
+
+  /// Without a limit nobody is woken by a clock.
+  @Test func noLimitNoWakeUps() {
+    let running = world.exchange(request(), .none)
+    world.settle()
+    let waits = kernel.counts.waits
+    world.advance(by: .seconds(1000))
+    #expect(kernel.counts.waits == waits + 1)
+    #expect(!running.isOver)
+    running.cancel()
+    peer.close()
+    world.settle()
+    #expect(world.leftovers == [])
+  }
+}
