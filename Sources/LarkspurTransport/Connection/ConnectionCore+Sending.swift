@@ -33,7 +33,8 @@ extension ConnectionCore {
       isSending = !sentAll
       requestSent()
     } catch {
-      lastFailure = error
+      // The first one says why: all that follow are broken pipes.
+      if lastFailure == nil { lastFailure = error }
       decide { $0.sendingFailed(into: &$1) }
     }
   }
