@@ -133,7 +133,8 @@ extension ConnectionCore {
       if sentAll { hasUpload = false }
       requestSent()
     } catch {
-      lastFailure = error
+      // The first one says why: all that follow are broken pipes.
+      if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
       decide { $0.sendingFailed(into: &$1) }
     }
