@@ -138,7 +138,7 @@ package final class World: @unchecked Sendable {
     await pool.cancelledWithTask { scope in
       for plan in visit.plans {
         var request = PoolRequest(plan.head)
-        request.body = plan.body
+        request.body = plan.body.isEmpty ? .none : .bytes(plan.body)
         request.priority = plan.priority
         request.deadline = deadline(of: plan)
         await run(plan, of: visit) { () async throws(TransportError) in

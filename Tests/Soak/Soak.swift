@@ -122,7 +122,7 @@ final class Soak: @unchecked Sendable {
     case 2:
       let body = [UInt8](repeating: 120, count: Int.random(in: 0...200_000, using: &generator))
       var request = PoolRequest(LarkspurTestSupport.request("POST", "/post", body: body.count))
-      request.body = body
+      request.body = .bytes(body)
       return (request, nil)
     default: return (PoolRequest(LarkspurTestSupport.request("GET", "/delay/1")), nil)
     }

@@ -11,6 +11,9 @@ package enum RequestBody: Sendable {
   /// What the closure writes, until it returns. Without a length the head has to announce the chunked coding. The closure
   /// runs on the loop's thread and must not block it; it is cancelled when the exchange needs no more of it.
   indirect case produced(length: Int?, @Sendable (BodyWriter) async throws -> Void)
+
+  /// Whether it can be sent again after it has begun.
+  var isRepeatable: Bool { if case .produced = self { false } else { true } }
 }
 
 /// Why a body could not be had.

@@ -27,15 +27,29 @@ extension Connection: ChannelWatcher {
   }
 
   /// Whether a request that has failed here may be sent once more, over another connection.
-  func mayReplay(_ request: RequestHead, after error: TransportError) -> Bool {
+  func mayReplay(_ request: PoolRequest, _ isBegun: Bool, after error: TransportError) -> Bool {
+    guard !isBegun || request.body.isRepeatable else { return false }
     switch error {
     // Nothing was sent.
-    case .connectionClosed: true
-    // RFC 9112 9.3.1: the server may have closed just when the request was on its way. It may also have acted on it.
+    case .connectionClosed: return true
+    // RFC 9112 9.3.1: the server may have closed just when the request was on its way. It may also have acted on it, but
+    // not on a body that waited for its consent.
     case .connectionLost, .badResponse(.truncated(.beforeHead)):
-      (exchangeNumber > 1 || wasKeptUnused) && !hasReceived && request.isIdempotent
-    default: false
+      return (exchangeNumber > 1 || wasKeptUnused) && !hasReceived && (request.head.isIdempotent || holdsBody)
+    default: return false
     }
+  }
+
+  /// Begins a pool's request. See `begin(_:body:deadline:isPipelined:)`.
+  func begin(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
+    if request.timeouts == nil {
+      switch request.body {
+      case .none: return try begin(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
+      case .bytes(let bytes): return try begin(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
+      case .file, .produced: break
+      }
+    }
+    return try begin(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
   }
 }
 

@@ -170,6 +170,13 @@ package final class Connection: TurnFollower {
     return number
   }
 
+  func begin(
+    _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
+  ) throws(TransportError) -> UInt64 {
+    defer { tellStory() }
+    return try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
+  }
+
   private func putOffSending() {
     guard !hasPutOffSending else { return }
     hasPutOffSending = true
@@ -201,11 +208,7 @@ package final class Connection: TurnFollower {
   package func send(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    let number: UInt64
-    do {
-      defer { tellStory() }
-      number = try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
-    }
+    let number = try begin(request, body: body, timeouts: timeouts, deadline: deadline)
     return try await head(of: number)
   }
 
@@ -336,6 +339,8 @@ package final class Connection: TurnFollower {
   var hasEndedWell: Bool { core.machine.isIdle }
   /// Nil once the connection is closed.
   var channel: Channel? { core.channel }
+  /// Whether nothing of the present request's body has left, because it waited for `100 Continue`.
+  var holdsBody: Bool { core.holdsBody }
   /// Whether anything of the present response has come.
   var hasReceived: Bool { core.hasReceived }
 

@@ -27,6 +27,7 @@ extension ConnectionCore {
     }
     try prepare(channel, for: request)
     isTimed = false
+    hasWaited = false
     record.requestHeadBytes = request.bytes.count
     record.requestBodyBytes = body.count
     output.append(request.bytes)
@@ -50,6 +51,7 @@ extension ConnectionCore {
     self.upload = upload
     if case .none = upload { hasUpload = false } else { hasUpload = true }
     isHeld = hasUpload && request.context.expectsContinue
+    hasWaited = isHeld
     isTimed = isLimited || isHeld || !timeouts.leavesExchangesAlone
     if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
@@ -60,6 +62,9 @@ extension ConnectionCore {
     if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
     return number
   }
+
+  /// Whether the body has waited for `100 Continue`, and nothing of it has left.
+  var holdsBody: Bool { hasWaited && record.requestBodyBytes <= 0 }
 
   private func openChannel() throws(TransportError) -> Channel {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }

@@ -59,6 +59,8 @@ struct ConnectionCore: ~Copyable {
   var hasUpload = false
   /// Whether the body waits for `100 Continue`.
   var isHeld = false
+  /// Whether it did so at first.
+  var hasWaited = false
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()

@@ -120,6 +120,7 @@ package final class Pool: @unchecked Sendable {
     let index = takeEntry()
     scope.entry = index
     let requested = loop.now
+    let deadline = request.timeouts.map { min(request.deadline, requested.advanced(by: $0.total)) } ?? request.deadline
     defer {
       if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
         var metrics = ExchangeMetrics(requested: requested)
@@ -131,13 +132,14 @@ package final class Pool: @unchecked Sendable {
     }
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
-    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.head.isPipelinable
+    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
     while true {
       let failure: TransportError
       var isAlone = true
+      var isBegun = false
       var isAnswered = false
       ask(index, endpoint, demand)
-      if case .waiting = own.state.entries[index].state { await wait(index, deadline: request.deadline) }
+      if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
       let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
@@ -151,16 +153,16 @@ package final class Pool: @unchecked Sendable {
         }
         do throws(TransportError) {
           isAlone = connection.isIdle
-          let number = try connection.begin(
-            request.head, body: request.body, deadline: request.deadline, isPipelined: demand.isPipelinable)
+          let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
+          isBegun = true
           own.state.entries[index].place = (connection, number)
-          if !isAlone { try await connection.turn(of: number, deadline: request.deadline) }
+          if !isAlone { try await connection.turn(of: number, deadline: deadline) }
           let exchange = try await connection.head(of: number)
           isAnswered = true
           return try await consume(exchange)
         } catch {
           // What `consume` throws may have come from anywhere.
-          guard !isAnswered, !scope.isCancelled, connection.mayReplay(request.head, after: error) else {
+          guard !isAnswered, !scope.isCancelled, connection.mayReplay(request, isBegun, after: error) else {
             throw scope.isCancelled ? .cancelled : error
           }
           failure = error

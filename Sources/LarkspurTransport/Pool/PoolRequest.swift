@@ -4,11 +4,22 @@ import LarkspurHTTP
 /// A request for a pool: what is sent, and how it may be.
 package struct PoolRequest {
   package var head: RequestHead
-  package var body: [UInt8] = []
+  package var body = RequestBody.none
+  /// How long the parts of the exchange may take, and all of it with the wait for a connection. Nil: as long as they do.
+  /// Opening a connection is the pool's, and has the pool's own time.
+  package var timeouts: Timeouts?
   /// The larger one goes first.
   package var priority: UInt8 = 128
   /// For everything, from the wait for a connection to the last byte of the body.
   package var deadline = Deadline.never
 
   package init(_ head: RequestHead) { self.head = head }
+
+  /// Whether it may follow another one that has not been answered, and be followed.
+  var isPipelinable: Bool {
+    switch body {
+    case .none, .bytes: head.isPipelinable && timeouts == nil
+    case .file, .produced: false
+    }
+  }
 }

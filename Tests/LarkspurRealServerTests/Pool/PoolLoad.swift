@@ -40,7 +40,7 @@ final class PoolLoad: @unchecked Sendable {
     _ method: String = "GET", _ target: String, body: [UInt8] = [], from route: Route
   ) async -> Result<PoolReply, TransportError> {
     var request = PoolRequest(LarkspurTestSupport.request(method, target, body: body.isEmpty ? nil : body.count))
-    request.body = body
+    request.body = .bytes(body)
     // Who never answers is to fail his test, not to stop all of them.
     request.deadline = loop.kernel.now().advanced(by: .seconds(60))
     do throws(TransportError) {

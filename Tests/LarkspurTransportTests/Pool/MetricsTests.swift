@@ -24,7 +24,7 @@ import Testing
       scope.collectsMetrics = true
       for head in heads {
         var wanted = PoolRequest(head)
-        wanted.body = body
+        wanted.body = .bytes(body)
         do throws(TransportError) {
           try await pool.exchange(wanted, with: pool.endpoint(for: PoolTests.route), in: scope) {
             exchange throws(TransportError) in

@@ -29,7 +29,7 @@ import Testing
   ) -> Running<Outcome> {
     world.start { [world] in
       var request = PoolRequest(head)
-      request.body = body
+      request.body = .bytes(body)
       request.deadline = deadline.map { world.loop.now.advanced(by: $0) } ?? .never
       let outcome = Shared<Outcome?>(nil)
       try await pool.cancelledWithTask { scope in
@@ -448,6 +448,74 @@ import Testing
       #expect(pool.counts == (0, 0, 0))
       #expect(pool.endpoint(for: Self.route) !== endpoint)
     }
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// The server has gone, and nothing of the body had left.
+  @Test func aBodyThatWaitsForConsentIsSentOnceMore() throws {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    var writer = try RequestWriter(method: "POST", target: "/", host: "a.example")
+    try writer.field("Expect", "100-continue")
+    let running = fetch(writer.finish(body: .length(4)), body: Array("body".utf8), through: pool)
+    world.turn(3)
+    kernel.peer(0).close()
+    world.settle()
+    kernel.peer(1).send("HTTP/1.1 100 Continue\r\n\r\n")
+    world.settle()
+    #expect(kernel.peer(1).receivedText.hasSuffix("\r\n\r\nbody"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(running.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// A producer that has begun cannot begin again.
+  @Test func aProducedBodyIsNotSentTwice() throws {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    let running = world.start {
+      var wanted = PoolRequest(request("PUT", body: 4))
+      wanted.body = .produced(length: 4) { try await $0.write(Array("body".utf8)) }
+      let endpoint = pool.endpoint(for: Self.route)
+      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+    }
+    world.turn(5)
+    kernel.peer(0).close()
+    world.settle()
+    #expect(running.transportError == .badResponse(.truncated(.beforeHead)))
+    #expect(kernel.socketCount == 1)
+    #expect(leftovers(of: pool) == [])
+  }
+
+  /// The time for all of it counts from the wait for a connection on.
+  @Test func times() {
+    let pool = pool { $0.perEndpointMax = 1 }
+    let first = world.start {
+      var wanted = PoolRequest(request())
+      wanted.timeouts = Timeouts()
+      wanted.timeouts?.firstByte = .milliseconds(500)
+      let endpoint = pool.endpoint(for: Self.route)
+      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+    }
+    let second = world.start {
+      var wanted = PoolRequest(request())
+      wanted.timeouts = Timeouts()
+      wanted.timeouts?.total = .milliseconds(300)
+      let endpoint = pool.endpoint(for: Self.route)
+      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+    }
+    world.settle()
+    world.advance(by: .milliseconds(300))
+    #expect(second.transportError == .timedOut(.queueing))
+    world.advance(by: .milliseconds(200))
+    #expect(first.transportError == .timedOut(.awaitingHead, limit: .firstByte))
     #expect(leftovers(of: pool) == [])
   }
 }

@@ -86,7 +86,8 @@ import Testing
       #expect(upload == TestServer.content(0..<count))
     }
     #expect(proxy.failures == [])
-    #expect(client.loop.chunkBytesLent == 0)
+    let loop = client.loop
+    #expect(await loop.run { loop.chunkBytesLent } == 0)
   }
 
   /// The orderly end says farewell through both layers. (The server reads no more of the outer one then.)
