@@ -70,6 +70,7 @@ extension ConnectionCore {
     }
   }
 
+  @inline(__always)
   mutating func note(_ event: ConnectionEvent) {
     if isObserved { story.append((event, loop.kernel.now())) }
   }

@@ -5,6 +5,7 @@ import LarkspurTLS
 
 /// From the channel to the parser.
 extension ConnectionCore {
+  @inline(__always)
   mutating func dropConsumed() {
     record.receivedBytes += consumed
     input.drop(consumed)

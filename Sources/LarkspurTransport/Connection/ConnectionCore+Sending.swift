@@ -72,6 +72,7 @@ extension ConnectionCore {
     return channel
   }
 
+  @inline(__always)
   private mutating func prepare(_ channel: Channel, for request: RequestHead) throws(TransportError) {
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
@@ -148,6 +149,7 @@ extension ConnectionCore {
   /// Whether nothing but later requests is left to be sent.
   var hasSentRequest: Bool { !hasUpload && !pipeline.isEmpty && output.byteCount <= pipeline.byteCount }
 
+  @inline(__always)
   mutating func requestSent() {
     if isTimed { pace.progressed(at: loop.now) }
     if phase == .sending { phase = .awaitingHead }
