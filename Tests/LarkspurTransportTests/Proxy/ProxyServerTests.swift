@@ -48,7 +48,7 @@ import Testing
 
   /// Uploads and downloads so many bytes in two requests. Returns what has come back.
   func transfer(
-    _ count: Int = 100, via route: ProxyRoute, deadline: Duration = .seconds(60)
+    _ count: Int = 100, via route: ProxyRoute, deadline: Duration = .seconds(600)
   ) async -> Result<[UInt8], TransportError> {
     let (loop, security) = (client.loop, client.security)
     return await loop.run {
@@ -163,7 +163,7 @@ import Testing
       let connection = try await Connection.open(
         host: "localhost", port: 443, security: security, via: route, on: loop)
       defer { connection.close() }
-      let exchange = try await connection.send(request(), deadline: loop.kernel.now().advanced(by: .seconds(20)))
+      let exchange = try await connection.send(request(), deadline: loop.kernel.now().advanced(by: .seconds(600)))
       try await isThere.wait()
       return try await exchange.collectBody(bytesMax: count)
     }

@@ -45,7 +45,7 @@ import Testing
   }
 
   private func upload(
-    _ count: Int, _ way: Way, deadline: Duration = .seconds(30)
+    _ count: Int, _ way: Way, deadline: Duration = .seconds(600)
   ) async -> (status: Int, error: TransportError?) {
     let loop = client.loop
     return await loop.run {
