@@ -142,7 +142,10 @@ package struct RequestHead: Hashable, Sendable {
   package var isIdempotent: Bool { method != .other }
 
   /// Whether the request may follow another one that has not been answered.
-  package var isPipelinable: Bool { method == .safe && !context.closesConnection && !context.offersUpgrade }
+  package var isPipelinable: Bool {
+    // A body wants a framing of its own, which a queue of heads does not give it.
+    method == .safe && body == .none && !context.closesConnection && !context.offersUpgrade
+  }
 
   /// Whether a body of so many bytes is what the head announces. Any other would end in the next request, or be it.
   package func allows(bodyBytes count: Int) -> Bool {

@@ -16,6 +16,7 @@ extension ConnectionCore {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     guard channel != nil else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
+    guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
     pipeline.append(
       Pipeline.Follower(

@@ -267,6 +267,10 @@ package final class Pool: @unchecked Sendable {
       // It has left before its turn. When that comes, the connection ends.
       ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0)
     }
+    if own.state.entries[index].place == nil, connection.channel != nil {
+      // It was refused before it began: the connection is others', as good as it was.
+      ending = PoolMachine.Ending(isReusable: true)
+    }
     own.state.entries[index].place = nil
     let now = loop.now
     own.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }

@@ -368,4 +368,28 @@ import Testing
     #expect(!kernel.peer().isOpen)
     #expect(tests.leftovers(of: pool) == [])
   }
+
+  /// What is for a proxy, with the proxy's authorization, does not go to an origin behind another request either.
+  @Test func whatIsForAProxyDoesNotFollow() throws {
+    prove()
+    let first = fetch(["a"])
+    world.settle()
+    let head = try RequestWriter(method: "GET", target: "http://a.example/", host: "a.example", to: .proxy).finish()
+    let second = tests.fetch(head, through: pool)
+    world.settle()
+    #expect(second.transportError == .localMisuse(.recipientWrong))
+    #expect(targets() == ["/", "/a"])
+    kernel.peer().send(Self.response("a"))
+    world.settle()
+    #expect(first[0].value?.body == "a")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func aRequestWithABodyDoesNotFollow() throws {
+    for body in [RequestWriter.Body.chunked, .length(4)] {
+      let head = try RequestWriter(method: "GET", target: "/", host: "a.example").finish(body: body)
+      #expect(!head.isPipelinable)
+    }
+    #expect(request().isPipelinable)
+  }
 }
