@@ -15,10 +15,13 @@ extension Connection {
     // A host that TLS cannot be for is not looked up.
     if security != nil { _ = try serverName(host) }
     let deadline = min(deadline, loop.now.advanced(by: timeouts.total))
-    let addresses = try await limited(by: timeouts.resolve, as: .resolve, in: .resolving, within: deadline, on: loop) {
-      (deadline) async throws(TransportError) in
-      try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
-    }
+    let addresses =
+      timeouts.resolve == nil
+      ? try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
+      : try await limited(by: timeouts.resolve, as: .resolve, in: .resolving, within: deadline, on: loop) {
+        (deadline) async throws(TransportError) in
+        try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
+      }
     return try await open(
       to: addresses, as: host, port: port, security: security, from: local, on: loop, deadline: deadline,
       timeouts: timeouts, limits: limits, observer: observer)
@@ -34,17 +37,23 @@ extension Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     let deadline = min(deadline, loop.now.advanced(by: timeouts.total))
     let server = try security.map { _ throws(TransportError) in try serverName(host) }
-    let connection = try await limited(
-      by: timeouts.connect, as: .connect, in: .connecting, within: deadline, on: loop
-    ) { (deadline) async throws(TransportError) in
-      try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
-    }
-    if let security, let server {
-      guard let port = port ?? connection.address?.port else { throw .connectionClosed }
-      try await limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
+    // Without times for the parts nothing is wrapped: each wrapper is a frame more on the way of every connection.
+    let connection =
+      timeouts.connect == nil
+      ? try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
+      : try await limited(by: timeouts.connect, as: .connect, in: .connecting, within: deadline, on: loop) {
         (deadline) async throws(TransportError) in
-        try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+        try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
       }
+    guard let security, let server else { return connection }
+    guard let port = port ?? connection.address?.port else { throw .connectionClosed }
+    guard timeouts.secure != nil else {
+      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+      return connection
+    }
+    try await limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
+      (deadline) async throws(TransportError) in
+      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
     }
     return connection
   }
