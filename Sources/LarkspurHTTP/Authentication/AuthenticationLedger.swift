@@ -149,12 +149,21 @@ package struct AuthenticationLedger: Sendable {
     removeIfEmpty(target)
   }
 
-  /// Keeps what `isKept` says of a target, a space and a credential.
-  package mutating func keep(
-    where isKept: (AuthenticationTarget, AuthenticationOffer.Space, PasswordCredential) -> Bool
-  ) {
+  /// Who knows whom.
+  package struct Known: Hashable, Sendable {
+    package let target: AuthenticationTarget
+    package let space: AuthenticationOffer.Space
+    package let credential: PasswordCredential
+  }
+
+  package var known: Set<Known> {
+    Set(entries.flatMap { target, entries in entries.map { $0.known(to: target) } })
+  }
+
+  /// Forgets the answers with these credentials in these places.
+  package mutating func forget(_ known: Set<Known>) {
     for target in targets {
-      entries[target]?.removeAll { !isKept(target, $0.answer.offer.space, $0.answer.credential) }
+      entries[target]?.removeAll { known.contains($0.known(to: target)) }
       removeIfEmpty(target)
     }
   }
@@ -193,6 +202,10 @@ package struct AuthenticationLedger: Sendable {
 }
 
 extension AuthenticationLedger.Entry {
+  fileprivate func known(to target: AuthenticationTarget) -> AuthenticationLedger.Known {
+    .init(target: target, space: answer.offer.space, credential: answer.credential)
+  }
+
   fileprivate mutating func add(directory: String?) {
     guard let directory else { return }
     guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
