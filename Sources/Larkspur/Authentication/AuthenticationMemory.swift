@@ -30,6 +30,9 @@ final class AuthenticationMemory: Sendable {
   /// `storage`: what goes out of it is forgotten here as well. Nil: the session has none.
   init(storage: URLCredentialStorage?) { self.storage = storage }
 
+  /// Nothing is remembered of anybody: no request can carry anything unasked.
+  var isBlank: Bool { isEmpty.load(ordering: .acquiring) }
+
   /// What a request may carry unasked. Nil: nothing.
   ///
   /// - Parameters:
@@ -38,7 +41,7 @@ final class AuthenticationMemory: Sendable {
   func preemptive(
     to target: @autoclosure () -> AuthenticationTarget?, for request: @autoclosure () -> AuthenticatedRequest
   ) -> AuthenticationLedger.Preemptive? {
-    if isEmpty.load(ordering: .acquiring) { return nil }
+    if isBlank { return nil }
     guard let target = target() else { return nil }
     let request = request()
     dropWithdrawn()
@@ -81,7 +84,7 @@ final class AuthenticationMemory: Sendable {
 
   /// What the target has last taken in this space. Nil: nothing yet.
   func credential(for space: AuthenticationOffer.Space, of target: AuthenticationTarget) -> URLCredential? {
-    if isEmpty.load(ordering: .acquiring) { return nil }
+    if isBlank { return nil }
     dropWithdrawn()
     return state.withLock { $0.credentials[Key(target: target, space: space)] }
   }

@@ -13,10 +13,10 @@ enum TrustQuestion {
 
   /// "Which certificate may I show to this server?" `proposed`: what default handling would show.
   static func challenge(
-    clientCertificateFor host: String, port: Int, issuers: [[UInt8]], proposed: URLCredential?,
+    clientCertificateFor host: String, port: Int, issuers: [DistinguishedName], proposed: URLCredential?,
     sender: (any URLAuthenticationChallengeSender)? = nil
   ) -> URLAuthenticationChallenge {
-    let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0) })
+    let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0.der) })
     return URLAuthenticationChallenge(space: space, proposed: proposed, failures: 0, response: nil, sender: sender)
   }
 

@@ -143,11 +143,10 @@ import Testing
     let client = try ca.issue()
     let identity = try ClientIdentity(pkcs12: Data(try client.pkcs12(password: "open")), password: "open")
     let credential = URLCredential(identity: identity, certificates: nil, persistence: .forSession)
-    let name: [UInt8] = [0x30, 0]
     let challenge = TrustQuestion.challenge(
-      clientCertificateFor: "a.example", port: 443, issuers: [name], proposed: credential)
+      clientCertificateFor: "a.example", port: 443, issuers: [], proposed: credential)
     #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
-    #expect(challenge.protectionSpace.distinguishedNames == [Data(name)])
+    #expect(challenge.protectionSpace.distinguishedNames == [])
     #expect(challenge.protectionSpace.serverTrust == nil)
     for reply in [AuthenticationConversation.Reply.performDefaultHandling, .useCredential(credential)] {
       #expect(TrustQuestion.identity(reply, to: challenge)?.certificate == identity.certificate.inner)
