@@ -9,7 +9,7 @@ final class AuthenticationMemory: Sendable {
   private struct State {
     var ledger = AuthenticationLedger(hash: messageHash)
     /// The storage's count when the ledger was last compared with it.
-    var withdrawals = 0
+    var withdrawals: Int
     /// The users' own objects. Nothing is here that the ledger does not remember, but for what it has dropped lately.
     var credentials: [Key: URLCredential] = [:]
   }
@@ -23,12 +23,15 @@ final class AuthenticationMemory: Sendable {
   /// that invent realms cannot fill the memory.
   static let credentialsMax = 1024
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let isEmpty = Atomic<Bool>(true)
   private let storage: URLCredentialStorage?
 
   /// `storage`: what goes out of it is forgotten here as well. Nil: the session has none.
-  init(storage: URLCredentialStorage?) { self.storage = storage }
+  init(storage: URLCredentialStorage?) {
+    self.storage = storage
+    state = Mutex(State(withdrawals: storage?.withdrawals.load(ordering: .acquiring) ?? 0))
+  }
 
   /// Nothing is remembered of anybody: no request can carry anything unasked.
   var isBlank: Bool { isEmpty.load(ordering: .acquiring) }

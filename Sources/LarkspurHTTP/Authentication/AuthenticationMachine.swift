@@ -107,8 +107,9 @@ package struct AuthenticationMachine: Sendable {
         renewals += 1
         return send(renewed, &actions)
       }
-      // A challenge of another space says nothing about the credential of this one.
-      if list.offers.contains(where: { $0.space == answer.offer.space }) {
+      // A challenge of another space says nothing about the credential of this one. A refusal without a challenge does:
+      // without the credential the server may challenge again.
+      if list.offers.isEmpty || list.offers.contains(where: { $0.space == answer.offer.space }) {
         failures[answer.offer.space, default: 0] += 1
         actions.append(.forget(answer))
       }

@@ -108,6 +108,16 @@ import Testing
     #expect(actions == [Self.ask(Self.offer("Digest realm=d, nonce=1, qop=auth-int"))])
   }
 
+  /// Whoever refuses a credential and does not say what else it wants is asked without it the next time.
+  @Test func aRefusalWithoutAChallenge() {
+    let forgotten = Action.forget(Self.answer(Self.basic))
+    #expect(Self.run([.basic, .given, .nothing]).last == [forgotten, .deliver(.noChallenge)])
+    let digest = Action.forget(Self.answer(Self.digest))
+    #expect(
+      Self.run([.preemptive, .unsupported]).last
+        == [digest, .deliver(.unsupported(schemes: ["negotiate", "ntlm"]))])
+  }
+
   // MARK: - Nonces
 
   @Test func aStaleNonceAsksNobody() {

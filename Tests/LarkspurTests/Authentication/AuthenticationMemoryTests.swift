@@ -70,6 +70,18 @@ import Testing
     #expect(memory.credential(for: answer.offer.space, of: Self.target(AuthenticationMemory.credentialsMax)) === user)
   }
 
+  /// What was taken out of a storage before the session began is none of its business.
+  @Test func earlierWithdrawals() throws {
+    let storage = URLCredentialStorage()
+    let user = AuthenticationConversationTests.user
+    storage.set(user, for: URLProtectionSpaceTests.space())
+    storage.remove(user, for: URLProtectionSpaceTests.space())
+    let memory = AuthenticationMemory(storage: storage)
+    memory.succeeded(
+      try Self.answer("Basic realm=r", to: user), credential: user, for: Self.request, to: Self.target())
+    #expect(memory.preemptive(to: Self.target(), for: Self.request) != nil)
+  }
+
   /// A storage of the user's own may ask the session anything while it is asked.
   @Test func aStorageThatCallsBack() throws {
     final class Curious: URLCredentialStorage, @unchecked Sendable {
