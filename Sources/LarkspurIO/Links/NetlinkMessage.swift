@@ -43,7 +43,7 @@ package struct NetlinkMessage: Hashable, Sendable {
     var messages: [NetlinkMessage] = []
     while let length = rest.number(at: 0, as: UInt32.self), let type = rest.number(at: 4, as: UInt16.self),
       let flags = rest.number(at: 6, as: UInt16.self), let sequence = rest.number(at: 8, as: UInt32.self),
-      headerBytes...rest.count ~= Int(length)
+      Int(length) >= headerBytes, Int(length) <= rest.count
     {
       let body = rest.prefix(Int(length)).dropFirst(headerBytes)
       messages.append(NetlinkMessage(type: type, flags: flags, sequence: sequence, body: body))
@@ -74,7 +74,7 @@ package struct NetlinkMessage: Hashable, Sendable {
   static func attribute(_ wanted: UInt16, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     var rest = bytes
     while let length = rest.number(at: 0, as: UInt16.self), let type = rest.number(at: 2, as: UInt16.self),
-      4...rest.count ~= Int(length)
+      length >= 4, Int(length) <= rest.count
     {
       // The two highest bits say how to read the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
       if type & 0x3fff == wanted { return rest.prefix(Int(length)).dropFirst(4) }

@@ -183,7 +183,7 @@ package struct DefaultRoute: Hashable, Sendable {
     // RTA_MULTIPATH: `struct rtnexthop`, of 8 bytes, again and again.
     var hops = message.attribute(9, behind: 12) ?? []
     while let length = hops.number(at: 0, as: UInt16.self), let link = hops.number(at: 4, as: UInt32.self),
-      8...hops.count ~= Int(length)
+      length >= 8, Int(length) <= hops.count
     {
       append(link, NetlinkMessage.attribute(5, in: hops.prefix(Int(length)).dropFirst(8)))
       hops = hops.dropFirst(Int(length).padded)

@@ -12,10 +12,10 @@ import Testing
   }
 
   /// A monitor on the client's machine, and what it tells.
-  final class Watch {
+  struct Watch {
     let monitor: ConnectivityMonitor
     private let observation: ConnectivityMonitor.Observation
-    private var changes: AsyncStream<Connectivity>.Iterator
+    private let changes: AsyncStream<Connectivity>
 
     init(_ namespace: Namespace) throws {
       let (stream, continuation) = AsyncStream.makeStream(of: Connectivity.self)
@@ -23,16 +23,14 @@ import Testing
         let monitor = ConnectivityMonitor()
         return (monitor, monitor.observe { continuation.yield($0) })
       }
-      changes = stream.makeAsyncIterator()
+      changes = stream
     }
 
     /// Waits until what it tells is so, if it is not so yet.
     func wait(until isSo: (Connectivity) -> Bool) async -> Connectivity? {
       let current = monitor.current
       if isSo(current) { return current }
-      while let change = await changes.next() {
-        if isSo(change) { return change }
-      }
+      for await change in changes where isSo(change) { return change }
       return nil
     }
   }
