@@ -162,7 +162,7 @@ extension CacheDecision {
   }
 
   /// How the response answers the request; nil: not at all.
-  private static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
+  package static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
     if request.isHead { return stored.part == nil ? .head : nil }
     guard let wanted = request.fields.firstValue(named: "Range") else { return stored.part == nil ? .whole : nil }
     // RFC 9110 14.2: a range is of a 200; any other response is the same with it or without.

@@ -46,7 +46,7 @@ package enum CacheStorage {
 
   /// The fields that say how a response may be used again. Most answers of programs for programs have none of them: to
   /// store those would cost every request, and help none but the ones that take answers of any age.
-  private static func isOfUse(_ fields: CacheFields) -> Bool {
+  package static func isOfUse(_ fields: CacheFields) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
       case 4: field.name.isCaselessly("ETag")
@@ -74,6 +74,10 @@ package enum CacheStorage {
 
   /// Everything but what belongs to the connection or to a proxy (RFC 9111 3.1) and what `no-cache` names
   /// (RFC 9111 5.2.2.4). A response without a date gets the one at which it came (RFC 9110 6.6.1).
+  package static func storable(_ fields: CacheFields, now: Double) -> CacheFields {
+    storable(fields, CacheControl(fields), now: now)
+  }
+
   static func storable(_ fields: CacheFields, _ control: CacheControl, now: Double) -> CacheFields {
     let stored = withoutConnectionFields(fields)
     var kept = stored
