@@ -85,7 +85,10 @@ struct RequestComposer: Sendable {
         try writer.field(field.name, field.value)
       }
     }
-    for field in defaults where !Self.contains(fields, field.name) { try writer.field(field.name, field.value) }
+    for field in defaults
+    where !Self.contains(fields, field.name) && !Self.contains(extras.conditions, field.name) {
+      try writer.field(field.name, field.value)
+    }
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
     }

@@ -105,7 +105,10 @@ extension TaskPerformer {
   /// Tells the owner that the task is over: the last thing that happens to it.
   func finish(_ failure: URLError?) async {
     if wantsMetrics { await tellMetrics() }
+    let resumeData = failure.flatMap { resumeData(after: $0) }
+    let failure = resumeData.flatMap { failure?.adding(resumeData: $0) } ?? failure
     let ending = TaskEnding(task, session, core, failure, content)
+    ending.resumeData = resumeData
     ending.file = file
     file = nil
     ending.make()

@@ -52,6 +52,7 @@ extension TaskPerformer {
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
         isTopLevel: true, now: Date())
     }
+    extras.conditions += downloadConditions
     let (body, length) = try await body(of: request)
     if request.own.method == "GET", case .none = body {
     } else if request.own.method == "GET" {
@@ -135,8 +136,12 @@ extension TaskPerformer {
       case .askCredential:
         step = machine.credentialRefused()
       case .deliver(let response):
+        guard try admits(response) else {
+          try await drain(exchange)
+          return true
+        }
         try await deliver(response, from: exchange, &decoder)
-        return false
+        return try wantsAnotherPart()
       case .fail(let error): throw error
       }
     }
