@@ -24,6 +24,7 @@ let package = Package(
   name: "larkspur",
   products: [
     .executable(name: "larkspur", targets: ["larkspur"]),
+    .library(name: "Larkspur", targets: ["Larkspur"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),
   ],
   targets: [
@@ -42,6 +43,13 @@ let package = Package(
       name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS"],
       swiftSettings: settings),
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
+    .target(
+      name: "Larkspur",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      ],
+      exclude: ["Larkspur.docc"],
+      swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",
       dependencies: ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
@@ -132,6 +140,13 @@ let package = Package(
     .testTarget(
       name: "LarkspurHTTPTests",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurTests",
+      dependencies: [
+        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport", "LarkspurTestServer", "TestKit",
+      ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(

@@ -1,0 +1,154 @@
+import Foundation
+
+/// A request as an object, for code that uses it as one. New code uses ``URLRequest``.
+open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, @unchecked Sendable {
+  /// What the cache may be used for.
+  public enum CachePolicy: UInt, Sendable {
+    /// What RFC 9111 says.
+    case useProtocolCachePolicy = 0
+    /// Loads from the server, without regard to the cache.
+    case reloadIgnoringLocalCacheData = 1
+    /// Takes what is in the cache however old it is, or else loads from the server.
+    case returnCacheDataElseLoad = 2
+    /// Takes what is in the cache however old it is, or else fails: nothing goes to the server.
+    case returnCacheDataDontLoad = 3
+    /// As `reloadIgnoringLocalCacheData`, and caches on the way are told to do the same.
+    case reloadIgnoringLocalAndRemoteCacheData = 4
+    /// Asks the server whether what is in the cache is still good.
+    case reloadRevalidatingCacheData = 5
+
+    public static var reloadIgnoringCacheData: CachePolicy { .reloadIgnoringLocalCacheData }
+  }
+
+  /// What the traffic is for.
+  public enum NetworkServiceType: UInt, Sendable {
+    case `default` = 0
+    case voip = 1
+    case video = 2
+    case background = 3
+    case voice = 4
+    case responsiveData = 6
+    case avStreaming = 8
+    case responsiveAV = 9
+    case networkServiceTypeCallSignaling = 11
+
+    /// Darwin's name for it.
+    public static var callSignaling: NetworkServiceType { .networkServiceTypeCallSignaling }
+  }
+
+  /// What this object stands for. Only a mutable one changes it.
+  var value: URLRequest
+
+  init(_ value: URLRequest) { self.value = value }
+
+  public convenience init(url: URL) {
+    self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
+  }
+
+  public init(url: URL, cachePolicy: NSURLRequest.CachePolicy, timeoutInterval: TimeInterval) {
+    value = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
+  }
+
+  open var url: URL? { value.url }
+  open var mainDocumentURL: URL? { value.mainDocumentURL }
+  open var cachePolicy: CachePolicy { value.cachePolicy }
+  open var timeoutInterval: TimeInterval { value.timeoutInterval }
+  open var networkServiceType: NetworkServiceType { value.networkServiceType }
+  open var allowsCellularAccess: Bool { value.allowsCellularAccess }
+  open var allowsExpensiveNetworkAccess: Bool { value.allowsExpensiveNetworkAccess }
+  open var allowsConstrainedNetworkAccess: Bool { value.allowsConstrainedNetworkAccess }
+  open var httpMethod: String? {
+    get { value.httpMethod }
+    set { value.httpMethod = newValue }
+  }
+  open var allHTTPHeaderFields: [String: String]? { value.allHTTPHeaderFields }
+  open var httpBody: Data? { value.httpBody }
+  open var httpBodyStream: InputStream? { value.httpBodyStream }
+  open var httpShouldHandleCookies: Bool { value.httpShouldHandleCookies }
+  open var httpShouldUsePipelining: Bool { value.httpShouldUsePipelining }
+  open func value(forHTTPHeaderField field: String) -> String? { value.value(forHTTPHeaderField: field) }
+
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// An immutable request is its own copy.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    type(of: self) == NSURLRequest.self ? self : NSURLRequest(value)
+  }
+
+  open override func mutableCopy() -> Any { mutableCopy(with: nil) }
+
+  open func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableURLRequest(value) }
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    switch object {
+    case let other as NSURLRequest: value == other.value
+    case let other as URLRequest: value == other
+    default: false
+    }
+  }
+
+  open override var hash: Int { value.hashValue }
+
+  open override var description: String { "\(super.description) { URL: \(url?.absoluteString ?? "(null)") }" }
+
+  // MARK: - Archives
+
+  open class var supportsSecureCoding: Bool { true }
+
+  /// A stream cannot be archived, and is left out.
+  open func encode(with aCoder: NSCoder) {
+    aCoder.encode(url as NSURL?, forKey: Key.url)
+    aCoder.encode(mainDocumentURL as NSURL?, forKey: Key.mainDocumentURL)
+    aCoder.encode(Int64(cachePolicy.rawValue), forKey: Key.cachePolicy)
+    if let timeout = value.own.timeoutInterval { aCoder.encode(timeout, forKey: Key.timeoutInterval) }
+    aCoder.encode(Int64(networkServiceType.rawValue), forKey: Key.networkServiceType)
+    aCoder.encode(Int32(value.own.flags.rawValue), forKey: Key.flags)
+    aCoder.encode(value.own.method as NSString, forKey: Key.method)
+    if let fields = value.own.fields {
+      aCoder.encode(fields.all.map { $0.name } as NSArray, forKey: Key.fieldNames)
+      aCoder.encode(fields.all.map { $0.value } as NSArray, forKey: Key.fieldValues)
+    }
+    aCoder.encode(httpBody as NSData?, forKey: Key.body)
+  }
+
+  public required init?(coder aDecoder: NSCoder) {
+    let storage = RequestStorage(url: aDecoder.decodeObject(of: NSURL.self, forKey: Key.url) as URL?)
+    storage.mainDocumentURL = aDecoder.decodeObject(of: NSURL.self, forKey: Key.mainDocumentURL) as URL?
+    storage.cachePolicy =
+      CachePolicy(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.cachePolicy)))
+      ?? .useProtocolCachePolicy
+    if aDecoder.containsValue(forKey: Key.timeoutInterval) {
+      storage.timeoutInterval = aDecoder.decodeDouble(forKey: Key.timeoutInterval)
+    }
+    storage.networkServiceType =
+      NetworkServiceType(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.networkServiceType))) ?? .default
+    if aDecoder.containsValue(forKey: Key.flags) {
+      storage.flags = RequestStorage.Flags(rawValue: UInt8(truncatingIfNeeded: aDecoder.decodeInt32(forKey: Key.flags)))
+    }
+    storage.method = RequestStorage.method(aDecoder.decodeObject(of: NSString.self, forKey: Key.method) as String?)
+    let classes: [AnyClass] = [NSArray.self, NSString.self]
+    if let names = aDecoder.decodeObject(of: classes, forKey: Key.fieldNames) as? [String],
+      let values = aDecoder.decodeObject(of: classes, forKey: Key.fieldValues) as? [String],
+      names.count == values.count
+    {
+      var fields = RequestFields()
+      for (name, value) in zip(names, values) { fields.append(name, value) }
+      storage.fields = fields
+    }
+    if let body = aDecoder.decodeObject(of: NSData.self, forKey: Key.body) { storage.body = .data(body as Data) }
+    value = URLRequest(storage)
+  }
+
+  private enum Key {
+    static let url = "url"
+    static let mainDocumentURL = "mainDocumentURL"
+    static let cachePolicy = "cachePolicy"
+    static let timeoutInterval = "timeoutInterval"
+    static let networkServiceType = "networkServiceType"
+    static let flags = "flags"
+    static let method = "method"
+    static let fieldNames = "fieldNames"
+    static let fieldValues = "fieldValues"
+    static let body = "body"
+  }
+}

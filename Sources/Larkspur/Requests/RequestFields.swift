@@ -1,0 +1,77 @@
+/// The header fields of a request, in the order in which they were set. Names are compared without regard to case.
+struct RequestFields {
+  typealias Field = (name: String, value: String)
+
+  private(set) var all: [Field] = []
+
+  init() {}
+
+  /// In the order of their names: that of a dictionary changes from run to run.
+  init(_ dictionary: [String: String]) {
+    all = dictionary.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
+  }
+
+  var dictionary: [String: String] {
+    var dictionary: [String: String] = [:]
+    for field in all { dictionary[field.name] = field.value }
+    return dictionary
+  }
+
+  func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
+
+  mutating func set(_ name: String, to value: String?) {
+    all.removeAll { $0.name.isCaseless(name) }
+    if let value { all.append((name: name.capitalizedFieldName, value: value)) }
+  }
+
+  mutating func add(_ name: String, _ value: String) {
+    if let index = all.firstIndex(where: { $0.name.isCaseless(name) }) {
+      all[index].value += "," + value
+    } else {
+      all.append((name: name.capitalizedFieldName, value: value))
+    }
+  }
+
+  /// Adds a line of its own, its name as it is.
+  mutating func append(_ name: String, _ value: String) { all.append((name: name, value: value)) }
+
+  /// Sets what is not there yet, its name as it is.
+  mutating func setDefault(_ name: String, _ value: String) {
+    if !all.contains(where: { $0.name.isCaseless(name) }) { all.append((name: name, value: value)) }
+  }
+
+  mutating func remove(_ name: String) { all.removeAll { $0.name.isCaseless(name) } }
+}
+
+extension String {
+  /// Whether the two are equal but for the case of their ASCII letters: so field names are compared (RFC 9110 5.1).
+  func isCaseless(_ other: String) -> Bool {
+    let (one, other) = (utf8, other.utf8)
+    guard one.count == other.count else { return false }
+    return one.elementsEqual(other) { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
+  }
+
+  /// With a capital at the beginning of each word, and small letters else.
+  var capitalizedFieldName: String {
+    var isStart = true
+    var isCapitalized = true
+    for byte in utf8 {
+      if byte.isASCIILetter, isStart == (byte | 0x20 == byte) { isCapitalized = false }
+      isStart = !byte.isASCIILetter && !(0x30...0x39).contains(byte)
+    }
+    guard !isCapitalized else { return self }
+    isStart = true
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(utf8.count)
+    for byte in utf8 {
+      bytes.append(byte.isASCIILetter ? (isStart ? byte & ~0x20 : byte | 0x20) : byte)
+      isStart = !byte.isASCIILetter && !(0x30...0x39).contains(byte)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension UInt8 {
+  var isASCIILetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+  var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+}

@@ -1,0 +1,87 @@
+import Foundation
+
+/// What a `URLRequest` holds. Copies of a request share it until one of them changes.
+final class RequestStorage {
+  enum Body {
+    case none
+    case data(Data)
+    case stream(InputStream)
+  }
+
+  struct Flags: OptionSet {
+    var rawValue: UInt8
+
+    static let cellular = Flags(rawValue: 1)
+    static let expensive = Flags(rawValue: 2)
+    static let constrained = Flags(rawValue: 4)
+    static let cookies = Flags(rawValue: 8)
+    static let pipelining = Flags(rawValue: 16)
+    static let http3 = Flags(rawValue: 32)
+
+    static let standard: Flags = [.cellular, .expensive, .constrained, .cookies]
+
+    mutating func set(_ flag: Flags, _ isOn: Bool) {
+      if isOn { insert(flag) } else { remove(flag) }
+    }
+  }
+
+  static let timeoutIntervalDefault: TimeInterval = 60
+
+  var url: URL?
+  var cachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
+  /// Nil: nobody has set it.
+  var timeoutInterval: TimeInterval?
+  var mainDocumentURL: URL?
+  var networkServiceType = NSURLRequest.NetworkServiceType.default
+  var flags = Flags.standard
+  var method = "GET"
+  var fields: RequestFields?
+  var body = Body.none
+  /// What a `URLProtocol` remembers of the request.
+  var properties: [String: Any] = [:]
+
+  init(url: URL?) { self.url = url }
+
+  init(copying other: RequestStorage) {
+    url = other.url
+    cachePolicy = other.cachePolicy
+    timeoutInterval = other.timeoutInterval
+    mainDocumentURL = other.mainDocumentURL
+    networkServiceType = other.networkServiceType
+    flags = other.flags
+    method = other.method
+    fields = other.fields
+    body = other.body
+    properties = other.properties
+  }
+
+  /// Methods are compared with regard to case (RFC 9110 9.1), but nobody who writes `get` means anything but GET.
+  static func method(_ name: String?) -> String {
+    guard let name else { return "GET" }
+    switch name {
+    case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH": return name
+    default:
+      let upper = name.uppercased()
+      return ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE"].contains(upper) ? upper : name
+    }
+  }
+}
+
+extension RequestStorage {
+  static func == (one: RequestStorage, other: RequestStorage) -> Bool {
+    one === other
+      || one.url == other.url && one.mainDocumentURL == other.mainDocumentURL && one.method == other.method
+        && one.cachePolicy == other.cachePolicy
+        && one.flags.subtracting(.pipelining) == other.flags.subtracting(.pipelining)
+        && one.fields?.dictionary == other.fields?.dictionary && isEqual(one.body, other.body)
+  }
+
+  private static func isEqual(_ one: Body, _ other: Body) -> Bool {
+    switch (one, other) {
+    case (.none, .none): true
+    case (.data(let one), .data(let other)): one == other
+    case (.stream(let one), .stream(let other)): one === other
+    default: false
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import Foundation
+
+/// A request: a URL, and how it is to be loaded.
+///
+/// A value: copies do not share changes, and a copy costs a reference count. It may be used on any thread, but for its body
+/// stream, which whoever loads the request reads.
+public struct URLRequest: ReferenceConvertible, @unchecked Sendable {
+  public typealias ReferenceType = NSURLRequest
+  public typealias CachePolicy = NSURLRequest.CachePolicy
+  public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
+
+  private var storage: RequestStorage
+
+  /// Reads without a copy.
+  var own: RequestStorage { storage }
+
+  /// Writes: what other copies see stays as it is.
+  private mutating func change<T>(_ body: (RequestStorage) -> T) -> T {
+    if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(copying: storage) }
+    return body(storage)
+  }
+
+  /// A GET request.
+  ///
+  /// - Parameters:
+  ///   - timeoutInterval: In seconds. If it is 60, what the session's configuration says counts.
+  public init(
+    url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60.0
+  ) {
+    storage = RequestStorage(url: url)
+    storage.cachePolicy = cachePolicy
+    if timeoutInterval != RequestStorage.timeoutIntervalDefault { storage.timeoutInterval = timeoutInterval }
+  }
+
+  init(_ storage: RequestStorage) { self.storage = storage }
+
+  public var url: URL? {
+    get { storage.url }
+    set { change { $0.url = newValue } }
+  }
+
+  /// What the cache may be used for. `.useProtocolCachePolicy` leaves it to the session's configuration.
+  public var cachePolicy: CachePolicy {
+    get { storage.cachePolicy }
+    set { change { $0.cachePolicy = newValue } }
+  }
+
+  /// How long the task may wait for the next byte, in seconds; any fraction, and `.infinity`, will do. Once set it counts in
+  /// place of the configuration's `timeoutIntervalForRequest`.
+  public var timeoutInterval: TimeInterval {
+    get { storage.timeoutInterval ?? RequestStorage.timeoutIntervalDefault }
+    set { change { $0.timeoutInterval = newValue } }
+  }
+
+  /// The document that this request is a part of: cookies of other sites may be refused on its account.
+  public var mainDocumentURL: URL? {
+    get { storage.mainDocumentURL }
+    set { change { $0.mainDocumentURL = newValue } }
+  }
+
+  /// What the traffic is for. It marks packets (RFC 4594) and sets who goes first.
+  public var networkServiceType: NetworkServiceType {
+    get { storage.networkServiceType }
+    set { change { $0.networkServiceType = newValue } }
+  }
+
+  /// No effect on hosts without a cellular modem, and so kept only for the sake of the same source.
+  public var allowsCellularAccess: Bool {
+    get { storage.flags.contains(.cellular) }
+    set { change { $0.flags.set(.cellular, newValue) } }
+  }
+
+  /// Whether interfaces that cost by the byte may be used. No Linux interface says so of itself: kept as it is set.
+  public var allowsExpensiveNetworkAccess: Bool {
+    get { storage.flags.contains(.expensive) }
+    set { change { $0.flags.set(.expensive, newValue) } }
+  }
+
+  /// Whether interfaces in a low-data mode may be used. No Linux interface says so of itself: kept as it is set.
+  public var allowsConstrainedNetworkAccess: Bool {
+    get { storage.flags.contains(.constrained) }
+    set { change { $0.flags.set(.constrained, newValue) } }
+  }
+
+  /// HTTP/3 is not spoken: kept as it is set.
+  public var assumesHTTP3Capable: Bool {
+    get { storage.flags.contains(.http3) }
+    set { change { $0.flags.set(.http3, newValue) } }
+  }
+
+  /// The method. Common methods are put into upper case; nil is GET.
+  public var httpMethod: String? {
+    get { storage.method }
+    set { change { $0.method = RequestStorage.method(newValue) } }
+  }
+
+  /// All header fields. Names are compared without regard to case by everything else here; a dictionary that has one name
+  /// twice keeps both.
+  public var allHTTPHeaderFields: [String: String]? {
+    get { storage.fields?.dictionary }
+    set { change { $0.fields = newValue.map(RequestFields.init) } }
+  }
+
+  /// The value of a field, whose name is compared without regard to case.
+  public func value(forHTTPHeaderField field: String) -> String? { storage.fields?.value(of: field) }
+
+  /// Sets a field in place of any of that name, or removes it if `value` is nil. The name's words are capitalised, as
+  /// Foundation does it: `x-api-key` becomes `X-Api-Key`.
+  public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
+    change {
+      var fields = $0.fields.take() ?? RequestFields()
+      fields.set(field, to: value)
+      $0.fields = fields
+    }
+  }
+
+  /// Adds to a field, after a comma if there is one of that name already (RFC 9110 5.3).
+  public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
+    change {
+      var fields = $0.fields.take() ?? RequestFields()
+      fields.add(field, value)
+      $0.fields = fields
+    }
+  }
+
+  /// The body. Setting it removes the stream.
+  public var httpBody: Data? {
+    get { if case .data(let data) = storage.body { data } else { nil } }
+    set { change { $0.body = newValue.map { .data($0) } ?? .none } }
+  }
+
+  /// The body as a stream, which can be read once. Setting it removes the data.
+  public var httpBodyStream: InputStream? {
+    get { if case .stream(let stream) = storage.body { stream } else { nil } }
+    set { change { $0.body = newValue.map { .stream($0) } ?? .none } }
+  }
+
+  /// Whether cookies are sent, and those of the response kept.
+  public var httpShouldHandleCookies: Bool {
+    get { storage.flags.contains(.cookies) }
+    set { change { $0.flags.set(.cookies, newValue) } }
+  }
+
+  /// Whether this request may follow another one on its connection before that has been answered. It is done if the
+  /// session's configuration allows it as well, and for GET and HEAD without a body only.
+  public var httpShouldUsePipelining: Bool {
+    get { storage.flags.contains(.pipelining) }
+    set { change { $0.flags.set(.pipelining, newValue) } }
+  }
+
+  // MARK: - Of protocols
+
+  func property(_ key: String) -> Any? { storage.properties[key] }
+
+  mutating func setProperty(_ value: Any?, _ key: String) { change { $0.properties[key] = value } }
+}
+
+extension URLRequest {
+  public static func == (lhs: URLRequest, rhs: URLRequest) -> Bool { lhs.storage == rhs.storage }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(storage.url)
+    hasher.combine(storage.method)
+  }
+
+  public var description: String { url?.description ?? "url: nil" }
+
+  public var debugDescription: String { description }
+
+  public var customMirror: Mirror {
+    let children: [(label: String?, value: Any)] = [
+      ("url", url as Any), ("cachePolicy", cachePolicy.rawValue), ("timeoutInterval", timeoutInterval),
+      ("mainDocumentURL", mainDocumentURL as Any), ("networkServiceType", networkServiceType),
+      ("allowsCellularAccess", allowsCellularAccess), ("httpMethod", httpMethod as Any),
+      ("allHTTPHeaderFields", allHTTPHeaderFields as Any), ("httpBody", httpBody as Any),
+      ("httpBodyStream", httpBodyStream as Any), ("httpShouldHandleCookies", httpShouldHandleCookies),
+      ("httpShouldUsePipelining", storage.flags.contains(.pipelining)),
+    ]
+    return Mirror(self, children: children, displayStyle: .struct)
+  }
+}
+
+/// `request as NSURLRequest`, and back.
+extension URLRequest: _ObjectiveCBridgeable {
+  public static func _getObjectiveCType() -> Any.Type { NSURLRequest.self }
+
+  public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
+
+  public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
+    result = source.value
+  }
+
+  public static func _conditionallyBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) -> Bool {
+    result = source.value
+    return true
+  }
+
+  public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
+    // Nil never comes here but from a broken cast; a request without a URL fails when it is loaded.
+    source?.value ?? URLRequest(RequestStorage(url: nil))
+  }
+}

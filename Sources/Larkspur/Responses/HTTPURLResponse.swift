@@ -1,0 +1,90 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+
+/// The head of an HTTP response.
+open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+  public let statusCode: Int
+
+  /// Of the wire: 0 for HTTP/1.0. Nil: somebody made this response.
+  let fields: ResponseFields
+  let httpVersion: String
+  /// The length on the wire is not that of the decoded content.
+  private let isDecoded: Bool
+
+  /// - Returns: Always a response; the initialiser may fail for the sake of the same source.
+  public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
+    self.statusCode = statusCode
+    self.httpVersion = httpVersion ?? "HTTP/1.1"
+    isDecoded = false
+    var given: [String: String] = [:]
+    for (name, value) in headerFields ?? [:] { given[FieldNames.canonical[name.lowercased()] ?? name] = value }
+    fields = .given(given)
+    super.init(url: url)
+  }
+
+  /// - Parameter isDecoded: The content is not as long as the field says, for its coding is undone.
+  init(url: URL, statusCode: Int, httpVersion: String, fields: ResponseFields, isDecoded: Bool) {
+    self.statusCode = statusCode
+    self.httpVersion = httpVersion
+    self.fields = fields
+    self.isDecoded = isDecoded
+    super.init(url: url)
+  }
+
+  override func makeContent() -> Content {
+    var content = Content()
+    if let type = fields.values(of: "Content-Type").last {
+      let (mimeType, charset) = ContentType.parse(type)
+      content.mimeType = mimeType
+      content.textEncodingName = charset
+    }
+    if !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 {
+      content.expectedContentLength = length
+    }
+    content.suggestedFilename = SuggestedFilename.make(
+      disposition: fields.values(of: "Content-Disposition").first, url: url)
+    return content
+  }
+
+  /// All fields. Certain names take their standard form, and others are as they came; fields that came more than once are
+  /// one, their values joined by `, `. To look one up whatever its case use ``value(forHTTPHeaderField:)``.
+  open var allHeaderFields: [AnyHashable: Any] { fields.dictionary }
+
+  /// The value of a field, whose name is compared without regard to case.
+  open func value(forHTTPHeaderField field: String) -> String? { fields.value(of: field) }
+
+  /// English words for a status: those of its registration (RFC 9110 15), or else of its class.
+  open class func localizedString(forStatusCode statusCode: Int) -> String { StatusText.words(for: statusCode) }
+
+  open override func isEqual(_ value: Any?) -> Bool {
+    guard super.isEqual(value), let other = value as? HTTPURLResponse else { return false }
+    return self === other || statusCode == other.statusCode && fields.dictionary == other.fields.dictionary
+  }
+
+  /// URL, status and fields, for people to read.
+  open override var description: String {
+    let lines = fields.list.sorted { $0.name < $1.name }.map { "   \"\($0.name)\" = \($0.value);\n" }.joined()
+    return
+      "\(super.description) { URL: \(url?.absoluteString ?? "(null)") }{ status: \(statusCode), headers {\n\(lines)} }"
+  }
+
+  // MARK: - Archives
+
+  open override func encode(with aCoder: NSCoder) {
+    super.encode(with: aCoder)
+    aCoder.encode(Int64(statusCode), forKey: "statusCode")
+    aCoder.encode(httpVersion as NSString, forKey: "httpVersion")
+    aCoder.encode(fields.dictionary as NSDictionary, forKey: "allHeaderFields")
+  }
+
+  public required init?(coder aDecoder: NSCoder) {
+    statusCode = Int(clamping: aDecoder.decodeInt64(forKey: "statusCode"))
+    httpVersion = aDecoder.decodeObject(of: NSString.self, forKey: "httpVersion") as String? ?? "HTTP/1.1"
+    let classes: [AnyClass] = [NSDictionary.self, NSString.self]
+    let dictionary = aDecoder.decodeObject(of: classes, forKey: "allHeaderFields") as? [String: String]
+    fields = .given(dictionary ?? [:])
+    isDecoded = false
+    super.init(coder: aDecoder)
+  }
+}

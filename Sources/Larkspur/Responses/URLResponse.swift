@@ -1,0 +1,98 @@
+import Foundation
+import Synchronization
+
+/// What is known of a resource before its bytes: the answer to a request, whatever its scheme. Immutable, and for any
+/// thread.
+open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  /// Made when somebody asks: most programs look at one of these at most.
+  struct Content {
+    var mimeType: String?
+    var textEncodingName: String?
+    var expectedContentLength: Int64 = -1
+    var suggestedFilename: String?
+  }
+
+  private let storedURL: URL?
+  private let storedContent: Mutex<Content?>
+
+  /// - Parameters:
+  ///   - length: In bytes; -1 if it is not known.
+  ///   - name: The charset's name, as IANA registers it.
+  public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
+    storedURL = url
+    var content = Content(mimeType: mimeType, textEncodingName: name, expectedContentLength: Int64(length))
+    content.suggestedFilename = SuggestedFilename.make(disposition: nil, url: url)
+    storedContent = Mutex(content)
+  }
+
+  /// For a subclass that makes the content when it is wanted.
+  init(url: URL?) {
+    storedURL = url
+    storedContent = Mutex(nil)
+  }
+
+  func makeContent() -> Content { Content() }
+
+  private var content: Content {
+    if let content = storedContent.withLock({ $0 }) { return content }
+    let content = makeContent()
+    storedContent.withLock { $0 = content }
+    return content
+  }
+
+  /// Where the bytes come from: after redirections, not what was asked for first.
+  open var url: URL? { storedURL }
+
+  /// The type of the content, in lower case and without parameters.
+  open var mimeType: String? { content.mimeType }
+
+  /// How long the content will be, in bytes; -1 if it is not known.
+  open var expectedContentLength: Int64 { content.expectedContentLength }
+
+  /// The charset, as the sender names it, in lower case.
+  open var textEncodingName: String? { content.textEncodingName }
+
+  /// A name for the content in a file system: what `Content-Disposition` says, or else the last part of the URL's path, or
+  /// else `Unknown`. It never names another directory.
+  open var suggestedFilename: String? { content.suggestedFilename }
+
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// A response never changes: it is its own copy.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override func isEqual(_ value: Any?) -> Bool {
+    guard let other = value as? URLResponse, type(of: other) == type(of: self) else { return false }
+    return self === other
+      || url == other.url && expectedContentLength == other.expectedContentLength && mimeType == other.mimeType
+        && textEncodingName == other.textEncodingName
+  }
+
+  open override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(url)
+    return hasher.finalize()
+  }
+
+  // MARK: - Archives
+
+  public static var supportsSecureCoding: Bool { true }
+
+  open func encode(with aCoder: NSCoder) {
+    aCoder.encode(url as NSURL?, forKey: "url")
+    aCoder.encode(mimeType as NSString?, forKey: "mimeType")
+    aCoder.encode(expectedContentLength, forKey: "expectedContentLength")
+    aCoder.encode(textEncodingName as NSString?, forKey: "textEncodingName")
+    aCoder.encode(suggestedFilename as NSString?, forKey: "suggestedFilename")
+  }
+
+  public required init?(coder aDecoder: NSCoder) {
+    storedURL = aDecoder.decodeObject(of: NSURL.self, forKey: "url") as URL?
+    var content = Content()
+    content.mimeType = aDecoder.decodeObject(of: NSString.self, forKey: "mimeType") as String?
+    content.expectedContentLength = aDecoder.decodeInt64(forKey: "expectedContentLength")
+    content.textEncodingName = aDecoder.decodeObject(of: NSString.self, forKey: "textEncodingName") as String?
+    content.suggestedFilename = aDecoder.decodeObject(of: NSString.self, forKey: "suggestedFilename") as String?
+    storedContent = Mutex(content)
+  }
+}

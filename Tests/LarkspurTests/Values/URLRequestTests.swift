@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+@Suite struct URLRequestTests {
+  private func request() throws -> URLRequest {
+    URLRequest(url: try #require(URL(string: "http://example.org/path?query#fragment")))
+  }
+
+  @Test func aNewRequestIsAGetThatHandlesCookies() throws {
+    let request = try request()
+    #expect(request.httpMethod == "GET")
+    #expect(request.httpShouldHandleCookies)
+    #expect(request.timeoutInterval == 60)
+    #expect(request.allHTTPHeaderFields == nil)
+    #expect(request.cachePolicy == .useProtocolCachePolicy)
+    #expect("\(request)" == "http://example.org/path?query#fragment")
+  }
+
+  @Test func copiesDoNotShareChanges() throws {
+    let request = try request()
+    var copy = request
+    copy.httpMethod = "POST"
+    copy.setValue("1", forHTTPHeaderField: "a")
+    #expect(request.httpMethod == "GET")
+    #expect(request.value(forHTTPHeaderField: "A") == nil)
+    #expect(copy != request)
+  }
+
+  @Test func fieldsAreOneWhateverTheCaseOfTheirNames() throws {
+    var request = try request()
+    request.setValue("1", forHTTPHeaderField: "foo-bar")
+    request.setValue("2", forHTTPHeaderField: "FOO-BAR")
+    request.addValue("3", forHTTPHeaderField: "foo-bAR")
+    #expect(request.allHTTPHeaderFields == ["Foo-Bar": "2,3"])
+    #expect(request.value(forHTTPHeaderField: "fOO-bar") == "2,3")
+    request.setValue(nil, forHTTPHeaderField: "Foo-bar")
+    #expect(request.allHTTPHeaderFields == [:])
+  }
+
+  @Test func commonMethodsAreInCapitals() throws {
+    var request = try request()
+    request.httpMethod = "get"
+    #expect(request.httpMethod == "GET")
+    request.httpMethod = "purge"
+    #expect(request.httpMethod == "purge")
+    request.httpMethod = nil
+    #expect(request.httpMethod == "GET")
+  }
+
+  @Test func aBodyIsDataOrAStream() throws {
+    var request = try request()
+    request.httpBody = Data([1])
+    request.httpBodyStream = InputStream(data: Data([2]))
+    #expect(request.httpBody == nil)
+    request.httpBody = Data([3])
+    #expect(request.httpBodyStream == nil)
+  }
+
+  @Test func objectsAndValuesBridge() throws {
+    var request = try request()
+    request.httpMethod = "PUT"
+    let object = request as NSURLRequest
+    #expect(object.httpMethod == "PUT")
+    let mutable = try #require(object.mutableCopy() as? NSMutableURLRequest)
+    mutable.httpMethod = "PATCH"
+    mutable.setValue("x", forHTTPHeaderField: "y")
+    #expect((mutable as URLRequest).httpMethod == "PATCH")
+    #expect(object.httpMethod == "PUT")
+    #expect((mutable.copy() as? NSURLRequest) == mutable)
+  }
+
+  @Test func anArchivedRequestIsTheSame() throws {
+    var request = try request()
+    request.httpMethod = "POST"
+    request.httpBody = Data("body".utf8)
+    request.timeoutInterval = 2.5
+    request.cachePolicy = .returnCacheDataElseLoad
+    request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
+    let data = try NSKeyedArchiver.archivedData(withRootObject: request as NSURLRequest, requiringSecureCoding: true)
+    let object = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data)
+    let copy = try #require(object)
+    #expect(copy as URLRequest == request)
+    #expect(copy.timeoutInterval == 2.5)
+  }
+}
