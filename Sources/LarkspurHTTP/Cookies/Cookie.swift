@@ -2,7 +2,8 @@
 package struct Cookie: Hashable, Sendable {
   /// Which requests of other sites a cookie goes with.
   package enum SameSite: UInt8, Hashable, Sendable, CaseIterable {
-    /// Nothing was said, or something unknown: as `lax`.
+    /// Nothing was said, or something unknown: as `none`. Browsers have begun to read it as `lax`; Apple documents that
+    /// requests of other sites include such a cookie, and a program has no pages that could be tricked into requests.
     case unspecified
     case none
     case lax

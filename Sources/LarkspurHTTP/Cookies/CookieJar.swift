@@ -46,7 +46,7 @@ package struct CookieJar: Sendable {
   package private(set) var count = 0
   private var secureCount = 0
   private var nextNumber: UInt64 = 0
-  /// When each identity last changed; nil if nobody wants to know.
+  /// When each identity of a persistent cookie last changed; nil if nobody wants to know.
   private var changes: [Identity: CookieTime]?
 
   package init(limits: CookieLimits = CookieLimits(), keepsChanges: Bool = false) {
@@ -81,7 +81,9 @@ package struct CookieJar: Sendable {
       guard !cookie.isSecure else { return .refused(.insecure) }
       guard !shadowsSecureCookie(cookie, now) else { return .refused(.shadowsSecure) }
     }
-    if cookie.sameSite != .none, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
+    // Whatever is on top may set cookies for its own site.
+    let isForSameSite = cookie.sameSite == .lax || cookie.sameSite == .strict
+    if isForSameSite, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
     guard Self.keepsPromises(said, cookie) else { return .refused(.prefix) }
     return put(cookie, now: now)
   }
@@ -129,6 +131,18 @@ package struct CookieJar: Sendable {
     guard isHost || name.hasPrefix("__secure-") else { return true }
     guard !cookie.name.isEmpty, cookie.isSecure else { return false }
     return !isHost || cookie.isHostOnly && said.path == "/"
+  }
+
+  /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by TLS
+  /// only, all the same.
+  package mutating func receive(
+    _ cookie: Cookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
+  ) -> Outcome {
+    let isOwn = cookie.isHostOnly && cookie.domain == request.host.text
+    guard isOwn || !cookie.isHostOnly && request.host.matches(domain: cookie.domain) && !isPublicSuffix(cookie.domain)
+    else { return .refused(.domain) }
+    if !request.isSecure, shadowsSecureCookie(cookie, now) { return .refused(.shadowsSecure) }
+    return put(cookie, now: now)
   }
 
   // MARK: Changing
@@ -288,7 +302,10 @@ package struct CookieJar: Sendable {
 
   // MARK: Keeping books
 
-  private mutating func note(_ cookie: Cookie, _ now: CookieTime) { changes?[cookie.identity] = now }
+  /// Session cookies are nobody else's business.
+  private mutating func note(_ cookie: Cookie, _ now: CookieTime) {
+    if cookie.expiry != nil { changes?[cookie.identity] = now }
+  }
 
   /// What has changed since this was last called, and when.
   package mutating func takeChanges() -> [Identity: CookieTime] {
@@ -297,6 +314,11 @@ package struct CookieJar: Sendable {
   }
 
   package var hasChanges: Bool { changes.map { !$0.isEmpty } ?? false }
+
+  /// The persistent cookies that have these identities.
+  package func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
+    identities.isEmpty ? [] : buckets.values.joined().filter { $0.expiry != nil && identities[$0.identity] != nil }
+  }
 
   /// Puts changes back that could not be carried out. What has changed since stays as it is.
   package mutating func returnChanges(_ returned: [Identity: CookieTime]) {

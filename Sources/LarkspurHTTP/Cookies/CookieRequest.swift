@@ -22,9 +22,9 @@ package struct CookieRequest: Hashable, Sendable {
   /// RFC 6265bis 5.8.3: what another site makes us send has to be harmless, and seen.
   func takes(_ sameSite: Cookie.SameSite) -> Bool {
     switch sameSite {
-    case .none: true
+    case .none, .unspecified: true
     case .strict: isSameSite
-    case .lax, .unspecified: isSameSite || isSafeMethod && isTopLevel
+    case .lax: isSameSite || isSafeMethod && isTopLevel
     }
   }
 }

@@ -139,7 +139,7 @@ import Testing
           $0.isSameSite = false
           $0.isTopLevel = isTopLevel
         }
-        let isStored = isTopLevel || sameSite.hasSuffix("None")
+        let isStored = isTopLevel || sameSite.isEmpty || sameSite.hasSuffix("None")
         #expect(outcome == (isStored ? .stored : .refused(.crossSite)), "\(sameSite) \(isTopLevel)")
       }
     }
@@ -158,7 +158,7 @@ import Testing
             $0.isSafeMethod = isSafe
             $0.isTopLevel = isTop
           }
-          let expected = isSame ? "u=1; l=1; s=1; n=1" : isSafe && isTop ? "u=1; l=1; n=1" : "n=1"
+          let expected = isSame ? "u=1; l=1; s=1; n=1" : isSafe && isTop ? "u=1; l=1; n=1" : "u=1; n=1"
           #expect(sent == expected, "\(isSafe) \(isTop) \(isSame)")
         }
       }

@@ -56,7 +56,7 @@ import Testing
         }
         if isShadowing { return }
       }
-      if cookie.sameSite != .none, !request.isSameSite, !request.isTopLevel { return }
+      if cookie.sameSite == .lax || cookie.sameSite == .strict, !request.isSameSite, !request.isTopLevel { return }
       let lower = cookie.name.lowercased()
       if lower.hasPrefix("__secure-"), !cookie.isSecure { return }
       if lower.hasPrefix("__host-"), !(cookie.isSecure && cookie.isHostOnly && said.path == "/") { return }
@@ -106,10 +106,9 @@ import Testing
         let cookie = entries[place].cookie
         guard cookie.isHostOnly ? cookie.domain == host : domainMatches(host, cookie.domain) else { continue }
         guard pathMatches(request.path, cookie.path), !cookie.isSecure || request.isSecure else { continue }
-        let isLax = cookie.sameSite == .lax || cookie.sameSite == .unspecified
-        guard
-          request.isSameSite || cookie.sameSite == .none || isLax && request.isSafeMethod && request.isTopLevel
-        else { continue }
+        let isFree = cookie.sameSite == .none || cookie.sameSite == .unspecified
+        let isSeen = cookie.sameSite == .lax && request.isSafeMethod && request.isTopLevel
+        guard request.isSameSite || isFree || isSeen else { continue }
         entries[place].cookie.lastAccess = now
         chosen.append(entries[place])
       }
