@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -303,6 +304,38 @@ enum {
 static inline int larkspur_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// A socket to the kernel's network configuration. `groups`: whose changes it hears of, 0 for none.
+static inline int larkspur_open_netlink(uint32_t groups, int is_blocking) {
+  int type = SOCK_RAW | SOCK_CLOEXEC | (is_blocking ? 0 : SOCK_NONBLOCK);
+  int descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE);
+  if (descriptor < 0) return -1;
+  struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+  // The kernel answers at once. Should it ever not, the asker is not to hang.
+  struct timeval patience = {.tv_sec = 2};
+  if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0 ||
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+  }
+  return descriptor;
+}
+
+enum {
+  LARKSPUR_NETLINK_GROUPS = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE,
+};
+
+// One datagram. A length of more than `capacity`: it was cut. 0: it did not come from the kernel.
+static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, size_t capacity) {
+  struct sockaddr_nl sender;
+  struct iovec room = {.iov_base = buffer, .iov_len = capacity};
+  struct msghdr message = {.msg_name = &sender, .msg_namelen = sizeof sender, .msg_iov = &room, .msg_iovlen = 1};
+  ssize_t length = recvmsg(descriptor, &message, MSG_TRUNC);
+  if (length < 0) return length;
+  return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
 }
 
 #endif
