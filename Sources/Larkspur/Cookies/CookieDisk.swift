@@ -4,10 +4,10 @@ import LarkspurIO
 
 /// A cookie storage's file, which processes share.
 ///
-/// A change is read, merged and written under a lock: `cookies.new` is written and synced, takes the place of `cookies`,
-/// and then the folder is synced. Whoever is killed in between leaves the old file or the new one, and a `cookies.new`
-/// that the next writer removes. Nobody has to lock to read. Only the user may read the files (0600, in a folder of
-/// 0700), and links are not followed.
+/// A change is read, merged and written under a lock: `cookies.new` is written and synced, takes the place of
+/// `cookies`, and then the folder is synced. Whoever is killed in between leaves the old file or the new one, and a
+/// `cookies.new` that the next writer removes. Nobody has to lock to read. Only the user may read the files (0600, in a
+/// folder of 0700), and links are not followed.
 package final class CookieDisk: Sendable {
   /// What has just been done, for tests that end the world there.
   package enum Step: CaseIterable, Sendable {
@@ -44,7 +44,8 @@ package final class CookieDisk: Sendable {
   ///
   /// A damaged file counts as none, and is kept as `cookies.damaged`.
   /// - Returns: What is there now. Nil: somebody else is writing, and nothing was done.
-  /// - Throws: `Errno` or ``IsNewer``; the file is as it was, or is replaced though that may not survive a loss of power.
+  /// - Throws: `Errno` or ``IsNewer``; the file is as it was, or is replaced though that may not survive a loss of
+  ///   power.
   func update(_ merge: ([Cookie]) -> [Cookie]) throws -> [Cookie]? {
     let folder = try makeFolder()
     guard let lock = try folder.lock(Self.lockName) else { return nil }

@@ -11,8 +11,8 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     case always
     /// Nothing.
     case never
-    /// What comes from the site of the main document (see `URLRequest.mainDocumentURL`): of the same registrable domain.
-    /// A request without a main document is one itself.
+    /// What comes from the site of the main document (see `URLRequest.mainDocumentURL`): of the same registrable
+    /// domain. A request without a main document is one itself.
     case onlyFromMainDocumentDomain
   }
 
@@ -42,8 +42,8 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   /// A cookie with these properties.
   ///
-  /// Required are ``HTTPCookiePropertyKey/name``, ``HTTPCookiePropertyKey/value`` and ``HTTPCookiePropertyKey/path``, and
-  /// either ``HTTPCookiePropertyKey/domain`` or ``HTTPCookiePropertyKey/originURL``.
+  /// Required are ``HTTPCookiePropertyKey/name``, ``HTTPCookiePropertyKey/value`` and ``HTTPCookiePropertyKey/path``,
+  /// and either ``HTTPCookiePropertyKey/domain`` or ``HTTPCookiePropertyKey/originURL``.
   /// - Returns: Nil if one of them is missing or of another type, if name and value are both empty, or if there is a
   ///   control character in what is sent: it would be the end of a request's field.
   public init?(properties: [HTTPCookiePropertyKey: Any]) {
@@ -104,11 +104,11 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
   /// The cookies that a response's fields set; other fields are passed over.
   ///
   /// Dictionaries have one value for each name: several Set-Cookie fields are one, with commas between them. A comma is
-  /// taken to be such a one if a cookie's name and an equals sign follow it, so that those of dates are not. A session does
-  /// not depend on that; its cookies come from the fields themselves.
+  /// taken to be such a one if a cookie's name and an equals sign follow it, so that those of dates are not. A session
+  /// does not depend on that; its cookies come from the fields themselves.
   ///
-  /// - Parameter URL: Where the response is from. Its host is the domain of cookies that name none. Whether the host may
-  ///   set cookies for the domain that a cookie does name is asked when the cookie is stored.
+  /// - Parameter URL: Where the response is from. Its host is the domain of cookies that name none. Whether the host
+  ///   may set cookies for the domain that a cookie does name is asked when the cookie is stored.
   /// - Returns: The cookies in their order. The path of one that names none is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
     guard let host = URL.host.flatMap({ CookieHost($0) }) else { return [] }

@@ -74,6 +74,12 @@ extension HTTPCookieStorage {
     case failed
   }
 
+  /// Writes what has changed now and not in half a second, in the background. Then `completion` is called there.
+  func flush(_ completion: @escaping @Sendable () -> Void = {}) {
+    guard disk != nil else { return completion() }
+    CookieWriting.write(self, completion)
+  }
+
   private static func merge(
     _ present: [Cookie], with ours: [Cookie], _ changes: [Cookie.Identity: CookieTime]
   ) -> [Cookie] {
@@ -119,6 +125,13 @@ enum CookieWriting {
   static func schedule(_ storage: HTTPCookieStorage, after delay: DispatchTimeInterval = delay) {
     queue.asyncAfter(deadline: .now() + delay) { [weak storage] in
       if let storage, storage.write() == .busy { schedule(storage, after: retryDelay) }
+    }
+  }
+
+  static func write(_ storage: HTTPCookieStorage, _ completion: @escaping @Sendable () -> Void) {
+    queue.async {
+      finish(storage)
+      completion()
     }
   }
 

@@ -4,7 +4,8 @@ import Synchronization
 
 /// What a session's tasks ask. Without cookies it costs them a look at a number.
 extension HTTPCookieStorage {
-  private static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
+  /// Where strangers' code is called on account of a session's work.
+  static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
 
   /// The value of the Cookie field of a request, or nil if it is to have none.
   ///
@@ -25,6 +26,17 @@ extension HTTPCookieStorage {
       }
       return jar.field(for: request, now: CookieTime(now))
     }
+  }
+
+  /// What ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` would send, one by one.
+  func cookies(goingWith request: URLRequest) -> [HTTPCookie]? {
+    guard let url = request.url, var asking = CookieSite.request(url) else { return [] }
+    if let mainDocument = request.mainDocumentURL {
+      asking.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+      asking.isSafeMethod = ["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.httpMethod ?? "GET")
+    }
+    let now = CookieTime(Date())
+    return withJar { [asking] in $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
   /// Keeps what the Set-Cookie fields of a response say, as far as it is allowed to.

@@ -7,8 +7,8 @@ import Synchronization
 /// Cookies are kept by the rules of RFC 6265bis: 180 of one domain and 3000 in all are the most. The ``shared`` storage
 /// and those of groups survive the process, in a file that several processes may share; session-only cookies are never
 /// written. Changes are written in the background half a second after the first of them, all together, and at the
-/// process's normal end (`exit`). A process that is killed loses what it changed in its last half-second, and nothing else.
-/// What other processes have written is seen when the file is first read, and after each write of one's own.
+/// process's normal end (`exit`). A process that is killed loses what it changed in its last half-second, and nothing
+/// else. What other processes have written is seen when the file is first read, and after each write of one's own.
 ///
 /// All members may be used on any thread. A call takes a lock for a short while; the first one of a storage with a file
 /// also reads it.
@@ -31,6 +31,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   /// A storage in memory, which is gone with its last owner. It is what a session with an ephemeral configuration has.
   public override convenience init() { self.init(disk: nil) }
+
+  static func ephemeral() -> HTTPCookieStorage { HTTPCookieStorage() }
 
   /// - Parameter suffixes: The public suffix list, asked for when it is needed.
   package init(
@@ -108,9 +110,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   /// Keeps the cookies that a response has set, if ``cookieAcceptPolicy`` allows it.
   ///
   /// - Parameters:
-  ///   - url: Where they are from. A cookie for a domain that its host does not belong to is passed over, and so is one for a
-  ///     public suffix. Nil: nothing is asked.
-  ///   - mainDocumentURL: The document for whose sake the request was made, which `onlyFromMainDocumentDomain` compares.
+  ///   - url: Where they are from. A cookie for a domain that its host does not belong to is passed over, and so is one
+  ///     for a public suffix. Nil: nothing is asked.
+  ///   - mainDocumentURL: The document for whose sake the request was made, which `onlyFromMainDocumentDomain`
+  ///     compares.
   open func setCookies(_ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?) {
     let now = CookieTime(Date())
     let suffixes = suffixes
@@ -149,6 +152,33 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     if isChanged { postCookiesChanged() }
   }
 
+  // MARK: - Tasks
+
+  /// The cookies that a task's request would have, in the order in which they are sent: those that go with the
+  /// request's URL, method and main document.
+  /// - Parameter completionHandler: Called on a thread of its own. Nil: the task has no request any more.
+  open func getCookiesFor(
+    _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+  ) {
+    let cookies = task.currentRequest.flatMap { cookies(goingWith: $0) }
+    Self.notifications.async { completionHandler(cookies) }
+  }
+
+  /// The cookies that a task's request would have, in the order in which they are sent.
+  /// - Returns: Nil if the task has no request any more.
+  open func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
+    task.currentRequest.flatMap { cookies(goingWith: $0) }
+  }
+
+  /// Keeps the cookies that the response to a task has set, as ``setCookies(_:for:mainDocumentURL:)`` does with the
+  /// URLs of the task's request.
+  open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+    guard let request = task.currentRequest, let url = request.url else { return }
+    setCookies(cookies, for: url, mainDocumentURL: request.mainDocumentURL)
+  }
+
+  // MARK: - Policy
+
   /// What is kept of what servers set; `always` unless it is changed. It is not written to the file.
   open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
     get { state.withLock { $0.policy } }
@@ -172,12 +202,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 }
 
 extension NSNotification.Name {
-  /// The accept policy of a cookie storage has changed. The object is the storage; it is posted on the thread of the change.
+  /// The accept policy of a cookie storage has changed. The object is the storage; it is posted on the thread of the
+  /// change.
   public static let NSHTTPCookieManagerAcceptPolicyChanged = NSNotification.Name(
     rawValue: "NSHTTPCookieManagerAcceptPolicyChangedNotification")
 
-  /// The cookies of a storage have changed. The object is the storage. It is posted on the thread of the call that changed
-  /// them, and on one of its own when a response has.
+  /// The cookies of a storage have changed. The object is the storage. It is posted on the thread of the call that
+  /// changed them, and on one of its own when a response has.
   public static let NSHTTPCookieManagerCookiesChanged = NSNotification.Name(
     rawValue: "NSHTTPCookieManagerCookiesChangedNotification")
 }

@@ -10,9 +10,9 @@
 /// end 1 8a5f0d1e2c3b4a59
 /// ```
 ///
-/// Fields are separated by tabs; controls, spaces and `%` in them are percent-encoded. Flags are letters: `h` host only,
-/// `s` Secure, `o` HttpOnly, and `n`, `l`, `t` for SameSite None, Lax and Strict. Times are seconds since the beginning
-/// of 2001 in UTC. A field that is absent is `-`; text that may be absent has `=` before it.
+/// Fields are separated by tabs; controls, spaces and `%` in them are percent-encoded. Flags are letters: `h` host
+/// only, `s` Secure, `o` HttpOnly, and `n`, `l`, `t` for SameSite None, Lax and Strict. Times are seconds since the
+/// beginning of 2001 in UTC. A field that is absent is `-`; text that may be absent has `=` before it.
 package enum CookieFile {
   package enum Content: Hashable, Sendable {
     case cookies([Cookie])
@@ -22,8 +22,8 @@ package enum CookieFile {
     case newer
   }
 
-  /// What a file may have: more than the most cookies that a jar holds. A file that grows without end would otherwise be
-  /// read into memory.
+  /// What a file may have: more than the most cookies that a jar holds. A file that grows without end would otherwise
+  /// be read into memory.
   package static let bytesMax = 64 << 20
 
   private static let title = "larkspur-cookies "

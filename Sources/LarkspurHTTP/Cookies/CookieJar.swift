@@ -123,8 +123,8 @@ package struct CookieJar: Sendable {
     }
   }
 
-  /// The prefixes of names (RFC 6265bis 5.7), in whatever case: there are servers that do not tell them apart. The value
-  /// of a cookie without a name stands in the Cookie field where a name would.
+  /// The prefixes of names (RFC 6265bis 5.7), in whatever case: there are servers that do not tell them apart. The
+  /// value of a cookie without a name stands in the Cookie field where a name would.
   private static func keepsPromises(_ said: SetCookie, _ cookie: Cookie) -> Bool {
     let name = HostName.normal(cookie.name.isEmpty ? cookie.value : cookie.name)
     let isHost = name.hasPrefix("__host-")
@@ -133,8 +133,8 @@ package struct CookieJar: Sendable {
     return !isHost || cookie.isHostOnly && said.path == "/"
   }
 
-  /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by TLS
-  /// only, all the same.
+  /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by
+  /// TLS only, all the same.
   package mutating func receive(
     _ cookie: Cookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {

@@ -1,7 +1,7 @@
 /// What servers may make us keep and send. Every limit is inclusive.
 package struct CookieLimits: Hashable, Sendable {
-  /// The bytes of a cookie's name and value together (RFC 6265bis 5.6). A server could otherwise fill the memory with one
-  /// response.
+  /// The bytes of a cookie's name and value together (RFC 6265bis 5.6). A server could otherwise fill the memory with
+  /// one response.
   package static let pairBytesMax = 4096
 
   /// The bytes of an attribute's value; a longer one is passed over (RFC 6265bis 5.6).

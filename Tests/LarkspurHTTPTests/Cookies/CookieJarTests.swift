@@ -38,7 +38,8 @@ import Testing
     #expect(visit.field(for: "http://example.\(name)/") == nil)
   }
 
-  /// CVE-2022-27779, CVE-2026-8924: a dot at the end does not make `com` another domain, but `example.com` another host.
+  /// CVE-2022-27779, CVE-2026-8924: a dot at the end does not make `com` another domain, but `example.com` another
+  /// host.
   @Test func dotsAtTheEnd() {
     var visit = CookieVisit()
     for domain in ["com.", ".com.", "co.uk.", "COM.", "."] {
