@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -354,6 +355,29 @@ static inline long larkspur_mode_of_descriptor(int descriptor) {
 static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
+// A folder for files that only this user may read. A link in its place is refused, and so is somebody else's folder.
+static inline int larkspur_open_state_folder(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat status;
+  if (fstat(folder, &status) == 0 && status.st_uid == geteuid()) return folder;
+  close(folder);
+  errno = EPERM;
+  return -1;
+}
+
+static inline int larkspur_open_state(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static inline int larkspur_create_state(int folder, const char *name) {
+  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static inline int larkspur_open_lock(int folder, const char *name) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 enum {
