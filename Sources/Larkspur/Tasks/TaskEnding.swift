@@ -68,7 +68,7 @@ final class TaskEnding: @unchecked Sendable {
     guard let download = task as? URLSessionDownloadTask else { return }
     let handlers = download.takeResumeDataHandlers()
     guard !handlers.isEmpty else { return }
-    let call = { [resumeData] in for handler in handlers { handler.call(resumeData) } }
+    let call: @Sendable () -> Void = { [resumeData] in for handler in handlers { handler.call(resumeData) } }
     // This runs on the queue already, unless it is an async function that waits.
     if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
   }

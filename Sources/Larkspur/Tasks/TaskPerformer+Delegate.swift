@@ -105,10 +105,14 @@ extension TaskPerformer {
   /// Tells the owner that the task is over: the last thing that happens to it.
   func finish(_ failure: URLError?) async {
     if wantsMetrics { await tellMetrics() }
-    let resumeData = failure.flatMap { resumeData(after: $0) }
-    let failure = resumeData.flatMap { failure?.adding(resumeData: $0) } ?? failure
+    var failure = failure
+    var kept: Data?
+    if let error = failure, let data = resumeData(after: error) {
+      kept = data
+      failure = error.adding(resumeData: data)
+    }
     let ending = TaskEnding(task, session, core, failure, content)
-    ending.resumeData = resumeData
+    ending.resumeData = kept
     ending.file = file
     file = nil
     ending.make()
