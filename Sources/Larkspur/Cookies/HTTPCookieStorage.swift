@@ -160,8 +160,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   open func getCookiesFor(
     _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
   ) {
-    let cookies = task.currentRequest.flatMap { cookies(goingWith: $0) }
-    Self.notifications.async { completionHandler(cookies) }
+    let found: [HTTPCookie]? = task.currentRequest.flatMap { self.cookies(goingWith: $0) }
+    Self.notifications.async { completionHandler(found) }
   }
 
   /// The cookies that a task's request would have, in the order in which they are sent.
