@@ -1,0 +1,169 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// Loading by HTTP.
+extension TaskPerformer {
+  /// So much of a response that is not wanted is read, so that its connection can serve the next request. To read more
+  /// would cost more than a new connection.
+  private static let drainBytesMax = 64 * 1024
+
+  /// True: the machine wants another request to be loaded.
+  func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
+    let endpoint = try await engine.endpoint(for: target)
+    try await passGate()
+    var poolRequest = try await poolRequest(for: request, target, endpoint)
+    poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
+    if wantsProgress { observe(&poolRequest, url: request.url) }
+    var goesOn = false
+    var failure: URLError?
+    do throws(TransportError) {
+      try await engine.pool.exchange(poolRequest, with: endpoint, in: scope) { exchange throws(TransportError) in
+        do throws(URLError) {
+          clock.progressed()
+          goesOn = try await received(exchange, of: request)
+        } catch {
+          failure = error
+        }
+      }
+    } catch {
+      collectMetrics(of: request)
+      throw URLError(error, url: request.url)
+    }
+    collectMetrics(of: request)
+    if let failure { throw failure }
+    return goesOn
+  }
+
+  // MARK: - The request
+
+  private func poolRequest(
+    for request: URLRequest, _ target: LoadTarget, _ endpoint: Endpoint
+  ) async throws(URLError) -> PoolRequest {
+    var extras = RequestComposer.Extras()
+    extras.isElsewhere = machine.isElsewhere
+    let storage = core.configuration.storage
+    if request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage, let url = request.url
+    {
+      let method = request.own.method
+      extras.cookie = jar.cookieField(
+        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
+        isTopLevel: true, now: Date())
+    }
+    let (body, length) = try await body(of: request)
+    if request.own.method == "GET", case .none = body {
+    } else if request.own.method == "GET" {
+      // As Darwin does it: a GET whose body a server on the way may take for the next request.
+      throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
+    }
+    if case .request = task.source, request.own.method == "POST", length != .none {
+      extras.addsDefaultContentType = true
+    }
+    let isForwarded = endpoint.route.proxy?.proxy.forwards(toSecure: target.isSecure) ?? false
+    if isForwarded { extras.proxyAuthorization = endpoint.route.proxy?.authorization }
+    do throws(RequestError) {
+      let head = try core.composer.head(
+        for: request, to: target, through: isForwarded, body: length, extras: extras)
+      var poolRequest = PoolRequest(head)
+      poolRequest.body = body
+      return poolRequest
+    } catch {
+      throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
+    }
+  }
+
+  private var wantsProgress: Bool { hasDelegate || task.read { $0.progress != nil || $0.bytesExpectedToSend != 0 } }
+
+  private func observe(_ poolRequest: inout PoolRequest, url: URL?) {
+    poolRequest.observer = { [self] event, _ in
+      switch event {
+      case .bodySent(let bytes): sent(Int64(bytes))
+      case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
+      case .interimReceived(let status, let bytes, let fields):
+        guard hasDelegate, status != 101, let url else { return }
+        let response = HTTPURLResponse(
+          url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
+          isDecoded: false)
+        tellDelegate { session, task, delegate in
+          delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+      default: break
+      }
+    }
+  }
+
+  /// So much of the body has left.
+  private func sent(_ total: Int64) {
+    clock.progressed()
+    let (before, expected) = task.read { details in
+      defer { details.bytesSent = max(details.bytesSent, total) }
+      return (details.bytesSent, details.bytesExpectedToSend)
+    }
+    guard total > before else { return }
+    task.updateProgress()
+    guard hasDelegate else { return }
+    tellDelegate { session, task, delegate in
+      delegate.urlSession(
+        session, task: task, didSendBodyData: total - before, totalBytesSent: total,
+        totalBytesExpectedToSend: expected)
+    }
+  }
+
+  // MARK: - The response
+
+  private func received(_ exchange: Exchange, of request: URLRequest) async throws(URLError) -> Bool {
+    guard let url = request.url else { throw URLError(.badURL) }
+    let head = exchange.head
+    var decoder = try ContentDecoding.decoder(for: exchange, of: request)
+    let isDecoded: Bool
+    if decoder == nil { isDecoded = false } else { isDecoded = true }
+    let response = HTTPURLResponse(
+      url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
+      fields: .wire(bytes: exchange.headBytes, table: head.fields), isDecoded: isDecoded)
+    latestResponse = response
+    keepCookies(of: response, request)
+    var step = machine.responseReceived(response)
+    while true {
+      switch step {
+      case .load:
+        try await drain(exchange)
+        return true
+      case .askRedirection(let response, let next):
+        step = machine.redirectionAnswered(try await askRedirection(response, next))
+      case .askCredential:
+        step = machine.credentialRefused()
+      case .deliver(let response):
+        try await deliver(response, from: exchange, &decoder)
+        return false
+      case .fail(let error): throw error
+      }
+    }
+  }
+
+  private func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
+    let storage = core.configuration.storage
+    guard request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage,
+      let url = request.url
+    else { return }
+    let fields = response.fields.values(of: "Set-Cookie")
+    guard !fields.isEmpty else { return }
+    jar.store(setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, now: Date())
+  }
+
+  /// Reads the rest of a response that is not wanted, if there is little of it.
+  private func drain(_ exchange: Exchange) async throws(URLError) {
+    var count = 0
+    do throws(TransportError) {
+      while count <= Self.drainBytesMax, exchange.isReceiving,
+        try await exchange.receivePiece({ count += $0.count })
+      {
+        clock.progressed()
+      }
+    } catch {
+      if case .cancelled = error { throw URLError(error, url: machine.request.url) }
+      // Nobody wants it: the connection is gone, and that is all.
+    }
+  }
+}
