@@ -50,7 +50,8 @@ import Testing
 
   private var whole: Data { Data(TestServer.content(count: Self.total)) }
 
-  private func partial(_ range: Range<Int>, of total: String, _ fields: TestServer.Fields = [:]) -> TestServer.Response {
+  private func partial(_ range: Range<Int>, of total: String, _ fields: TestServer.Fields = [:]) -> TestServer.Response
+  {
     var response = TestServer.Response(status: 206, fields: fields, body: .content(range))
     response.fields["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
     return response
@@ -257,10 +258,11 @@ import Testing
 
   // MARK: - What cannot go on
 
-  @Test(arguments: [
-    [:], ["ETag": "W/\"weak\""], ["ETag": Self.tag, "Accept-Ranges": "none"],
-    ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT", "Date": "Thu, 01 Jan 2026 00:00:00 GMT"],
-  ] as [TestServer.Fields])
+  @Test(
+    arguments: [
+      [:], ["ETag": "W/\"weak\""], ["ETag": Self.tag, "Accept-Ranges": "none"],
+      ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT", "Date": "Thu, 01 Jan 2026 00:00:00 GMT"],
+    ] as [TestServer.Fields])
   func withoutAVersionThereIsNoData(fields: TestServer.Fields) async throws {
     let error = try await broken(fields)
     #expect(error.code == .networkConnectionLost)
