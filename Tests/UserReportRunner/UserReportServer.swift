@@ -1,6 +1,17 @@
 import LarkspurTestServer
 import Synchronization
 
+private final class Counter: Sendable {
+  private let count = Mutex(0)
+
+  func next() -> Int {
+    count.withLock {
+      $0 += 1
+      return $0
+    }
+  }
+}
+
 /// A server with what the scenarios ask for beside the ordinary routes.
 enum UserReportServer {
   static func make() throws -> TestServer {
@@ -16,6 +27,24 @@ enum UserReportServer {
       let answer = request.fields["Authorization"] ?? ""
       return answer.hasPrefix("Digest ") && answer.contains("username=\"user\"")
         ? .text("come in") : refusal("Digest realm=\"here\", nonce=\"abc\", qop=\"auth\", algorithm=SHA-256")
+    }
+    server.route("GET", "/set-cookies") { _ in
+      var response = TestServer.Response.text("")
+      for cookie in ["here=1; Path=/", "elsewhere=1; Path=/elsewhere", "secret=1; Path=/; Secure"] {
+        response.fields.add("Set-Cookie", cookie)
+      }
+      return response
+    }
+    server.route("GET", "/cacheable") { request in
+      var response = TestServer.Response.text(request.target)
+      response.fields["Cache-Control"] = "max-age=1000"
+      return response
+    }
+    let loads = Counter()
+    server.route("GET", "/counted") { _ in
+      var response = TestServer.Response.text("\(loads.next())")
+      response.fields["Cache-Control"] = "max-age=1000"
+      return response
     }
     addBreaking(to: server)
     return server

@@ -12,6 +12,8 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
   private var completions: [Int: Int] = [:]
   private var callsAfterEnd = 0
   private var pieces = 0
+  private var files = 0
+  private var collected: URLSessionTaskMetrics?
   private var lastError: (any Error)?
   /// Left once for each task that ends.
   let ended = DispatchGroup()
@@ -38,6 +40,8 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
   var doubleCompletions: Int { lock.withLock { completions.values.count { $0 > 1 } } }
   var lateCalls: Int { lock.withLock { callsAfterEnd } }
   var pieceCount: Int { lock.withLock { pieces } }
+  var fileCount: Int { lock.withLock { files } }
+  var metrics: URLSessionTaskMetrics? { lock.withLock { collected } }
   var error: (any Error)? { lock.withLock { lastError } }
 
   private func heard(_ task: URLSessionTask) {
@@ -61,7 +65,17 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
-  ) { heard(downloadTask) }
+  ) {
+    heard(downloadTask)
+    lock.withLock { files += 1 }
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+  ) {
+    heard(task)
+    lock.withLock { collected = metrics }
+  }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     lock.withLock {

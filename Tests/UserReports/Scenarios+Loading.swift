@@ -42,6 +42,58 @@ extension UserReports {
       try expect(listener.pieceCount == 0, "\(listener.pieceCount) pieces of data")
       try expect((listener.error as? URLError)?.code == .cancelled, "\(String(describing: listener.error))")
     },
+    Scenario(name: "disposition-download", words: "a data task becomes a download") { place in
+      let listener = Listener()
+      listener.disposition = .becomeDownload
+      let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+      let task = session.dataTask(with: try place.url("/bytes/100000"))
+      listener.follow(task)
+      task.resume()
+      await listener.ended.wait()
+      try expect(listener.error == nil, "\(String(describing: listener.error))")
+      try expect(listener.fileCount == 1, "\(listener.fileCount) files, \(listener.pieceCount) pieces of data")
+    },
+    Scenario(name: "metrics", words: "a task's metrics come before its end, with dates in order") { place in
+      let listener = Listener()
+      let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+      let task = session.dataTask(with: try place.url("/redirect/1"))
+      listener.follow(task)
+      task.resume()
+      await listener.ended.wait()
+      guard let metrics = listener.metrics else { throw Complaint("no metrics") }
+      try expect(metrics.redirectCount == 1 && metrics.transactionMetrics.count == 2, "\(metrics)")
+      for part in metrics.transactionMetrics {
+        let dates = [part.fetchStartDate, part.requestStartDate, part.responseStartDate, part.responseEndDate]
+        let known = dates.compactMap { $0 }
+        try expect(known.count == dates.count && known == known.sorted(), "\(dates)")
+      }
+    },
+    Scenario(name: "cookie-path-and-secure", words: "Path and Secure of a cookie count") { place in
+      let session = URLSession(configuration: .ephemeral)
+      _ = await session.load(try place.request("/set-cookies"))
+      let echo = try echo(await session.load(try place.request("/headers")))
+      let cookie = (echo["headers"] as? [String: Any])?["Cookie"] as? String
+      try expect(cookie == "here=1", "sent: \(cookie ?? "none")")
+    },
+    Scenario(name: "cache-by-query", words: "the cache tells URLs apart by their queries") { place in
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+      let session = URLSession(configuration: configuration)
+      for query in ["x=1", "x=2", "x=1"] {
+        let loaded = await session.load(try place.request("/cacheable?\(query)"))
+        let text = String(decoding: loaded.data ?? Data(), as: UTF8.self)
+        try expect(text == "/cacheable?\(query)", "\(query): \(text)")
+      }
+    },
+    Scenario(name: "cache-is-used", words: "a fresh response is not loaded again") { place in
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+      let session = URLSession(configuration: configuration)
+      let first = await session.load(try place.request("/counted"))
+      let second = await session.load(try place.request("/counted"))
+      let texts = [first, second].map { String(decoding: $0.data ?? Data(), as: UTF8.self) }
+      try expect(texts == ["1", "1"], "\(texts)")
+    },
     Scenario(name: "several-sizes", words: "bodies of every framing come whole") { place in
       let session = URLSession(configuration: .ephemeral)
       for path in ["/bytes/0", "/bytes/1", "/bytes/1000000", "/chunked/1000000", "/close-delimited/1000000"] {

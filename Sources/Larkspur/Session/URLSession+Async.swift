@@ -60,7 +60,8 @@ extension URLSession {
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
     let result = TaskResult<URL>()
-    try await core.run(URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
+    try await core.run(
+      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
     return try result.get()
   }
 

@@ -131,18 +131,22 @@ import Testing
     #expect(server.requests.allSatisfy { $0.bodyCount == 0 })
   }
 
-  @Test func boundStreamsCarryWhatIsWritten() async throws {
-    var input: InputStream?
-    var output: OutputStream?
-    Stream.getBoundStreams(withBufferSize: 4_096, inputStream: &input, outputStream: &output)
+  @Test func aStreamThatBlocksHoldsNobodyUp() async throws {
+    let pipe = Pipe()
     let bytes = TestServer.content(count: 100_000)
-    let writer = BoundWriter(try #require(output))
     var request = try request("/post")
-    request.httpBodyStream = try #require(input)
-    writer.write(bytes)
-    _ = try await session.data(for: request)
-    #expect(server.requests.last?.bodyCount == bytes.count)
-    #expect(server.requests.last?.bodyChecksum == TestServer.contentChecksum(count: bytes.count))
+    request.httpBodyStream = BlockingStream(pipe.fileHandleForReading)
+    let sending = Task { [session, request] in try await session.data(for: request) }
+    // The same loop serves others while the stream has nothing.
+    _ = try await session.data(for: self.request("/get", method: "GET"))
+    Thread.detachNewThread {
+      try? pipe.fileHandleForWriting.write(contentsOf: Data(bytes))
+      try? pipe.fileHandleForWriting.close()
+    }
+    _ = try await sending.value
+    let seen = try #require(server.requests.last)
+    #expect(seen.bodyCount == bytes.count)
+    #expect(seen.bodyChecksum == TestServer.contentChecksum(count: bytes.count))
   }
 
   @Test func aStreamedTaskAsksForItsStream() async throws {
@@ -199,25 +203,27 @@ import Testing
   }
 }
 
-/// Writes on a thread of its own, as a program would.
-private final class BoundWriter: @unchecked Sendable {
-  private let stream: OutputStream
+/// Waits in its reads for what somebody else writes.
+private final class BlockingStream: InputStream {
+  private let handle: FileHandle
+  private var status = Stream.Status.notOpen
 
-  init(_ stream: OutputStream) { self.stream = stream }
+  init(_ handle: FileHandle) {
+    self.handle = handle
+    super.init(data: Data())
+  }
 
-  func write(_ bytes: [UInt8]) {
-    Thread.detachNewThread { [self] in
-      stream.open()
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let piece = Array(rest.prefix(4_096))
-        let count = piece.withUnsafeBufferPointer { buffer in
-          buffer.baseAddress.map { stream.write($0, maxLength: buffer.count) } ?? 0
-        }
-        guard count > 0 else { break }
-        rest = rest.dropFirst(count)
-      }
-      stream.close()
+  override func open() { status = .open }
+  override func close() { status = .closed }
+  override var streamStatus: Stream.Status { status }
+  override var hasBytesAvailable: Bool { status == .open }
+
+  override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+    guard let piece = try? handle.read(upToCount: min(len, 1_000)), !piece.isEmpty else {
+      status = .atEnd
+      return 0
     }
+    for (index, byte) in piece.enumerated() { buffer[index] = byte }
+    return piece.count
   }
 }
