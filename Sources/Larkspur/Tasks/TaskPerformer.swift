@@ -32,6 +32,11 @@ final class TaskPerformer: @unchecked Sendable {
   private let isSuspended: Atomic<Bool>
 
   var content = TaskContent()
+  /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
+  var originTalk: AuthenticationConversation?
+  var proxyTalk: AuthenticationConversation?
+  var authorization: String?
+  var proxyAuthorization: String?
   /// What the server has said last.
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
@@ -65,6 +70,9 @@ final class TaskPerformer: @unchecked Sendable {
   func interrupt(_ code: URLError.Code) {
     engine.loop.post { [self] in interrupted(code) }
   }
+
+  /// Whether the task is to end, whatever else comes.
+  var isInterrupted: Bool { interruption != nil }
 
   func suspensionChanged() {
     isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
