@@ -103,8 +103,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: URLError?) async {
-    if wantsMetrics { await tellMetrics() }
+  func finish(_ failure: URLError?) {
     var failure = failure
     var kept: Data?
     if let error = failure, let data = resumeData(after: error) {

@@ -5,7 +5,7 @@ import LarkspurIO
 import LarkspurTransport
 
 /// How a download stands to the one that it goes on from, and to one that may go on from it.
-struct DownloadState {
+final class DownloadState {
   /// What it goes on from, as long as that is untouched.
   var resume: ResumeData?
   /// The same, as the program gave it.
@@ -34,23 +34,25 @@ extension TaskPerformer {
 
   /// Finds what the task is to go on from.
   func prepareDownload() throws(URLError) {
-    guard let resumption = (task as? URLSessionDownloadTask)?.resumption else { return }
+    guard let resumption = task.resumption else { return }
     switch resumption {
     case .refused(let refusal): throw URLError(refusal)
     case .point(let data, let encoded):
       // Without its file the download begins again: its program wants the resource, and how is our affair.
       guard let part = partialFiles.open(data) else { return }
+      let download = DownloadState()
       download.resume = data
       download.encoded = encoded
       download.part = part
       download.asked = data.point.firstAsked
       download.point = data.point
+      self.download = download
     }
   }
 
   /// The fields that ask for the rest.
   var downloadConditions: [(name: String, value: String)] {
-    guard let first = download.asked, let point = download.point else { return [] }
+    guard let download, let first = download.asked, let point = download.point else { return [] }
     var fields = ResumePoint.conditions(from: first, validator: point.validator)
     // A range counts encoded bytes: the rest has to come as the first bytes did.
     if RequestComposer.decodes(machine.request) { fields.append((name: "Accept-Encoding", value: "identity")) }
@@ -61,8 +63,8 @@ extension TaskPerformer {
 
   /// Decides what a response to a request for the rest means. False: another request has to be made.
   func admits(_ response: HTTPURLResponse) throws(URLError) -> Bool {
+    guard let download, let first = download.asked, let point = download.point else { return true }
     download.shortEnd = nil
-    guard let first = download.asked, let point = download.point else { return true }
     let fields = response.fields
     switch point.decide(asking: first, status: response.statusCode, fields: { fields.values(of: $0) }) {
     case .continueAt(let offset, let end, let total):
@@ -96,18 +98,14 @@ extension TaskPerformer {
 
   /// Forgets what there is.
   private func startOver() {
-    if let resume = download.resume { partialFiles.remove(resume) }
-    download.resume = nil
-    download.encoded = nil
-    download.part = nil
-    download.asked = nil
-    download.point = nil
+    if let resume = download?.resume { partialFiles.remove(resume) }
+    download = nil
     file = nil
   }
 
   /// Makes the partial file the task's own. False: somebody else has it.
   private func takePart(at offset: Int) throws(URLError) -> Bool {
-    if let part = download.part, let resume = download.resume {
+    if let download, let part = download.part, let resume = download.resume {
       let url = DownloadFile.freshURL()
       guard partialFiles.giveOut(resume, to: url) else { return false }
       file = DownloadFile(url, continuing: part)
@@ -122,18 +120,22 @@ extension TaskPerformer {
 
   /// The file for the body of the response: the one that goes on, or a new one.
   func openFile(for response: URLResponse) async throws(URLError) {
-    if download.asked != nil, let offset = download.point?.offset, file != nil {
-      return try await goOn(at: offset, of: download.point?.total)
+    if let download, download.asked != nil, let point = download.point, file != nil {
+      return await goOn(at: point.offset, of: point.total, isFirst: download.shortAnswers == 0)
     }
     file = try DownloadFile()
-    download.point = nil
+    download?.point = nil
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
     let fields = response.fields
-    download.point = ResumePoint(
+    let point = ResumePoint(
       status: response.statusCode, now: Date().timeIntervalSince1970, fields: { fields.values(of: $0) })
+    guard let point else { return }
+    let state = download ?? DownloadState()
+    state.point = point
+    download = state
   }
 
-  private func goOn(at offset: Int, of total: Int?) async throws(URLError) {
+  private func goOn(at offset: Int, of total: Int?, isFirst: Bool) async {
     let expected = total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
     let isWatched = task.read { details in
       details.bytesReceived = Int64(offset)
@@ -141,9 +143,7 @@ extension TaskPerformer {
       return details.progress != nil
     }
     if isWatched { task.updateProgress() }
-    guard case .delegate = task.output, let downloadTask = task as? URLSessionDownloadTask,
-      download.shortAnswers == 0
-    else { return }
+    guard isFirst, case .delegate = task.output, let downloadTask = task as? URLSessionDownloadTask else { return }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(
@@ -156,7 +156,7 @@ extension TaskPerformer {
 
   /// Whether more has to be asked for: the body that has come was not the last part.
   func wantsAnotherPart() throws(URLError) -> Bool {
-    guard let end = download.shortEnd else { return false }
+    guard let download, let end = download.shortEnd else { return false }
     download.shortAnswers += 1
     guard download.shortAnswers <= Self.shortAnswersMax else {
       throw URLError.make(.badServerResponse, "the server sends the rest in ever smaller parts")
@@ -173,6 +173,7 @@ extension TaskPerformer {
     if failure.code == .cancelled {
       guard let task = task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
     }
+    guard let download else { return nil }
     // Nothing has been taken from it yet.
     if download.resume != nil { return download.encoded }
     // A file that cannot be written is on a disk that is full.

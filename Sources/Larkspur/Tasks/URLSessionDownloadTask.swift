@@ -2,23 +2,23 @@ import Foundation
 
 /// Loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-  /// What it goes on from. Nil: it begins at the beginning.
-  let resumption: Resumption?
+  private let goingOnFrom: Resumption?
+  override var resumption: Resumption? { goingOnFrom }
 
   /// A task of nobody's, which loads nothing: for subclasses in tests.
   public override init() {
-    resumption = nil
+    goingOnFrom = nil
     super.init()
   }
 
   override init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
-    resumption = nil
+    goingOnFrom = nil
     super.init(core, request: request, source: source, output: output)
   }
 
   init(_ core: SessionCore, resumeData: Data, output: TaskOutput) {
     let resumption = Resumption(resumeData, .standard)
-    self.resumption = resumption
+    goingOnFrom = resumption
     super.init(core, request: resumption.request, output: output)
   }
 
