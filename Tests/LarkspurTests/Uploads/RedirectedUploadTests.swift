@@ -80,8 +80,9 @@ import Testing
     var request = URLRequest(url: try #require(URL(string: server.url("/redirect-to?status=307&url=/post"))))
     request.httpMethod = "POST"
     request.httpBodyStream = InputStream(data: Data("once".utf8))
-    let error = await #expect(throws: URLError.self) { [request] in
-      try await URLSession(configuration: .ephemeral).data(for: request)
+    let ready = request
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: .ephemeral).data(for: ready)
     }
     #expect(error?.code == .requestBodyStreamExhausted)
   }

@@ -119,14 +119,16 @@ import Testing
     var request = try request("/post")
     request.httpBodyStream = InputStream(data: Data(TestServer.content(count: 2_000)))
     request.setValue(length, forHTTPHeaderField: "Content-Length")
-    let error = await #expect(throws: URLError.self) { [request] in try await session.data(for: request) }
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
     #expect(error?.code == .requestBodyStreamExhausted)
   }
 
   @Test func aStreamThatFailsFailsTheTask() async throws {
     var request = try request("/post")
     request.httpBodyStream = HesitantStream(TestServer.content(count: 500), fails: true)
-    let error = await #expect(throws: URLError.self) { [request] in try await session.data(for: request) }
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
     #expect(error?.code == .requestBodyStreamExhausted)
     #expect(server.requests.allSatisfy { $0.bodyCount == 0 })
   }
