@@ -6,7 +6,9 @@ package enum CacheKey {
   /// Nil: the URI is not absolute.
   package static func make(method: String, uri: String) -> String? {
     let bytes = Array(uri.utf8)
-    guard let colon = bytes.firstIndex(of: ASCII.colon), colon > 0 else { return nil }
+    guard let colon = bytes.firstIndex(of: ASCII.colon), colon > 0, !bytes[..<colon].contains(UInt8(ascii: "#")) else {
+      return nil
+    }
     var key: [UInt8] = []
     key.reserveCapacity(bytes.count + 8)
     if method != "GET", method != "HEAD" {
