@@ -15,6 +15,7 @@ import Synchronization
 final class SessionCore: @unchecked Sendable {
   let configuration: URLSessionConfiguration
   let delegateQueue: DelegateQueue
+  let hasDelegate: Bool
   /// Whether the session's delegate wants to hear of tasks.
   let hasTaskDelegate: Bool
   let composer: RequestComposer
@@ -47,6 +48,7 @@ final class SessionCore: @unchecked Sendable {
     self.configuration = configuration
     self.isShared = isShared
     delegateQueue = DelegateQueue(queue)
+    hasDelegate = delegate != nil
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
     memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
     composer = RequestComposer(additional: configuration.storage.additionalHeaders)

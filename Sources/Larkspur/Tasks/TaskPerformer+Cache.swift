@@ -5,19 +5,25 @@ import LarkspurTransport
 /// What the cache has to do with a task.
 extension TaskPerformer {
   /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
-  private var cache: URLCache? {
+  var cache: URLCache? {
     task is URLSessionDownloadTask ? nil : core.configuration.storage.cache
   }
 
-  /// What is to be done before anything is sent. Nil: there is no cache.
-  func planCaching(_ request: URLRequest, _ fields: CacheFields) async throws(URLError) -> CachePlan? {
-    guard let cache else { return nil }
+  private func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     let own = request.cachePolicy
-    let policy = own == .useProtocolCachePolicy ? core.configuration.storage.requestCachePolicy : own
-    let now = Date()
-    if let plan = cache.planNow(for: request, fields: fields, policy: policy, now: now) { return plan }
+    return own == .useProtocolCachePolicy ? core.configuration.storage.requestCachePolicy : own
+  }
+
+  /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
+  func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
+    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: Date())
+  }
+
+  func planLater(
+    _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
+  ) async throws(URLError) -> CachePlan {
     clock.pause()
-    let plan = await cache.plan(for: request, fields: fields, policy: policy, now: now)
+    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: Date())
     clock.goOn()
     try await passGate()
     return plan
@@ -49,7 +55,7 @@ extension TaskPerformer {
       case .askCredential: step = machine.credentialRefused()
       case .fail(let error): throw error
       case .deliver(let response):
-        try await begin(response)
+        try await begin(response, length: response.expectedContentLength)
         try await passGate()
         if !answer.data.isEmpty {
           take([UInt8](answer.data).span)

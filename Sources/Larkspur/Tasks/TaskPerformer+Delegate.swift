@@ -103,8 +103,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: URLError?) async {
-    if wantsMetrics { await tellMetrics() }
+  func finish(_ failure: URLError?) {
     let ending = TaskEnding(task, session, core, failure, content)
     ending.file = file
     file = nil

@@ -103,7 +103,10 @@ final class TaskPerformer: @unchecked Sendable {
 
   // MARK: - On the loop
 
-  /// Waits while the task is suspended.
+  /// Whether something keeps the task from going on at once. It is asked often, and is hardly ever true.
+  var isHeldUp: Bool { interruption != nil || isSuspended.load(ordering: .relaxed) }
+
+  /// Waits while the task is suspended, and throws if it is to end. Nobody need call it who is not held up.
   func passGate() async throws(URLError) {
     if let interruption { throw URLError.make(interruption) }
     guard isSuspended.load(ordering: .relaxed) else { return }
@@ -132,13 +135,14 @@ final class TaskPerformer: @unchecked Sendable {
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
-      try await passGate()
+      if isHeldUp { try await passGate() }
       try await perform()
     } catch {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     clock.stop()
-    await finish(failure?.failing(at: machine.request.url))
+    if wantsMetrics { await tellMetrics() }
+    finish(failure?.failing(at: machine.request.url))
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -159,7 +163,7 @@ final class TaskPerformer: @unchecked Sendable {
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }
-      try await passGate()
+      if isHeldUp { try await passGate() }
     }
   }
 
