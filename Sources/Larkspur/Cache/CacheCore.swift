@@ -165,6 +165,7 @@ final class CacheCore: Sendable {
 
   /// Removes everything under the key. Any thread; the disk follows.
   func remove(_ key: String) {
+    guard mayHoldSomething.load(ordering: .acquiring) else { return }
     let hash = CacheHash(key)
     state.withLock { state in
       state.changes += 1
@@ -172,9 +173,9 @@ final class CacheCore: Sendable {
       guard state.diskCapacity > 0 else { return }
       let names = state.files[hash] ?? []
       for name in names { state.forget(name) }
-      if !state.isScanned || !names.isEmpty {
-        queue.async { self.removeFiles(of: hash, names) }
-      }
+      // One that no field chose may have been stored by another process since: its name is known all the same.
+      let all = names + [CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)]
+      queue.async { self.removeFiles(of: hash, all) }
     }
   }
 
@@ -225,7 +226,9 @@ final class CacheCore: Sendable {
   var diskUsage: Int {
     waiting {
       self.onQueue.withLock { onQueue in
-        self.scan(&onQueue, now: Date().timeIntervalSince1970)
+        let now = Date().timeIntervalSince1970
+        self.scan(&onQueue, now: now)
+        self.trim(&onQueue, now: now)
         return self.state.withLock { $0.fileLedger.cost }
       }
     }
@@ -244,14 +247,22 @@ final class CacheCore: Sendable {
 
 extension CacheCore {
   private func scanIfOld(now: Double) {
-    let seconds = Int64(max(0, min(now, 1e15)))
+    let seconds = Self.wholeSeconds(now)
     let last = lastScan.load(ordering: .relaxed)
     // Zero: never, and the first one who needs it will see to that.
     guard last > 0, seconds - last >= Self.scanSeconds,
       lastScan.compareExchange(expected: last, desired: seconds, ordering: .relaxed).exchanged
     else { return }
-    queue.async { self.onQueue.withLock { self.scan(&$0, now: now) } }
+    queue.async {
+      self.onQueue.withLock { onQueue in
+        self.scan(&onQueue, now: now)
+        // All processes together keep to the budget.
+        self.trim(&onQueue, now: now)
+      }
+    }
   }
+
+  private static func wholeSeconds(_ time: Double) -> Int64 { time.isNaN ? 0 : Int64(max(0, min(time, 1e15))) }
 
   private func scanIfNeeded(_ onQueue: inout OnQueue, now: Double) {
     if !state.withLock({ $0.isScanned }) { scan(&onQueue, now: now) }
@@ -261,7 +272,7 @@ extension CacheCore {
     let entries = onQueue.disk.scan(now: now)
     onQueue.bytesSinceScan = 0
     onQueue.filesSinceScan = 0
-    lastScan.store(Int64(max(1, min(now, 1e15))), ordering: .relaxed)
+    lastScan.store(max(1, Self.wholeSeconds(now)), ordering: .relaxed)
     state.withLock { state in
       state.forgetFiles()
       guard state.diskCapacity > 0 || !entries.isEmpty else { return state.isScanned = true }

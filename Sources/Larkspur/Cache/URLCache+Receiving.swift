@@ -145,8 +145,7 @@ extension URLCache {
 
   private func standIn(_ exchange: CacheExchange, now: Double) -> CacheAnswer? {
     guard let candidate = exchange.candidate, let stored = candidate.origin?.stored else { return nil }
-    let age = Int(min(stored.age(now: now), Double(CacheControl.deltaSecondsMax)))
-    var answer = answer(candidate, stored, exchange, age: age)
+    var answer = answer(candidate, stored, exchange, age: stored.ageSeconds(now: now))
     answer.isStale = true
     return answer
   }

@@ -155,10 +155,9 @@ extension CacheDecision {
   private static func serving(
     _ index: Int, _ stored: StoredResponse, _ form: CacheServing.Form, now: Double
   ) -> CacheServing {
-    let age = stored.age(now: now)
-    return CacheServing(
-      candidate: index, form: form, age: Int(min(age, Double(CacheControl.deltaSecondsMax))),
-      isStale: age >= stored.freshnessLifetime)
+    CacheServing(
+      candidate: index, form: form, age: stored.ageSeconds(now: now),
+      isStale: stored.age(now: now) >= stored.freshnessLifetime)
   }
 
   /// How the response answers the request; nil: not at all.

@@ -82,6 +82,12 @@ extension StoredResponse {
     return max(apparentAge, correctedAge) + max(0, now - responseTime)
   }
 
+  /// The same for a field: whole seconds, and a number whatever the times are.
+  package func ageSeconds(now: Double) -> Int {
+    let age = age(now: now)
+    return age.isNaN ? 0 : Int(min(max(0, age), Double(CacheControl.deltaSecondsMax)))
+  }
+
   /// What `Age` says. Of a list the first member counts, and one that is no number is ignored (RFC 9111 5.1).
   private var ageValue: Double {
     guard let line = fields.firstValue(named: "Age"), let member = ListMembers.split(line).first,

@@ -45,8 +45,10 @@ struct CacheSuiteOrigin: Sendable {
       // An answer that was never asked for counts as it is written down.
       let script = requests.indices.contains(number - 2) ? requests[number - 2].response_headers ?? [] : []
       let before =
-        sent[number - 1] ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
-      let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains { condition, name in
+        sent[number - 1]
+        ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
+      let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains {
+        condition, name in
         let validator = before.values(named: name).last
         return validator != nil && fields.firstValue(named: condition) == validator
       }
