@@ -6,13 +6,15 @@ import Synchronization
 /// Memory and disk of a cache, and which of them a thing is in.
 ///
 /// What is in memory, and which files there are, is under one mutex that is held for a few hundred instructions: any
-/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held; who
-/// takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing before it.
+/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held;
+/// who takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing
+/// before it.
 ///
-/// The list of files is a hint. Another process may have added some and removed others: it is read again now and then, and
-/// a file that is listed and not there is a miss.
+/// The list of files is a hint. Another process may have added some and removed others: it is read again now and
+/// then, and a file that is listed and not there is a miss.
 final class CacheCore: Sendable {
-  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with them.
+  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with
+  /// them.
   static let variantsMax = 16
   /// Seconds after which the list of files is read again, for the sake of what other processes have added.
   static let scanSeconds: Int64 = 30

@@ -96,8 +96,8 @@ extension CacheDecision {
     let usability = stored.usability(for: request.control, now: now)
     let form = form(of: stored, for: request)
     if request.isConditional {
-      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the caller
-      // and the server.
+      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the
+      // caller and the server.
       if usability == .fresh, let form, form == .whole, stored.answersNotModified(request.fields) {
         return .serve(serving(index, stored, .notModified, now: now))
       }

@@ -1,7 +1,7 @@
 /// What responses are stored under: the URI, written in one way, and the method (RFC 9111 2).
 ///
-/// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A password
-/// is no part of it either, and would not be safe here; the user's name is, for two users see two things.
+/// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A
+/// password is no part of it either, and would not be safe here; the user's name is, for two users see two things.
 package enum CacheKey {
   /// Nil: the URI is not absolute.
   package static func make(method: String, uri: String) -> String? {

@@ -14,8 +14,8 @@ import Testing
     URLCache(core: CacheCore(memoryCapacity: memory, diskCapacity: disk, disk: files.disk))
   }
 
-  /// Every step of storing, replacing and removing is once the last that is done. Whoever comes after finds what was there
-  /// before or what was to be there, whole, and his own storing works.
+  /// Every step of storing, replacing and removing is once the last that is done. Whoever comes after finds what was
+  /// there before or what was to be there, whole, and his own storing works.
   @Test func killedAtEveryStep() throws {
     for steps in 0..<30 {
       for isRemoval in [false, true] {
@@ -105,8 +105,8 @@ import Testing
     #expect(none.cachedResponse(for: request(Self.a)) == nil && none.currentDiskUsage == 0)
   }
 
-  /// Random scripts on two processes' caches over one set of files, and beside them what was stored last. What is found is
-  /// that, or nothing.
+  /// Random scripts on two processes' caches over one set of files, and beside them what was stored last. What is
+  /// found is that, or nothing.
   @Test func model() {
     var seeds = SeededGenerator(for: "cache disk model")
     for _ in 0..<60 {

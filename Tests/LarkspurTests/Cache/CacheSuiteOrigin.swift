@@ -1,8 +1,8 @@
 import Foundation
 import LarkspurHTTP
 
-/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so that
-/// it may stand behind a function call or behind a socket.
+/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so
+/// that it may stand behind a function call or behind a socket.
 struct CacheSuiteOrigin: Sendable {
   struct Answer: Sendable {
     var status: Int

@@ -167,6 +167,19 @@ import Testing
       name.utf8.count == 71 && name.hasSuffix(".entry") && name.allSatisfy { $0.isHexDigit || "-.entry".contains($0) })
   }
 
+  /// The user's name tells two responses apart; the password is nowhere on the disk.
+  @Test func passwordsAreNotWritten() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    let url = "http://me:pass-word@cache.test/"
+    cache.storeCachedResponse(entry(url, "x"), for: request(url))
+    #expect(cache.cachedResponse(for: request(url))?.text == "x")
+    #expect(cache.cachedResponse(for: request("http://cache.test/")) == nil)
+    let name = try #require(folder.names.first)
+    let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
+    #expect(file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
+  }
+
   /// A link where the folder should be leads to somebody else's files.
   @Test func aLinkIsNoFolder() throws {
     let folder = CacheFolder()
