@@ -62,7 +62,8 @@ let package = Package(
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
-      name: "FuzzOracles", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport"],
+      name: "FuzzOracles",
+      dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport"],
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
@@ -138,13 +139,19 @@ let package = Package(
       name: "LarkspurBytesTests", dependencies: ["LarkspurBytes", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(
+      name: "LarkspurCodingTests", dependencies: ["CAllocations", "LarkspurCoding", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(
       name: "LarkspurHTTPTests",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
+    // A process that writes cookies until it is killed.
+    .executableTarget(
+      name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -173,6 +180,9 @@ if wantsBenchmarks {
       name: "larkspur-bench",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport"],
       path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
+    .executableTarget(
+      name: "larkspur-session-bench", dependencies: ["Larkspur"], path: "Benchmarks/session-bench",
+      swiftSettings: testSettings),
   ]
 }
 
@@ -186,7 +196,7 @@ if wantsFuzzers {
     target.cSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
   }
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
-  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine"] {
+  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding"] {
     package.targets.append(
       .executableTarget(
         name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",

@@ -73,6 +73,14 @@ larkspur_bytes larkspur_name_text(const X509_NAME *name) {
   return taken_out_of(bio);
 }
 
+larkspur_bytes larkspur_name_der(const X509_NAME *name) {
+  unsigned char *bytes = NULL;
+  int count = name ? i2d_X509_NAME(name, &bytes) : 0;
+  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  OPENSSL_free(bytes);
+  return copy;
+}
+
 larkspur_bytes larkspur_certificate_serial(const X509 *certificate) {
   const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);
   return copied(ASN1_STRING_get0_data(serial), (size_t)ASN1_STRING_length(serial));

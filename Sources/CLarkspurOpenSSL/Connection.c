@@ -503,3 +503,8 @@ larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index
   const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
   return larkspur_name_text(names ? sk_X509_NAME_value(names, index) : NULL);
 }
+
+larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index) {
+  const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
+  return larkspur_name_der(names ? sk_X509_NAME_value(names, index) : NULL);
+}

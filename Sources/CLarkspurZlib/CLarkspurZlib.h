@@ -1,4 +1,4 @@
-// zlib's header, and the macro that Swift cannot call.
+// zlib's header, and the macros that Swift cannot call.
 #ifndef LARKSPUR_ZLIB_H
 #define LARKSPUR_ZLIB_H
 
@@ -6,6 +6,10 @@
 
 static inline int larkspur_deflate_init(z_stream *stream, int level, int window_bits) {
   return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+}
+
+static inline int larkspur_inflate_init(z_stream *stream, int window_bits) {
+  return inflateInit2(stream, window_bits);
 }
 
 #endif

@@ -1,6 +1,14 @@
-/// Why a content coding could not be applied.
+/// Why a content coding could not be applied, or be undone.
 package enum CodingError: Error, Hashable, Sendable {
   case outOfMemory
+  /// The peer sent bytes that are not of the coding that it named, or whose checksum or length is wrong.
+  case peerSentInvalid(ContentCoding)
+  /// The peer ended the body within the coding's stream.
+  case peerSentTruncated(ContentCoding)
+  /// The peer put more codings on top of each other than ``CodingLimits/layersMax``.
+  case peerSentTooManyLayers
+  /// The peer's bytes grow by more than ``CodingLimits/expansionMax``.
+  case peerSentBomb
   /// A broken invariant of ours: zlib was called wrongly.
   case internalInconsistency(zlib: Int32)
 

@@ -9,6 +9,7 @@ import Testing
     ("ChunkedBody", ChunkedBodyOracle.finding),
     ("ConnectionSession", ConnectionSessionOracle.finding),
     ("TLSEngine", TLSEngineOracle.finding),
+    ("ContentCoding", ContentCodingOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

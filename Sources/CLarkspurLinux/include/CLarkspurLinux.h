@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -355,6 +357,29 @@ static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
 }
 
+// A folder for files that only this user may read. A link in its place is refused, and so is somebody else's folder.
+static inline int larkspur_open_state_folder(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat status;
+  if (fstat(folder, &status) == 0 && status.st_uid == geteuid()) return folder;
+  close(folder);
+  errno = EPERM;
+  return -1;
+}
+
+static inline int larkspur_open_state(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static inline int larkspur_create_state(int folder, const char *name) {
+  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static inline int larkspur_open_lock(int folder, const char *name) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 enum {
   LARKSPUR_MODE_TYPE = S_IFMT,
   LARKSPUR_MODE_REGULAR = S_IFREG,
@@ -365,6 +390,38 @@ enum {
 static inline int larkspur_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// A socket to the kernel's network configuration. `groups`: whose changes it hears of, 0 for none.
+static inline int larkspur_open_netlink(uint32_t groups, int is_blocking) {
+  int type = SOCK_RAW | SOCK_CLOEXEC | (is_blocking ? 0 : SOCK_NONBLOCK);
+  int descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE);
+  if (descriptor < 0) return -1;
+  struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+  // The kernel answers at once. Should it ever not, the asker is not to hang.
+  struct timeval patience = {.tv_sec = 2};
+  if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0 ||
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+  }
+  return descriptor;
+}
+
+enum {
+  LARKSPUR_NETLINK_GROUPS = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE,
+};
+
+// One datagram. A length of more than `capacity`: it was cut. 0: it did not come from the kernel.
+static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, size_t capacity) {
+  struct sockaddr_nl sender;
+  struct iovec room = {.iov_base = buffer, .iov_len = capacity};
+  struct msghdr message = {.msg_name = &sender, .msg_namelen = sizeof sender, .msg_iov = &room, .msg_iovlen = 1};
+  ssize_t length = recvmsg(descriptor, &message, MSG_TRUNC);
+  if (length < 0) return length;
+  return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
 }
 
 #endif

@@ -131,9 +131,10 @@ SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls);
 // Lent as long as the connection lives.
 size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name);
 size_t larkspur_tls_stapled_response(const larkspur_tls *tls, const uint8_t **response);
-// The distinguished names (DER) of the issuers that the server would take a certificate from.
+// The distinguished names (RFC 2253, and DER) of the issuers that the server would take a certificate from.
 int larkspur_tls_acceptable_issuers(const larkspur_tls *tls);
 larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index);
+larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index);
 
 // MARK: - Certificates
 
@@ -151,6 +152,7 @@ larkspur_bytes larkspur_certificate_der(const X509 *certificate);
 larkspur_bytes larkspur_certificate_spki(const X509 *certificate);
 // RFC 2253, in UTF-8.
 larkspur_bytes larkspur_name_text(const X509_NAME *name);
+larkspur_bytes larkspur_name_der(const X509_NAME *name);
 larkspur_bytes larkspur_certificate_serial(const X509 *certificate);
 // Seconds since 1970; INT64_MIN: not readable.
 int64_t larkspur_certificate_not_before(const X509 *certificate);

@@ -8,6 +8,8 @@ enum ASCII {
   static let comma = UInt8(ascii: ",")
   static let equals = UInt8(ascii: "=")
   static let quote = UInt8(ascii: "\"")
+  static let backslash = UInt8(ascii: "\\")
+  static let slash = UInt8(ascii: "/")
 
   static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 

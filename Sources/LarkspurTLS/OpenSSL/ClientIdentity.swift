@@ -42,6 +42,11 @@ package struct ClientIdentity: Sendable {
     try self.init(certificate: certificate, chain: behind, key: owned)
   }
 
+  /// The same with other certificates behind it.
+  package func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
+    try ClientIdentity(certificate: certificate, chain: chain, key: key)
+  }
+
   private init(certificate: Certificate, chain: [Certificate], key: Reference) throws(TLSError) {
     guard let list = Certificate.list(chain) else { throw TLSError(.outOfMemory) }
     // Safe: both live.

@@ -39,9 +39,9 @@ package struct TLSEngine: ~Copyable {
     case wantsOutput
     /// The caller has to `decide`, and to call `handshake` again.
     case wantsTrust(Trust)
-    /// The caller has to `identify`, and to call `handshake` again. The distinguished names (RFC 2253) of issuers
+    /// The caller has to `identify`, and to call `handshake` again. The distinguished names of issuers
     /// that the server knows; none: any will do.
-    case wantsIdentity(issuers: [String])
+    case wantsIdentity(issuers: [DistinguishedName])
   }
 
   package enum Reading: Hashable, Sendable {
@@ -253,10 +253,12 @@ package struct TLSEngine: ~Copyable {
       result: VerificationResult(code: unsafe result.error, depth: Int(unsafe result.depth)), store: context.store)
   }
 
-  private var acceptableIssuers: [String] {
+  private var acceptableIssuers: [DistinguishedName] {
     // Safe: see `tls`.
     unsafe (0..<larkspur_tls_acceptable_issuers(tls)).map { index in
-      unsafe Certificate.text(larkspur_tls_acceptable_issuer(tls, index))
+      unsafe DistinguishedName(
+        text: Certificate.text(larkspur_tls_acceptable_issuer(tls, index)),
+        der: Array(taking: larkspur_tls_acceptable_issuer_der(tls, index)))
     }
   }
 

@@ -22,6 +22,15 @@ package struct Trust: Sendable {
     validUntil = verified.map(\.notAfter).min() ?? .min
   }
 
+  /// Verifies a chain that no handshake has brought. `date`: seconds since 1970, UTC.
+  package static func verifying(
+    _ sent: [Certificate], for server: ServerName, roots: TrustRoots, date: Int64
+  ) throws(TLSError) -> Trust {
+    let store = try TrustStore(roots)
+    let (result, verified) = store.verify(sent, for: server, date: date)
+    return Trust(server: server, sent: sent, verified: verified, result: result, store: store)
+  }
+
   /// Verifies the same chain again with other inputs.
   ///
   /// - Parameters:

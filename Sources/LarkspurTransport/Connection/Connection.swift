@@ -302,6 +302,12 @@ package final class Connection: TurnFollower {
     if let observer { tellStory(to: observer) }
   }
 
+  /// Tells `observer` from now on, and nobody else.
+  func observe(_ observer: @escaping Observer) {
+    self.observer = observer
+    core.isObserved = true
+  }
+
   /// Nobody wants to know any more.
   func stopObserving() {
     observer = nil

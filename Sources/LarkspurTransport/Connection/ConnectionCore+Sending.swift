@@ -208,6 +208,7 @@ extension ConnectionCore {
 
   private mutating func sent(_ count: Int) {
     record.requestBodyBytes += count
+    if isObserved, count > 0, record.requestBodyBytes > 0 { note(.bodySent(bytes: record.requestBodyBytes)) }
     if isTimed, count > 0 { pace.sent(count, at: loop.now) }
   }
 

@@ -8,7 +8,7 @@ extension ConnectionCore {
     case done(Handshake)
     case wait(Channel, reading: Bool, writing: Bool)
     case wantsTrust(Trust)
-    case wantsIdentity(issuers: [String])
+    case wantsIdentity(issuers: [DistinguishedName])
   }
 
   /// Puts TLS between the connection and its channel. What is there already, TLS with a proxy or bytes that came through

@@ -132,7 +132,7 @@ struct ConnectionCore: ~Copyable {
       switch try poll() {
       case .event(.interim):
         keepHead()
-        note(.interimReceived(status: head.status))
+        note(.interimReceived(status: head.status, bytes: headBytes, fields: head.fields))
         if head.status == 100 { isHeld = false }
       case .event(.head):
         keepHead()

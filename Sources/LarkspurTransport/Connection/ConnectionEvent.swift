@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -15,8 +16,10 @@ package enum ConnectionEvent: Sendable {
   case securing(ServerName)
   case secured(Handshake)
   case requestStarted(bytes: Int)
+  /// So much of the body has left in all.
+  case bodySent(bytes: Int)
   case requestSent
-  case interimReceived(status: Int)
+  case interimReceived(status: Int, bytes: [UInt8], fields: FieldTable)
   case headReceived(status: Int, bytes: Int)
   case bodyReceived(bytes: Int)
   case completed

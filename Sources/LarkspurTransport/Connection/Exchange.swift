@@ -44,6 +44,16 @@ package struct Exchange {
     return try await connection.receivePiece(consume)
   }
 
+  /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, and returns its length. Nil: the body is
+  /// complete.
+  package func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    return try await connection.receivePiece(into: file)
+  }
+
+  /// Whether something of the body is still to come.
+  package var isReceiving: Bool { isPresent && connection.isReceiving }
+
   /// Lends each piece of the body to `consume` as it comes, to the body's end.
   package func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
     guard isPresent else { throw .localMisuse(.exchangeOver) }

@@ -8,9 +8,9 @@ package struct Security: Sendable {
   /// Asked for each connection, resumed ones too, whether its server is trusted; on a thread that is not the loop's. The
   /// handshake waits for the answer, until its deadline; the task is cancelled when nobody waits any more.
   package var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
-  /// Asked when the server wants a certificate, with the issuers that it knows (RFC 2253; none: any). Nil: there is
+  /// Asked when the server wants a certificate, with the issuers that it knows (none: any). Nil: there is
   /// none to show. Not asked when the configuration has an identity.
-  package var provideIdentity: (@Sendable (_ issuers: [String]) async -> ClientIdentity?)? {
+  package var provideIdentity: (@Sendable (_ issuers: [DistinguishedName]) async -> ClientIdentity?)? {
     didSet { identity = Identity() }
   }
   /// Stands for the closures above, which cannot be compared: copies share it.

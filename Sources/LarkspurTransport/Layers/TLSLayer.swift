@@ -24,7 +24,7 @@ struct TLSLayer: ~Copyable {
     case done(Handshake)
     case wait(reading: Bool, writing: Bool)
     case wantsTrust(Trust)
-    case wantsIdentity(issuers: [String])
+    case wantsIdentity(issuers: [DistinguishedName])
   }
 
   private let loop: ClientLoop

@@ -99,7 +99,7 @@ package final class ClientLoop: @unchecked Sendable {
   typealias Place = (slot: UInt32, registration: UInt32)
 
   /// A timer that has been started.
-  struct Timer: Sendable {
+  package struct Timer: Sendable {
     fileprivate var slot: UInt32
     fileprivate var registration: UInt32
   }
@@ -264,7 +264,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
-  func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
+  package func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
     own.state.slots[Int(slot)].timer = fire
     if deadline != .never {
@@ -273,7 +273,7 @@ package final class ClientLoop: @unchecked Sendable {
     return Timer(slot: slot, registration: registration)
   }
 
-  func stopTimer(_ timer: Timer) {
+  package func stopTimer(_ timer: Timer) {
     guard own.state.slots[Int(timer.slot)].registration == timer.registration else { return }
     own.state.slots[Int(timer.slot)].timer = nil
     own.state.freeSlots.append(timer.slot)

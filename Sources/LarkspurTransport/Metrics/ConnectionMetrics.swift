@@ -62,7 +62,8 @@ package struct ConnectionMetrics: Sendable {
       tlsVersion = result.version
       cipher = result.cipher
       resumedSession = result.isResumed
-    case .requestStarted, .requestSent, .interimReceived, .headReceived, .bodyReceived, .completed, .handedOver,
+    case .requestStarted, .bodySent, .requestSent, .interimReceived, .headReceived, .bodyReceived, .completed,
+      .handedOver,
       .failed,
       .closed:
       break

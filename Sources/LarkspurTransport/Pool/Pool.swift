@@ -143,7 +143,9 @@ package final class Pool: @unchecked Sendable {
       let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
+        if let observer = request.observer { connection.observe(observer) }
         defer {
+          if request.observer != nil { connection.stopObserving() }
           if scope.collectsMetrics, let place = own.state.entries[index].place,
             let metrics = connection.metrics(of: place.exchange, requested: requested)
           {

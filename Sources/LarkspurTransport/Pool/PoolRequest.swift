@@ -8,6 +8,9 @@ package struct PoolRequest {
   /// How long the parts of the exchange may take, and all of it with the wait for a connection. Nil: as long as they do.
   /// Opening a connection is the pool's, and has the pool's own time.
   package var timeouts: Timeouts?
+  /// Told what happens to the request and its response, on the loop, soon after it did. Of a connection's opening it hears
+  /// nothing. A request that is observed is not pipelined.
+  package var observer: Connection.Observer?
   /// The larger one goes first.
   package var priority: UInt8 = 128
   /// For everything, from the wait for a connection to the last byte of the body.
@@ -18,7 +21,7 @@ package struct PoolRequest {
   /// Whether it may follow another one that has not been answered, and be followed.
   var isPipelinable: Bool {
     switch body {
-    case .none, .bytes: head.isPipelinable && timeouts == nil
+    case .none, .bytes: head.isPipelinable && timeouts == nil && observer == nil
     case .file, .produced: false
     }
   }

@@ -11,6 +11,12 @@ package final class RequestScope: @unchecked Sendable {
   /// One for each try of each request, in their order.
   package internal(set) var metrics: [ExchangeMetrics] = []
 
+  /// Those that have come since the last call.
+  package func takeMetrics() -> [ExchangeMetrics] {
+    defer { metrics = [] }
+    return metrics
+  }
+
   package init(of pool: Pool) { self.pool = pool }
 
   package func cancel() {

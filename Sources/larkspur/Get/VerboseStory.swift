@@ -39,8 +39,9 @@ final class VerboseStory {
     case .requestStarted(let bytes):
       say("sending the request, \(Format.grouped(bytes)) bytes" + (bodyBytes > 0 ? " with its body" : ""), time)
       tellHead(head.bytes, prefix: ">")
+    case .bodySent: break
     case .requestSent: say("request sent", time)
-    case .interimReceived(let status): say("interim response: \(status)", time)
+    case .interimReceived(let status, _, _): say("interim response: \(status)", time)
     case .headReceived(let status, let bytes):
       say("response: \(status), a head of \(Format.grouped(bytes)) bytes", time)
     case .bodyReceived(let bytes):

@@ -38,13 +38,17 @@ import Testing
   @Test(arguments: versions) func onDemand(version: TestServer.TLS.Version) async throws {
     let server = try server(version, .required)
     let client = try SecureClient(trusting: ca)
-    let issuers = Mutex<[String]>([])
+    let issuers = Mutex<[DistinguishedName]>([])
     client.security.provideIdentity = { [identity] names in
       issuers.withLock { $0 = names }
       return identity
     }
     #expect(await client.get(from: server).status == 200)
-    #expect(issuers.withLock { $0 } == ["CN=Larkspur test root"])
+    let names = issuers.withLock { $0 }
+    #expect(names.map(\.text) == ["CN=Larkspur test root"])
+    // SEQUENCE { SET { SEQUENCE { OBJECT IDENTIFIER 2.5.4.3, text } } }.
+    #expect(names.first?.der.starts(with: [0x30, 0x1d, 0x31, 0x1b, 0x30, 0x19, 6, 3, 0x55, 4, 3]) == true)
+    #expect(names.first?.der.suffix(18) == Array("Larkspur test root".utf8)[...])
     #expect(server.handshakes.first?.clientCertificateSubject == "CN=client")
   }
 

@@ -1,0 +1,47 @@
+import Foundation
+
+// The texts are those of Foundation on Linux: programs have stored and compared them.
+
+/// The method that is usual for the protocol: Basic, for HTTP.
+public let NSURLAuthenticationMethodDefault = "NSURLAuthenticationMethodDefault"
+/// Basic (RFC 7617): user and password nearly as they are. Safe over TLS only.
+public let NSURLAuthenticationMethodHTTPBasic = "NSURLAuthenticationMethodHTTPBasic"
+/// Digest (RFC 7616): a hash of user, password and request.
+public let NSURLAuthenticationMethodHTTPDigest = "NSURLAuthenticationMethodHTTPDigest"
+/// A form in a page. No challenge is ever of this kind.
+public let NSURLAuthenticationMethodHTMLForm = "NSURLAuthenticationMethodHTMLForm"
+/// NTLM. It is not spoken here: a response that offers nothing else is delivered as it is.
+public let NSURLAuthenticationMethodNTLM = "NSURLAuthenticationMethodNTLM"
+/// Kerberos or NTLM. It is not spoken here: a response that offers nothing else is delivered as it is.
+public let NSURLAuthenticationMethodNegotiate = "NSURLAuthenticationMethodNegotiate"
+/// The server wants a client certificate. Foundation on Linux does not have this one.
+public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
+/// The server's certificates wait for a decision. Foundation on Linux does not have this one.
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
+
+/// HTTP. As a protection space's protocol the scheme `http` is used on Darwin and here.
+public let NSURLProtectionSpaceHTTP = "NSURLProtectionSpaceHTTP"
+/// HTTP over TLS.
+public let NSURLProtectionSpaceHTTPS = "NSURLProtectionSpaceHTTPS"
+/// FTP, which is not spoken here.
+public let NSURLProtectionSpaceFTP = "NSURLProtectionSpaceFTP"
+/// A proxy that is spoken to without TLS.
+public let NSURLProtectionSpaceHTTPProxy = "NSURLProtectionSpaceHTTPProxy"
+/// A proxy that is spoken to over TLS.
+public let NSURLProtectionSpaceHTTPSProxy = "NSURLProtectionSpaceHTTPSProxy"
+/// A proxy for FTP.
+public let NSURLProtectionSpaceFTPProxy = "NSURLProtectionSpaceFTPProxy"
+/// A SOCKS proxy.
+public let NSURLProtectionSpaceSOCKSProxy = "NSURLProtectionSpaceSOCKSProxy"
+
+/// An option of ``URLCredentialStorage/remove(_:for:options:)``: an `NSNumber` that says whether a credential goes whose
+/// persistence is ``URLCredential/Persistence/synchronizable``. Without it such a credential stays.
+public let NSURLCredentialStorageRemoveSynchronizableCredentials =
+  "NSURLCredentialStorageRemoveSynchronizableCredentials"
+
+extension NSNotification.Name {
+  /// A ``URLCredentialStorage`` holds other credentials than before. The object is the storage; it is posted on the thread
+  /// that made the change.
+  public static let NSURLCredentialStorageChanged = NSNotification.Name(
+    rawValue: "NSURLCredentialStorageChangedNotification")
+}

@@ -1,0 +1,151 @@
+import Foundation
+import LarkspurIO
+import Synchronization
+
+/// One permanent credential, as the file holds it.
+struct CredentialRecord: Codable, Hashable, Sendable {
+  var host: String
+  var port: Int
+  var `protocol`: String?
+  var proxyType: String?
+  var isProxy: Bool
+  var realm: String?
+  var method: String
+  var user: String
+  var password: String
+  var persistence: UInt
+  var isDefault: Bool
+
+  /// Nil: it is not for a file.
+  init?(_ credential: URLCredential, _ space: URLProtectionSpace, isDefault: Bool) {
+    guard credential.isPermanent, let user = credential.user, let password = credential.password else { return nil }
+    host = space.host
+    port = space.port
+    `protocol` = space.protocol
+    proxyType = space.proxyType
+    isProxy = space.isProxy()
+    realm = space.realm
+    method = space.authenticationMethod
+    self.user = user
+    self.password = password
+    persistence = credential.persistence.rawValue
+    self.isDefault = isDefault
+  }
+
+  var space: URLProtectionSpace {
+    isProxy
+      ? URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: method)
+      : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
+  }
+
+  /// Nil: the file was not written by us.
+  var credential: URLCredential? {
+    guard let persistence = URLCredential.Persistence(rawValue: persistence),
+      persistence == .permanent || persistence == .synchronizable
+    else { return nil }
+    return URLCredential(user: user, password: password, persistence: persistence)
+  }
+}
+
+/// So that equal contents are equal bytes.
+extension CredentialRecord: Comparable {
+  private var order: [String] { [host, String(port), `protocol` ?? "", proxyType ?? "", realm ?? "", method, user] }
+
+  static func < (one: CredentialRecord, other: CredentialRecord) -> Bool {
+    one.order.lexicographicallyPrecedes(other.order)
+  }
+}
+
+/// The file of permanent credentials. It is replaced in one step: who reads it sees the old or the new one, also when the
+/// writer is killed.
+final class CredentialFile: Sendable {
+  private struct Content: Codable {
+    var version = 1
+    var credentials: [CredentialRecord]
+  }
+
+  /// Bytes of the file that are read: a file that somebody else has put there would otherwise fill the memory.
+  static let bytesMax = 8 << 20
+
+  /// What tells one state of the file from another.
+  private struct Stamp: Hashable {
+    var date: Date?
+    var number: Int?
+    var size: Int?
+  }
+
+  let path: String
+  private let seen = Mutex<Stamp?>(nil)
+
+  init(path: String) { self.path = path }
+
+  /// Nil: the user has no home.
+  static let standard: CredentialFile? = {
+    let environment = ProcessInfo.processInfo.environment
+    return path(environment: environment, program: ProcessInfo.processInfo.processName).map(CredentialFile.init(path:))
+  }()
+
+  static func path(environment: [String: String], program: String) -> String? {
+    // The XDG base directory specification: a path that is not absolute does not count.
+    let home = environment["HOME"].map { $0 + "/.local/share" }
+    guard let base = [environment["XDG_DATA_HOME"], home].compactMap({ $0 }).first(where: { $0.hasPrefix("/") })
+    else { return nil }
+    let name = program.replacing("/", with: "_")
+    let isName = !name.isEmpty && name != "." && name != ".."
+    return "\(base)/larkspur/\(isName ? name : "_")/credentials.json"
+  }
+
+  /// Nil: it is as it was when it was last read or written, or nothing can be said.
+  func readIfChanged() -> [CredentialRecord]? {
+    let stamp = stamp
+    let isNew = seen.withLock { seen in
+      defer { seen = stamp }
+      return seen != stamp
+    }
+    guard isNew else { return nil }
+    guard stamp.number != nil else { return [] }
+    guard let bytes = Self.read(path) else { return nil }
+    return (try? JSONDecoder().decode(Content.self, from: Data(bytes)))?.credentials
+  }
+
+  /// False: it cannot be written.
+  @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    guard let data = try? encoder.encode(Content(credentials: records)) else { return false }
+    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    let temporary = "\(path).\(UInt64.random(in: 0 ... .max))"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      let file = try OpenFile(creating: temporary)
+      // Before there is anything in it to read.
+      try file.setPermissions(0o600)
+      try file.write(String(decoding: data, as: UTF8.self))
+      try FilePaths.rename(temporary, to: path)
+    } catch {
+      try? FilePaths.remove(temporary)
+      return false
+    }
+    seen.withLock { $0 = stamp }
+    return true
+  }
+
+  private var stamp: Stamp {
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return Stamp() }
+    return Stamp(
+      date: attributes[.modificationDate] as? Date, number: (attributes[.systemFileNumber] as? NSNumber)?.intValue,
+      size: (attributes[.size] as? NSNumber)?.intValue)
+  }
+
+  private static func read(_ path: String) -> [UInt8]? {
+    guard let file = try? OpenFile(reading: path), file.isRegularFile else { return nil }
+    var bytes: [UInt8] = []
+    while bytes.count <= bytesMax {
+      guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
+      if piece.isEmpty { return bytes }
+      bytes += piece
+    }
+    return nil
+  }
+}

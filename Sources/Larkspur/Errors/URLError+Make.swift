@@ -1,0 +1,30 @@
+import Foundation
+
+/// What `NSURLErrorFailingURLStringErrorKey` is called: deprecated, and read by many programs.
+private let failingURLStringKey = "NSErrorFailingURLStringKey"
+
+extension URLError {
+  /// An error of a code, with words for people and whatever lies beneath.
+  static func make(
+    _ code: Code, _ words: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
+    more: [String: Any] = [:]
+  ) -> URLError {
+    var info = more
+    if let url {
+      info[NSURLErrorFailingURLErrorKey] = url
+      info[failingURLStringKey] = url.absoluteString
+    }
+    if let words { info[NSLocalizedDescriptionKey] = words }
+    if let underlying { info[NSUnderlyingErrorKey] = underlying }
+    return URLError(code, userInfo: info)
+  }
+
+  /// The same, with the URL that failed, unless it says one.
+  func failing(at url: URL?) -> URLError {
+    guard let url, failingURL == nil else { return self }
+    var info = userInfo
+    info[NSURLErrorFailingURLErrorKey] = url
+    info[failingURLStringKey] = url.absoluteString
+    return URLError(code, userInfo: info)
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+
+/// The one place where the transport's errors become those of `URLSession`. The table in the documentation follows it.
+extension URLError {
+  init(_ error: TransportError, url: URL?) {
+    self = URLError.make(
+      Self.code(of: error), Self.words(for: error), url: url, underlying: Self.underlying(error),
+      more: Self.details(of: error))
+  }
+
+  private static func code(of error: TransportError) -> Code {
+    switch error {
+    case .resolutionFailed: .cannotFindHost
+    case .connectFailed: .cannotConnectToHost
+    case .localEndpointUnusable: .cannotConnectToHost
+    case .timedOut: .timedOut
+    case .cancelled: .cancelled
+    case .connectionLost, .connectionClosed: .networkConnectionLost
+    case .tls(let error): code(of: error.problem)
+    case .proxy(let error): code(of: error.failure)
+    case .badResponse(let error): code(of: error)
+    case .tooManyWaiting: .resourceUnavailable
+    case .bodyFailed(let failure): code(of: failure)
+    case .unavailable: .resourceUnavailable
+    case .internalInconsistency, .localMisuse: .unknown
+    }
+  }
+
+  private static func code(of problem: TLSError.Problem) -> Code {
+    switch problem {
+    case .untrustedRoot, .selfSigned: .serverCertificateHasUnknownRoot
+    case .expired: .serverCertificateHasBadDate
+    case .notYetValid: .serverCertificateNotYetValid
+    case .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .weakDigest, .certificateInvalid,
+      .pinMismatch:
+      .serverCertificateUntrusted
+    case .refusedByCaller: .cancelled
+    case .clientCertificateRequired: .clientCertificateRequired
+    case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .keyMismatch: .clientCertificateRejected
+    case .handshakeTimedOut: .timedOut
+    case .hostInvalid: .badURL
+    case .truncated: .networkConnectionLost
+    case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert, .protocolViolation,
+      .connectionLost, .trustStoreUnreadable, .revocationListUnreadable, .keyLogUnwritable, .outOfMemory:
+      .secureConnectionFailed
+    }
+  }
+
+  private static func code(of failure: ProxyError.Failure) -> Code {
+    switch failure {
+    case .transport(let error):
+      switch error {
+      case .timedOut: .timedOut
+      case .cancelled: .cancelled
+      case .resolutionFailed: .cannotFindHost
+      default: .cannotConnectToHost
+      }
+    case .socks, .tunnel: .cannotConnectToHost
+    }
+  }
+
+  private static func code(of error: ResponseError) -> Code {
+    switch error {
+    case .truncated: .networkConnectionLost
+    case .headTooLarge, .fieldLineTooLong, .tooManyFields, .trailersTooLarge, .tooManyInterimResponses:
+      .dataLengthExceedsMaximum
+    case .transferCodingUnsupported: .cannotDecodeRawData
+    default: .badServerResponse
+    }
+  }
+
+  private static func code(of failure: BodyFailure) -> Code {
+    switch failure {
+    case .fileUnwritable: .cannotWriteToFile
+    case .fileUnreadable(.noSuchFile): .fileDoesNotExist
+    case .fileUnreadable: .noPermissionsToReadFile
+    case .fileChanged: .cannotOpenFile
+    case .tooShort, .tooLong, .producerFailed, .trailersInvalid, .notWaitedFor: .requestBodyStreamExhausted
+    }
+  }
+
+  private static func words(for error: TransportError) -> String {
+    switch code(of: error) {
+    case .cancelled: "cancelled"
+    default: "\(error)"
+    }
+  }
+
+  /// The kernel's number, where there is one.
+  private static func underlying(_ error: TransportError) -> NSError? {
+    let number: Errno? =
+      switch error {
+      case .connectFailed(let attempts): attempts.last?.error
+      case .connectionLost(_, let number): number
+      case .unavailable(let number): number
+      case .localEndpointUnusable(_, let number): number
+      default: nil
+      }
+    if let number { return NSError(domain: NSPOSIXErrorDomain, code: Int(number.rawValue)) }
+    if case .tls(let problem) = error {
+      return NSError(
+        domain: "LarkspurTLSErrorDomain", code: 0, userInfo: [NSLocalizedDescriptionKey: "\(problem)"])
+    }
+    return nil
+  }
+
+  private static func details(of error: TransportError) -> [String: Any] {
+    switch error {
+    case .connectFailed(let attempts):
+      guard let last = attempts.last else { return [:] }
+      return [
+        "_kCFStreamErrorDomainKey": 1, "_kCFStreamErrorCodeKey": Int(last.error.rawValue),
+        "LarkspurPeerAddress": "\(last.address)",
+      ]
+    case .connectionLost(_, let number?):
+      return ["_kCFStreamErrorDomainKey": 1, "_kCFStreamErrorCodeKey": Int(number.rawValue)]
+    case .resolutionFailed: return ["_kCFStreamErrorDomainKey": 12, "_kCFStreamErrorCodeKey": 8]
+    case .tls(let problem):
+      return problem.reason.map { ["LarkspurTLSReason": $0] } ?? [:]
+    default: return [:]
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import LarkspurBytes
+import LarkspurCoding
+import LarkspurHTTP
+import LarkspurTransport
+
+/// Undoes the content codings of one response's body, a bounded step at a time.
+struct ContentDecoding: ~Copyable {
+  private var decompressor: Decompressor
+  private var room = Chunk(capacity: stepBytes)
+  /// What has come and is not decoded yet.
+  private var input: [UInt8] = []
+  private var consumed = 0
+
+  /// So much comes out of a step at most.
+  static let stepBytes = 64 * 1024
+
+  /// Nil: there is nothing to undo, or the program undoes it itself.
+  static func decoder(
+    for head: ResponseHead, _ fields: ResponseFields, of request: URLRequest
+  ) throws(URLError) -> ContentDecoding? {
+    // A part of an encoded representation cannot be decoded by itself (RFC 9110 14.2 speaks of the encoded bytes).
+    guard head.framing != .none, head.status != 206, RequestComposer.decodes(request),
+      fields.contains(KnownField.contentEncoding)
+    else { return nil }
+    do throws(CodingError) {
+      let codings = try ContentCodings(fieldValues: fields.values(of: "Content-Encoding"))
+      guard let decompressor = try Decompressor(codings) else { return nil }
+      return ContentDecoding(decompressor)
+    } catch {
+      throw URLError(error, url: request.url)
+    }
+  }
+
+  private init(_ decompressor: consuming Decompressor) { self.decompressor = decompressor }
+
+  mutating func append(_ piece: Span<UInt8>) {
+    if consumed == input.count {
+      input.removeAll(keepingCapacity: true)
+      consumed = 0
+    }
+    input.append(copying: piece)
+  }
+
+  /// Makes a step, and lends what comes out. False: all of the input is used up.
+  mutating func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) -> Bool {
+    room.drop(room.count)
+    let progress = try Self.step(of: &decompressor, input, &consumed, into: &room)
+    if room.count > 0 { consume(room.bytes) }
+    return progress == .hasMore
+  }
+
+  private static func step(
+    of decompressor: inout Decompressor, _ input: [UInt8], _ consumed: inout Int, into room: inout Chunk
+  ) throws(CodingError) -> Decompressor.Progress {
+    var result: Result<Decompressor.Progress, CodingError> = .success(.needsInput)
+    room.withSpare { output in
+      do throws(CodingError) {
+        result = .success(try decompressor.decode(input.span, consumed: &consumed, into: &output))
+      } catch {
+        result = .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  /// The body has ended. Throws if that was within a coding's stream.
+  func finish() throws(CodingError) { try decompressor.finish() }
+}
+
+extension URLError {
+  init(_ error: CodingError, url: URL?) {
+    let words =
+      switch error {
+      case .outOfMemory: "no memory to decode the content"
+      case .peerSentInvalid(let coding): "the content is not \(coding)"
+      case .peerSentTruncated(let coding): "the content's \(coding) stream is cut short"
+      case .peerSentTooManyLayers: "the content has more codings than anybody needs"
+      case .peerSentBomb: "the content grows beyond all measure when it is decoded"
+      case .internalInconsistency: "the content cannot be decoded"
+      }
+    self = URLError.make(.cannotDecodeContentData, words, url: url, underlying: error)
+  }
+}

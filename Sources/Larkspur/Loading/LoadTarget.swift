@@ -1,0 +1,126 @@
+import Foundation
+
+/// What an HTTP request needs of its URL, read from the URL's text: it is percent-encoded already.
+struct LoadTarget: Hashable {
+  var isSecure: Bool
+  /// In lower case, without brackets.
+  var host: String
+  var port: UInt16
+  /// As `Host` says it: with the port unless it is the scheme's own.
+  var authority: String
+  /// Path and query; never empty.
+  var path: String
+
+  enum Invalid: Error {
+    case schemeUnsupported
+    case hostMissing
+    case hostInvalid
+    case portInvalid
+  }
+
+  init(_ url: URL) throws(Invalid) {
+    let text = url.absoluteString
+    let bytes = text.utf8Span.span
+    let position: Int
+    if Self.hasPrefix("http://".utf8, bytes) {
+      isSecure = false
+      position = 7
+    } else if Self.hasPrefix("https://".utf8, bytes) {
+      isSecure = true
+      position = 8
+    } else {
+      if Self.hasPrefix("http:".utf8, bytes) || Self.hasPrefix("https:".utf8, bytes) { throw .hostMissing }
+      throw .schemeUnsupported
+    }
+    var end = position
+    var start = position
+    while end < bytes.count, bytes[end] != 0x2F, bytes[end] != 0x3F, bytes[end] != 0x23 {
+      // RFC 3986 3.2.1: what is before the last `@` is who, not where.
+      if bytes[end] == 0x40 { start = end + 1 }
+      end += 1
+    }
+    var hostEnd = start
+    var isBracketed = false
+    if start < end, bytes[start] == 0x5B {
+      isBracketed = true
+      while hostEnd < end, bytes[hostEnd] != 0x5D { hostEnd += 1 }
+      guard hostEnd < end else { throw .hostInvalid }
+      hostEnd += 1
+    } else {
+      while hostEnd < end, bytes[hostEnd] != 0x3A { hostEnd += 1 }
+    }
+    guard hostEnd > start else { throw .hostMissing }
+    var number = 0
+    var hasPort = false
+    if hostEnd < end {
+      guard bytes[hostEnd] == 0x3A else { throw .hostInvalid }
+      for index in (hostEnd + 1)..<end {
+        guard (0x30...0x39).contains(bytes[index]) else { throw .portInvalid }
+        number = number * 10 + Int(bytes[index] - 0x30)
+        guard number <= 65_535 else { throw .portInvalid }
+        hasPort = true
+      }
+    }
+    guard !hasPort || number > 0 else { throw .portInvalid }
+    let ownPort = isSecure ? 443 : 80
+    port = UInt16(hasPort ? number : ownPort)
+    var name = Self.lowercased(text, bytes, start..<hostEnd)
+    if isBracketed {
+      host = String(name.dropFirst().dropLast())
+      // RFC 6874: a zone's `%` is encoded in a URL.
+      if let range = host.range(of: "%25") { host.replaceSubrange(range, with: "%") }
+      // RFC 9110 7.2 has no room for a zone in Host.
+      if let zone = name.firstIndex(of: "%") { name = name[..<zone] + "]" }
+    } else {
+      if name.utf8.contains(0x25) {
+        guard let decoded = name.removingPercentEncoding, decoded.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+          throw .hostInvalid
+        }
+        name = decoded.lowercased()
+      }
+      host = name
+    }
+    authority = port == UInt16(ownPort) ? name : "\(name):\(port)"
+    var pathEnd = end
+    while pathEnd < bytes.count, bytes[pathEnd] != 0x23 { pathEnd += 1 }
+    let rest = Self.slice(of: text, end..<pathEnd)
+    path = rest.isEmpty ? "/" : bytes[end] == 0x2F ? rest : "/" + rest
+  }
+
+  private static func hasPrefix(_ prefix: String.UTF8View, _ bytes: Span<UInt8>) -> Bool {
+    guard bytes.count >= prefix.count else { return false }
+    var index = 0
+    for byte in prefix {
+      guard bytes[index].lowercasedASCII == byte else { return false }
+      index += 1
+    }
+    return true
+  }
+
+  private static func slice(of text: String, _ range: Range<Int>) -> String {
+    let bytes = text.utf8
+    let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)
+    return String(text[start..<bytes.index(start, offsetBy: range.count)])
+  }
+
+  private static func lowercased(_ text: String, _ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+    let slice = slice(of: text, range)
+    for index in range where (0x41...0x5A).contains(bytes[index]) || bytes[index] >= 0x80 { return slice.lowercased() }
+    return slice
+  }
+}
+
+extension LoadTarget {
+  /// RFC 6454 4.
+  struct Origin: Hashable {
+    var isSecure: Bool
+    var host: String
+    var port: UInt16
+
+    func isOrigin(of target: LoadTarget) -> Bool {
+      port == target.port && isSecure == target.isSecure && host == target.host
+    }
+  }
+
+  var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
+}

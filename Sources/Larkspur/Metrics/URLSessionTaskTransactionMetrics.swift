@@ -1,0 +1,130 @@
+import Foundation
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+
+/// One request and its response in numbers. Dates are nil for what did not happen, so all of the connection's are for a
+/// request over one that was there already. Immutable, and for any thread.
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
+  public let request: URLRequest
+  public let response: URLResponse?
+
+  /// When the task asked for the resource.
+  public let fetchStartDate: Date?
+  public let domainLookupStartDate: Date?
+  public let domainLookupEndDate: Date?
+  /// With the handshake, if there was one, up to `connectEndDate`.
+  public let connectStartDate: Date?
+  public let secureConnectionStartDate: Date?
+  public let secureConnectionEndDate: Date?
+  public let connectEndDate: Date?
+  public let requestStartDate: Date?
+  public let requestEndDate: Date?
+  public let responseStartDate: Date?
+  public let responseEndDate: Date?
+
+  /// Bytes, here and below. Larkspur puts no coding on a body, so these two are equal but for the chunked coding.
+  public let countOfRequestBodyBytesBeforeEncoding: Int64
+  public let countOfRequestBodyBytesSent: Int64
+  public let countOfRequestHeaderBytesSent: Int64
+  public let countOfResponseBodyBytesAfterDecoding: Int64
+  public let countOfResponseBodyBytesReceived: Int64
+  public let countOfResponseHeaderBytesReceived: Int64
+
+  /// `http/1.1`, or `http/1.0` if the server answers so.
+  public let networkProtocolName: String?
+  public let remoteAddress: String?
+  public let remotePort: String?
+  public let localAddress: String?
+  public let localPort: String?
+  public let negotiatedTLSCipherSuite: tls_ciphersuite_t?
+  public let negotiatedTLSProtocolVersion: tls_protocol_version_t?
+  /// False: no interface of Linux says so of itself. The same goes for the next two.
+  public let isCellular = false
+  public let isExpensive = false
+  public let isConstrained = false
+  public let isProxyConnection: Bool
+  public let isReusedConnection: Bool
+  public let isMultipath = false
+  public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
+  public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
+
+  /// For a resource that came from the cache.
+  init(cached request: URLRequest, response: URLResponse?, start: Date, end: Date, bytes: Int64) {
+    self.request = request
+    self.response = response
+    fetchStartDate = start
+    domainLookupStartDate = nil
+    domainLookupEndDate = nil
+    connectStartDate = nil
+    secureConnectionStartDate = nil
+    secureConnectionEndDate = nil
+    connectEndDate = nil
+    requestStartDate = start
+    requestEndDate = start
+    responseStartDate = start
+    responseEndDate = end
+    countOfRequestBodyBytesBeforeEncoding = 0
+    countOfRequestBodyBytesSent = 0
+    countOfRequestHeaderBytesSent = 0
+    countOfResponseBodyBytesAfterDecoding = bytes
+    countOfResponseBodyBytesReceived = 0
+    countOfResponseHeaderBytesReceived = 0
+    networkProtocolName = nil
+    remoteAddress = nil
+    remotePort = nil
+    localAddress = nil
+    localPort = nil
+    negotiatedTLSCipherSuite = nil
+    negotiatedTLSProtocolVersion = nil
+    isProxyConnection = false
+    isReusedConnection = false
+    resourceFetchType = .localCache
+  }
+
+  /// - Parameter date: Makes a date of a moment of the loop's clock.
+  init(
+    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, bodyBytes: Int64, decodedBytes: Int64,
+    date: (Deadline?) -> Date?
+  ) {
+    self.request = request
+    self.response = response
+    // The connection may be older than the request: then its parts are none of this transaction's.
+    let connection = metrics.isReused ? nil : metrics.connection
+    let dial = metrics.connection
+    fetchStartDate = date(metrics.requested)
+    domainLookupStartDate = date(connection?.lookUp?.start)
+    domainLookupEndDate = date(connection?.lookUp?.end)
+    connectStartDate = date(connection?.connect?.start)
+    secureConnectionStartDate = date(connection?.handshake?.start)
+    secureConnectionEndDate = date(connection?.handshake?.end)
+    connectEndDate = date(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
+    requestStartDate = date(metrics.started)
+    requestEndDate = date(metrics.sent)
+    responseStartDate = date(metrics.firstByte)
+    responseEndDate = date(metrics.ended)
+    countOfRequestBodyBytesBeforeEncoding = bodyBytes
+    countOfRequestBodyBytesSent = Int64(metrics.requestBodyBytes)
+    countOfRequestHeaderBytesSent = Int64(metrics.requestHeadBytes)
+    countOfResponseBodyBytesAfterDecoding = decodedBytes
+    countOfResponseBodyBytesReceived = Int64(metrics.responseBodyBytes)
+    countOfResponseHeaderBytesReceived = Int64(metrics.responseHeadBytes)
+    networkProtocolName = (response as? HTTPURLResponse)?.httpVersion.lowercased()
+    (remoteAddress, remotePort) = Self.parts(dial?.remoteAddress)
+    (localAddress, localPort) = Self.parts(dial?.localAddress)
+    negotiatedTLSCipherSuite = dial?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
+    negotiatedTLSProtocolVersion = dial?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
+    isProxyConnection = dial?.proxy != nil
+    isReusedConnection = metrics.isReused
+    resourceFetchType = .networkLoad
+  }
+
+  private static func parts(_ address: SocketAddress?) -> (String?, String?) {
+    guard let address else { return (nil, nil) }
+    let text = "\(address)"
+    guard address.family != .unix, let colon = text.lastIndex(of: ":") else { return (text, nil) }
+    let host = text[..<colon]
+    return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), "\(address.port)")
+  }
+}

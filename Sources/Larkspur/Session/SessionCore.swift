@@ -1,0 +1,203 @@
+import Foundation
+import LarkspurIO
+import LarkspurTransport
+import Synchronization
+
+/// What a session's tasks share, for any thread: the configuration, the delegate and its queue, the list of tasks, and the
+/// engine, which is made when the first task begins.
+///
+/// Life of a session:
+///
+/// ```
+///   open --invalidate--> closing --last task ends--> closed: the delegate is told, and let go
+///     '--session object gone, no tasks--> closed
+/// ```
+final class SessionCore: @unchecked Sendable {
+  let configuration: URLSessionConfiguration
+  let delegateQueue: DelegateQueue
+  let hasDelegate: Bool
+  /// Whether the session's delegate wants to hear of tasks.
+  let hasTaskDelegate: Bool
+  let composer: RequestComposer
+  let memory: AuthenticationMemory
+  private let isShared: Bool
+
+  private enum Phase {
+    case open
+    case closing
+    case closed
+  }
+
+  private struct State {
+    var phase = Phase.open
+    var delegate: (any URLSessionDelegate)?
+    var tasks: [Int: URLSessionTask] = [:]
+    var engine: SessionEngine?
+    /// Keeps the session while somebody has to be told of its end.
+    var kept: URLSession?
+    var isObjectGone = false
+  }
+
+  private let state: Mutex<State>
+  private let lastIdentifier = Atomic(0)
+
+  init(
+    _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
+    isShared: Bool = false
+  ) {
+    self.configuration = configuration
+    self.isShared = isShared
+    delegateQueue = DelegateQueue(queue)
+    hasDelegate = delegate != nil
+    hasTaskDelegate = delegate is any URLSessionTaskDelegate
+    memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
+    composer = RequestComposer(additional: configuration.storage.additionalHeaders)
+    state = Mutex(State(delegate: delegate))
+  }
+
+  var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+  var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
+
+  func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
+
+  func keepSession(_ session: URLSession) { state.withLock { $0.kept = session } }
+
+  // MARK: - Tasks
+
+  func register(_ task: URLSessionTask, _ session: URLSession) {
+    let delegate = state.withLock { state in
+      if state.phase == .open { state.tasks[task.taskIdentifier] = task }
+      return state.delegate
+    }
+    task.read { $0.session = session }
+    if let delegate = delegate as? any URLSessionTaskDelegate { delegate.urlSession(session, didCreateTask: task) }
+  }
+
+  /// Runs a task that was made for an async function, within the caller's.
+  func run(_ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?) async throws {
+    if let delegate { task.delegate = delegate }
+    register(task, session)
+    task.read {
+      $0.hasBegun = true
+      $0.suspensions = 0
+      $0.state = .running
+    }
+    guard let performer = try performer(of: task) else { throw URLError(.cancelled) }
+    await withTaskCancellationHandler {
+      await performer.engine.loop.run { await performer.run() }
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  /// Lets a task run, on its own.
+  func begin(_ task: URLSessionTask) {
+    do {
+      guard let performer = try performer(of: task) else { return TaskEnding.refuse(task, URLError(.cancelled), self) }
+      Task(executorPreference: performer.engine.loop) { @concurrent in await performer.run() }
+    } catch {
+      TaskEnding.refuse(task, error, self)
+    }
+  }
+
+  /// Nil: the session is closed to new tasks.
+  private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {
+    let engine = try state.withLock { state throws(URLError) -> SessionEngine? in
+      // A task that existed before the session was invalidated may still run.
+      guard state.phase == .open || state.tasks[task.taskIdentifier] != nil else { return nil }
+      if let engine = state.engine { return engine }
+      let engine: SessionEngine
+      do throws(Errno) {
+        engine = try SessionEngine(configuration)
+      } catch {
+        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
+      }
+      state.engine = engine
+      return engine
+    }
+    guard let engine, let session = task.read({ $0.session }) else { return nil }
+    let performer = TaskPerformer(task, of: session, core: self, engine: engine)
+    // Who cancels or suspends from now on tells the performer; what happened before, the performer sees.
+    task.read { $0.performer = performer }
+    return performer
+  }
+
+  /// A task is over, and its owner has been told.
+  func ended(_ task: URLSessionTask) {
+    task.read {
+      $0.performer = nil
+      $0.session = nil
+      $0.delegate = nil
+    }
+    _ = state.withLock { $0.tasks.removeValue(forKey: task.taskIdentifier) }
+    closeIfOver()
+  }
+
+  /// One task goes on in place of another.
+  func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
+    other.read { $0.session = session }
+    state.withLock {
+      $0.tasks[other.taskIdentifier] = other
+      $0.tasks[old.taskIdentifier] = nil
+    }
+    old.read {
+      $0.state = .completed
+      $0.session = nil
+      $0.delegate = nil
+    }
+  }
+
+  // MARK: - Invalidation
+
+  func invalidate(cancelsTasks: Bool) {
+    guard !isShared else { return }
+    let tasks = state.withLock { state -> [URLSessionTask] in
+      if state.phase == .open { state.phase = .closing }
+      return cancelsTasks ? Array(state.tasks.values) : []
+    }
+    for task in tasks { task.cancel() }
+    closeIfOver()
+  }
+
+  func sessionGone() {
+    state.withLock { $0.isObjectGone = true }
+    closeIfOver()
+  }
+
+  private func closeIfOver() {
+    typealias End = (delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?)
+    let end = state.withLock { state -> End? in
+      guard state.tasks.isEmpty, state.phase == .closing || state.phase == .open && state.isObjectGone else {
+        return nil
+      }
+      state.phase = .closed
+      defer {
+        state.delegate = nil
+        state.kept = nil
+        state.engine = nil
+      }
+      return (state.delegate, state.kept, state.engine)
+    }
+    guard let end else { return }
+    end.engine?.shutDown()
+    guard let delegate = end.delegate, let session = end.session else { return }
+    delegateQueue.async { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+  }
+
+  func reset(_ completion: @escaping @Sendable () -> Void) {
+    configuration.storage.cookieStorage?.removeCookies(since: .distantPast)
+    configuration.storage.cache?.removeAllCachedResponses()
+    configuration.storage.credentialStorage?.removeAll()
+    memory.removeAll()
+    flush(completion)
+  }
+
+  func flush(_ completion: @escaping @Sendable () -> Void) {
+    let engine = state.withLock { $0.engine }
+    let goOn: @Sendable () -> Void = {
+      if let engine { engine.closeIdleConnections(completion) } else { completion() }
+    }
+    if let jar = configuration.storage.cookieStorage { jar.flush(goOn) } else { goOn() }
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+import Synchronization
+
+/// A session's part of the transport: its loop, its pool, and the ways to its servers.
+final class SessionEngine: @unchecked Sendable {
+  let loop: ClientLoop
+  let pool: Pool
+  private let held: LoopGroup.Held
+  private let tls: TLSProvider
+  private let proxies: ProxySettings?
+  /// Why there is no way to know the proxies: every load fails with it.
+  private let proxyFailure: String?
+  /// The loop's.
+  private var ways: [Key: Way] = [:]
+  private var lastKey: Key?
+  private var lastWay: Way?
+
+  private struct Key: Equatable, Hashable {
+    var origin: LoadTarget.Origin
+    var asksDelegate: Bool
+  }
+
+  /// How to get to an origin.
+  final class Way {
+    let endpoint: Endpoint
+    /// Nil: there is nobody to be asked.
+    let challenges: SessionChallenges?
+
+    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
+      self.endpoint = endpoint
+      self.challenges = challenges
+    }
+
+    var proxy: Proxy? { endpoint.route.proxy?.proxy }
+  }
+
+  /// A session that has met so many servers forgets how it got to them, and looks again: not a limit of its use.
+  private static let waysMax = 1_000
+
+  init(_ configuration: URLSessionConfiguration) throws(Errno) {
+    let storage = configuration.storage
+    held = try LoopGroup.shared.take()
+    loop = held.loop
+    var options = Pool.Options()
+    options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
+    options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
+    if storage.shouldUsePipelining { options.limits.pipelineDepth = Self.pipelineDepth }
+    // The task's own times count.
+    options.dialMax = Duration(interval: storage.timeoutIntervalForResource) ?? .seconds(Int64.max)
+    pool = Pool(on: loop, options: options)
+    tls = TLSProvider(storage)
+    do {
+      proxies = try SessionProxies.settings(storage.connectionProxyDictionary)
+      proxyFailure = nil
+    } catch {
+      proxies = nil
+      proxyFailure = "\(error)"
+    }
+  }
+
+  /// How many requests may wait on a connection for their answers.
+  private static let pipelineDepth = 8
+
+  /// The way to a target, for a task, if it has been gone before. On the loop.
+  ///
+  /// - Parameter asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
+  ///   connections with those who are not.
+  func knownWay(to target: LoadTarget, asksDelegate: Bool) -> Way? {
+    if let lastKey, let lastWay, lastKey.asksDelegate == asksDelegate, lastKey.origin.isOrigin(of: target) {
+      return lastWay
+    }
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    guard let way = ways[key] else { return nil }
+    lastKey = key
+    lastWay = way
+    return way
+  }
+
+  /// The way to a target that has not been gone before. On the loop.
+  func makeWay(to target: LoadTarget, of core: SessionCore, asksDelegate: Bool) async throws(URLError) -> Way {
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
+    if ways.count >= Self.waysMax { ways = [:] }
+    // Somebody else may have made it meanwhile.
+    let first = ways[key] ?? way
+    ways[key] = first
+    lastKey = key
+    lastWay = first
+    return first
+  }
+
+  private func makeWay(
+    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool
+  ) async throws(URLError) -> Way {
+    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
+    var route = Route(host: origin.host, port: origin.port)
+    if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
+    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
+      var way = ProxyRoute(proxy)
+      if proxy.kind == .https { way.security = asking(challenges, try await tls.security()) }
+      way.userAgent = RequestComposer.userAgent
+      if let challenges, !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
+        let talks = ProxyTalks()
+        way.authorize = { await challenges.authorization(for: $0, talks) }
+      }
+      route.proxy = way
+    }
+    return Way(pool.endpoint(for: route), challenges)
+  }
+
+  private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {
+    guard let challenges else { return security }
+    var security = security
+    security.decideTrust = { await challenges.decide($0) }
+    security.provideIdentity = { await challenges.identity(for: $0) }
+    return security
+  }
+
+  /// From any thread. What runs ends by itself.
+  func shutDown() {
+    loop.post { [self] in
+      ways = [:]
+      lastWay = nil
+      lastKey = nil
+      pool.shutDown()
+    }
+  }
+
+  func closeIdleConnections(_ completion: @escaping @Sendable () -> Void) {
+    loop.post { [self] in
+      pool.closeIdleConnections()
+      completion()
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+
+/// Each of these runs its task on the session's loop as a part of the caller's own task: one hop there and one back. To
+/// cancel the caller's task cancels the load, which then throws `URLError.cancelled`.
+extension URLSession {
+  /// Loads a request into memory.
+  ///
+  /// - Parameter delegate: For challenges, redirections, metrics; asked before the session's.
+  public func data(
+    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (Data, URLResponse) {
+    let result = TaskResult<Data>()
+    try await core.run(URLSessionDataTask(core, request: request, output: .dataResult(result)), self, delegate)
+    return try result.get()
+  }
+
+  /// Loads a URL into memory.
+  public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
+    try await data(for: URLRequest(url: url), delegate: delegate)
+  }
+
+  /// Sends a file as the request's body.
+  public func upload(
+    for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (Data, URLResponse) {
+    let result = TaskResult<Data>()
+    let task = URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult(result))
+    try await core.run(task, self, delegate)
+    return try result.get()
+  }
+
+  /// Sends data as the request's body.
+  public func upload(
+    for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (Data, URLResponse) {
+    let result = TaskResult<Data>()
+    let task = URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult(result))
+    try await core.run(task, self, delegate)
+    return try result.get()
+  }
+
+  /// Loads a request into a file in the temporary directory, which is the caller's from then on.
+  public func download(
+    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (URL, URLResponse) {
+    let result = TaskResult<URL>()
+    try await core.run(URLSessionDownloadTask(core, request: request, output: .fileResult(result)), self, delegate)
+    return try result.get()
+  }
+
+  /// Loads a URL into a file in the temporary directory, which is the caller's from then on.
+  public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse)
+  {
+    try await download(for: URLRequest(url: url), delegate: delegate)
+  }
+
+  /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.
+  public func bytes(
+    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (AsyncBytes, URLResponse) {
+    let channel = BytesChannel()
+    let task = URLSessionDataTask(core, request: request, output: .bytes(channel))
+    let bytes = AsyncBytes(channel, of: task)
+    task.delegate = delegate
+    core.register(task, self)
+    task.resume()
+    let answer = await withTaskCancellationHandler {
+      await channel.response.wait()
+    } onCancel: {
+      task.cancel()
+    }
+    guard let answer else { throw URLError(.cancelled) }
+    return (bytes, try answer.get())
+  }
+
+  /// Loads a URL, and returns when the head of the response is there; the body is read as it is asked for.
+  public func bytes(
+    from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (AsyncBytes, URLResponse) {
+    try await bytes(for: URLRequest(url: url), delegate: delegate)
+  }
+
+  /// The tasks that are not over, by kind.
+  public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
+    get async {
+      await withCheckedContinuation { continuation in
+        getTasksWithCompletionHandler { continuation.resume(returning: ($0, $1, $2)) }
+      }
+    }
+  }
+
+  /// The tasks that are not over.
+  public var allTasks: [URLSessionTask] {
+    get async { await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } } }
+  }
+
+  /// See ``reset(completionHandler:)``.
+  public func reset() async { await withCheckedContinuation { continuation in reset { continuation.resume() } } }
+
+  /// See ``flush(completionHandler:)``.
+  public func flush() async { await withCheckedContinuation { continuation in flush { continuation.resume() } } }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import Synchronization
+
+/// The length of a transfer, in bytes, when nobody knows it.
+public let NSURLSessionTransferSizeUnknown: Int64 = -1
+
+/// The key of the resume data in the `userInfo` of a failed download's error.
+public let URLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
+
+/// Makes tasks that load URLs, and holds what they share: connections, cookies, cache, credentials, and a delegate.
+///
+/// For any thread. A session keeps its delegate, and itself while it has tasks or a delegate, until it is invalidated with
+/// ``finishTasksAndInvalidate()`` or ``invalidateAndCancel()``. One without a delegate goes with its last reference.
+///
+/// ```swift
+/// let (data, response) = try await URLSession.shared.data(from: url)
+/// ```
+open class URLSession: NSObject, @unchecked Sendable {
+  /// What becomes of a challenge.
+  public enum AuthChallengeDisposition: Int, Sendable {
+    case useCredential = 0
+    case performDefaultHandling = 1
+    case cancelAuthenticationChallenge = 2
+    case rejectProtectionSpace = 3
+  }
+
+  /// What becomes of a task whose response has begun.
+  public enum ResponseDisposition: Int, Sendable {
+    case cancel = 0
+    case allow = 1
+    case becomeDownload = 2
+    case becomeStream = 3
+  }
+
+  /// What becomes of a task that was to begin later.
+  public enum DelayedRequestDisposition: Int, Sendable {
+    case continueLoading = 0
+    case useNewRequest = 1
+    case cancel = 2
+  }
+
+  let core: SessionCore
+  private let details: Mutex<Details>
+
+  private struct Details {
+    var description: String?
+  }
+
+  /// The session of programs that need no settings: it has no delegate, and cannot be invalidated.
+  open class var shared: URLSession { sharedSession }
+  private static let sharedSession = URLSession(configuration: .default, isShared: true)
+
+  private init(configuration: URLSessionConfiguration, isShared: Bool) {
+    core = SessionCore(configuration.frozen(), delegate: nil, queue: nil, isShared: isShared)
+    details = Mutex(Details())
+    super.init()
+  }
+
+  public init(configuration: URLSessionConfiguration) {
+    core = SessionCore(configuration.frozen(), delegate: nil, queue: nil)
+    details = Mutex(Details())
+    super.init()
+  }
+
+  /// - Parameters:
+  ///   - configuration: Copied: what changes in it later has no effect here.
+  ///   - delegate: Kept until the session is invalidated.
+  ///   - queue: Where the delegate and completion handlers are called. It should be serial. Nil: a serial queue of the
+  ///     session's own.
+  public init(
+    configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
+  ) {
+    core = SessionCore(configuration.frozen(), delegate: delegate, queue: queue)
+    details = Mutex(Details())
+    super.init()
+    if delegate != nil { core.keepSession(self) }
+  }
+
+  deinit { core.sessionGone() }
+
+  open var delegateQueue: OperationQueue { core.delegateQueue.operations }
+
+  open var delegate: (any URLSessionDelegate)? { core.delegate }
+
+  /// A copy: changing it has no effect on the session.
+  open var configuration: URLSessionConfiguration { core.configuration.copied() }
+
+  /// For people to read. No meaning to the session.
+  open var sessionDescription: String? {
+    get { details.withLock { $0.description } }
+    set { details.withLock { $0.description = newValue } }
+  }
+
+  /// Lets the tasks that exist end, and makes no more. Then the delegate hears of it and is let go. No effect on the shared
+  /// session.
+  open func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false) }
+
+  /// Cancels all tasks, and makes no more. Then the delegate hears of it and is let go. No effect on the shared session.
+  open func invalidateAndCancel() { core.invalidate(cancelsTasks: true) }
+
+  /// Forgets cookies, cached responses and credentials, and closes connections: what follows begins afresh. Tasks that run
+  /// go on.
+  open func reset(completionHandler: @escaping @Sendable () -> Void) {
+    core.reset { [core] in core.delegateQueue.async(completionHandler) }
+  }
+
+  /// Writes cookies, credentials and cache to the disk, and makes new connections for what follows.
+  open func flush(completionHandler: @escaping @Sendable () -> Void) {
+    core.flush { [core] in core.delegateQueue.async(completionHandler) }
+  }
+
+  /// The tasks that are not over, by kind; the handler is called on the delegate queue.
+  open func getTasksWithCompletionHandler(
+    _ completionHandler:
+      @escaping @Sendable (
+        [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
+      ) -> Void
+  ) {
+    core.delegateQueue.async { [core] in
+      let tasks = core.tasks
+      completionHandler(
+        tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
+        tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
+    }
+  }
+
+  /// The tasks that are not over; the handler is called on the delegate queue.
+  open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+    core.delegateQueue.async { [core] in completionHandler(core.tasks) }
+  }
+
+  // MARK: - Makers of tasks. A new task is suspended: it begins with its first `resume()`. A session that has been
+  // invalidated makes tasks that end with `URLError.cancelled`.
+
+  private func make<Kind: URLSessionTask>(_ task: Kind) -> Kind {
+    core.register(task, self)
+    return task
+  }
+
+  // MARK: - Data
+
+  open func dataTask(with request: URLRequest) -> URLSessionDataTask {
+    make(URLSessionDataTask(core, request: request, output: .delegate))
+  }
+
+  open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
+
+  /// - Parameter completionHandler: Called once, on the delegate queue. The delegate hears of challenges, redirections and
+  ///   metrics only.
+  open func dataTask(
+    with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDataTask {
+    make(URLSessionDataTask(core, request: request, output: .dataHandler(completionHandler)))
+  }
+
+  open func dataTask(
+    with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDataTask {
+    dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
+  }
+
+  // MARK: - Upload
+
+  /// - Parameter fileURL: Sent as it is when the task runs.
+  open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
+    make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .delegate))
+  }
+
+  open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
+    make(URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .delegate))
+  }
+
+  /// The body comes from the request's stream, or else from one that the delegate is asked for.
+  open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+    let source = request.httpBodyStream == nil ? BodySource.delegateStream : .request
+    return make(URLSessionUploadTask(core, request: request, source: source, output: .delegate))
+  }
+
+  open func uploadTask(
+    with request: URLRequest, fromFile fileURL: URL,
+    completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionUploadTask {
+    make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataHandler(completionHandler)))
+  }
+
+  open func uploadTask(
+    with request: URLRequest, from bodyData: Data?,
+    completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionUploadTask {
+    let source = BodySource.data(bodyData ?? Data())
+    return make(URLSessionUploadTask(core, request: request, source: source, output: .dataHandler(completionHandler)))
+  }
+
+  // MARK: - Download
+
+  open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
+    make(URLSessionDownloadTask(core, request: request, output: .delegate))
+  }
+
+  open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
+
+  /// - Parameter completionHandler: The file is removed when the handler has returned: move it, or read it.
+  open func downloadTask(
+    with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDownloadTask {
+    make(URLSessionDownloadTask(core, request: request, output: .fileHandler(completionHandler)))
+  }
+
+  open func downloadTask(
+    with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDownloadTask {
+    downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
+  }
+
+  // MARK: - Other kinds
+
+  /// Not spoken in this version: the task fails when it is resumed.
+  open func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
+
+  /// Not spoken in this version: the task fails when it is resumed.
+  open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+    var request = URLRequest(url: url)
+    if !protocols.isEmpty {
+      request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+    }
+    return webSocketTask(with: request)
+  }
+
+  /// Not spoken in this version: the task fails when it is resumed.
+  open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+    make(URLSessionWebSocketTask(core, request: request, output: .delegate))
+  }
+
+  /// Not supported in this version: the task fails when it is resumed.
+  open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
+    make(URLSessionStreamTask(core, request: nil, output: .delegate))
+  }
+}

@@ -1,0 +1,257 @@
+import Foundation
+
+/// What a session tells its owner.
+///
+/// Every call is made on the session's delegate queue, one after another for each task. The session keeps its delegate until
+/// it is invalidated. Each method has an implementation that does what a session without a delegate would do.
+public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
+  /// The last call: all tasks are over, and the session lets its delegate go. Without an error the session's owner has
+  /// invalidated it.
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
+
+  /// A connection wants to be trusted, or wants a client certificate. Other challenges are for a task.
+  func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
+  /// All events of a background session have been delivered.
+  func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
+}
+
+extension URLSessionDelegate {
+  public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
+
+  public func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    challenge.delegateHasNoWord()
+    completionHandler(.performDefaultHandling, nil)
+  }
+
+  public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
+}
+
+/// What a task tells. A task's own delegate is asked first, and the session's for what that one does not implement.
+public protocol URLSessionTaskDelegate: URLSessionDelegate {
+  /// A task has been made. Called on the thread that makes it.
+  func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
+
+  /// A task of a background session with an `earliestBeginDate` is about to begin.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
+
+  /// There is no way to the server, and the session waits for one (`waitsForConnectivity`). At most once for a task.
+  func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+
+  /// The server sends the task elsewhere. Answer with the request that is to be made next: `request`, another one, or nil
+  /// to have the redirecting response itself as the task's result.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
+
+  /// The server or a proxy wants credentials.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
+  /// The body has to be sent, or sent again, and comes from a stream.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
+
+  /// Some of the body has been sent. Bytes; the expected total is `NSURLSessionTransferSizeUnknown` for a stream.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64)
+
+  /// An interim response (1xx) has come.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
+
+  /// The task's numbers are complete. The call before the last.
+  func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+
+  /// The task is over: the last call for it. A status such as 404 is no error.
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+}
+
+extension URLSessionTaskDelegate {
+  public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { task.delegateHasNoWord() }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+  ) {
+    task.delegateHasNoWord()
+    completionHandler(.continueLoading, nil)
+  }
+
+  public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+    task.delegateHasNoWord()
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    task.delegateHasNoWord()
+    completionHandler(request)
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    challenge.delegateHasNoWord()
+    completionHandler(.performDefaultHandling, nil)
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+  ) {
+    task.delegateHasNoWord()
+    completionHandler(nil)
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) { task.delegateHasNoWord() }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+  ) { task.delegateHasNoWord() }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+  ) { task.delegateHasNoWord() }
+
+  public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    task.delegateHasNoWord()
+  }
+}
+
+/// What a data or upload task without a completion handler tells.
+public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
+  /// The head of the response is there. Nothing of the body is read before the answer.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
+
+  /// The task has become a download task, which goes on in its place.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
+
+  /// The task has become a stream task, which goes on in its place.
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
+
+  /// A piece of the body. The next one is not read before the call has returned.
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
+
+  /// The response is about to be stored. Answer with what is to be stored; nil is nothing.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+    completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
+}
+
+extension URLSessionDataDelegate {
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    dataTask.delegateHasNoWord()
+    completionHandler(.allow)
+  }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
+  ) { dataTask.delegateHasNoWord() }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
+  ) { dataTask.delegateHasNoWord() }
+
+  public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    dataTask.delegateHasNoWord()
+  }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+    completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+  ) {
+    dataTask.delegateHasNoWord()
+    completionHandler(proposedResponse)
+  }
+}
+
+/// What a download task without a completion handler tells.
+public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
+  /// The content is complete. The file is removed when the call has returned: move it, or read it.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
+
+  /// Some of the content has been written. Bytes; the expected total is `NSURLSessionTransferSizeUnknown` if the server
+  /// does not say it.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+
+  /// The download goes on where an earlier one had stopped.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64)
+}
+
+extension URLSessionDownloadDelegate {
+  public func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) { downloadTask.delegateHasNoWord() }
+
+  public func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64
+  ) { downloadTask.delegateHasNoWord() }
+}
+
+/// What a stream task tells.
+public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
+  func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
+  func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
+  func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
+  func urlSession(
+    _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
+    outputStream: OutputStream)
+}
+
+extension URLSessionStreamDelegate {
+  public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {}
+  public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {}
+  public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {}
+  public func urlSession(
+    _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
+    outputStream: OutputStream
+  ) {}
+}
+
+/// What a WebSocket task tells.
+public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
+  func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
+  func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+    didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)
+}
+
+extension URLSessionWebSocketDelegate {
+  public func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+  ) {}
+  public func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+    didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+  ) {}
+}

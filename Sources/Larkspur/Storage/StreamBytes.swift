@@ -1,0 +1,13 @@
+import Foundation
+
+/// Reading of streams, whose functions take pointers.
+enum StreamBytes {
+  /// As `InputStream.read`: zero is the end, or nothing yet; below zero is an error.
+  static func read(_ stream: InputStream, into buffer: inout [UInt8]) -> Int {
+    // Safe: the stream writes at most as many bytes as the buffer has, while it is lent.
+    unsafe buffer.withUnsafeMutableBufferPointer { bytes in
+      guard let base = bytes.baseAddress else { return 0 }
+      return unsafe min(stream.read(base, maxLength: bytes.count), bytes.count)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+
+/// Where a task's body comes from.
+enum BodySource: @unchecked Sendable {
+  /// What the request says.
+  case request
+  case data(Data)
+  case file(URL)
+  /// A stream that the delegate is asked for.
+  case delegateStream
+
+  /// Bytes; -1 if nobody knows.
+  func byteCount(of request: URLRequest?) -> Int64 {
+    switch self {
+    case .request:
+      guard let request else { return 0 }
+      return switch request.own.body {
+      case .none: 0
+      case .data(let data): Int64(data.count)
+      case .stream: NSURLSessionTransferSizeUnknown
+      }
+    case .data(let data): return Int64(data.count)
+    case .file(let url):
+      let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
+      return size?.int64Value ?? NSURLSessionTransferSizeUnknown
+    case .delegateStream: return NSURLSessionTransferSizeUnknown
+    }
+  }
+}
+
+/// What becomes of what a task receives.
+enum TaskOutput: Sendable {
+  /// Piece by piece to the delegate: bytes, or a file when it is complete.
+  case delegate
+  /// To a handler, when it is complete; it is called on the delegate queue.
+  case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+  case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
+  /// To an async function, which waits.
+  case dataResult(TaskResult<Data>)
+  case fileResult(TaskResult<URL>)
+  case bytes(BytesChannel)
+}

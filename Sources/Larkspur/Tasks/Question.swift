@@ -1,0 +1,44 @@
+import Synchronization
+
+/// Something that somebody else is asked, on whatever thread. The first answer counts; a task that is interrupted does not
+/// wait any longer.
+final class Question<Answer: Sendable>: Sendable {
+  private enum State {
+    case open
+    case waiting(CheckedContinuation<Answer?, Never>)
+    case answered(Answer?)
+  }
+
+  private let state = Mutex(State.open)
+
+  func answer(_ answer: Answer) { settle(answer) }
+
+  func giveUp() { settle(nil) }
+
+  private func settle(_ answer: Answer?) {
+    let continuation = state.withLock { state -> CheckedContinuation<Answer?, Never>? in
+      switch state {
+      case .open:
+        state = .answered(answer)
+        return nil
+      case .waiting(let continuation):
+        state = .answered(answer)
+        return continuation
+      case .answered: return nil
+      }
+    }
+    continuation?.resume(returning: answer)
+  }
+
+  /// Nil: it was given up.
+  func wait() async -> Answer? {
+    await withCheckedContinuation { continuation in
+      let answer = state.withLock { state -> Answer?? in
+        if case .answered(let answer) = state { return .some(answer) }
+        state = .waiting(continuation)
+        return nil
+      }
+      if let answer { continuation.resume(returning: answer) }
+    }
+  }
+}

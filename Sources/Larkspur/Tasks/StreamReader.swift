@@ -1,0 +1,51 @@
+import Dispatch
+import Foundation
+
+/// Reads an input stream on a queue of its own: its reads may block, for as long as they like.
+final class StreamReader: @unchecked Sendable {
+  private let stream: InputStream
+  private let queue = DispatchQueue(label: "larkspur.body-stream")
+  // The queue's.
+  private var isOpen = false
+  private var buffer: [UInt8]
+
+  private static let pieceBytes = 64 * 1024
+  /// How long a stream that is open and has nothing is left alone, in milliseconds.
+  private static let pauseMilliseconds = 10
+
+  init(_ stream: InputStream) {
+    self.stream = stream
+    buffer = [UInt8](repeating: 0, count: Self.pieceBytes)
+  }
+
+  /// The next bytes; nil at the end. Throws what the stream fails with.
+  func next() async throws -> [UInt8]? {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async { [self] in read(for: continuation) }
+    }
+  }
+
+  private func read(for continuation: CheckedContinuation<[UInt8]?, any Error>) {
+    if !isOpen {
+      isOpen = true
+      if stream.streamStatus == .notOpen { stream.open() }
+    }
+    let count = StreamBytes.read(stream, into: &buffer)
+    if count > 0 { return continuation.resume(returning: Array(buffer[..<count])) }
+    if count < 0 { return continuation.resume(throwing: stream.streamError ?? URLError(.cannotOpenFile)) }
+    switch stream.streamStatus {
+    // Nothing yet is not the end: a stream of the program's own may be waiting for somebody itself.
+    case .opening, .open, .reading:
+      guard !stream.hasBytesAvailable else { return continuation.resume(returning: nil) }
+      queue.asyncAfter(deadline: .now() + .milliseconds(Self.pauseMilliseconds)) { [self] in
+        read(for: continuation)
+      }
+    case .error: continuation.resume(throwing: stream.streamError ?? URLError(.cannotOpenFile))
+    default: continuation.resume(returning: nil)
+    }
+  }
+
+  func close() {
+    queue.async { [self] in stream.close() }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+
+/// The end of a task: its state, and the last call to its owner.
+final class TaskEnding: @unchecked Sendable {
+  private let task: URLSessionTask
+  private let session: URLSession?
+  private let core: SessionCore
+  private let failure: URLError?
+  private let content: TaskContent
+  var file: DownloadFile?
+
+  init(
+    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: URLError?, _ content: TaskContent
+  ) {
+    self.task = task
+    self.session = session
+    self.core = core
+    self.failure = failure
+    self.content = content
+  }
+
+  /// For a task that cannot begin.
+  static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
+    let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
+    ending.make()
+    core.delegateQueue.async { ending.tell() }
+  }
+
+  /// The task's properties say what came of it, before its owner is told.
+  func make() {
+    task.read {
+      $0.state = .completed
+      $0.error = failure
+    }
+    task.updateProgress()
+  }
+
+  func tellOnQueue() {
+    switch task.output {
+    // Nobody is called: it is the caller who waits.
+    case .dataResult, .fileResult, .bytes: tell()
+    case .delegate, .dataHandler, .fileHandler: core.delegateQueue.async { [self] in tell() }
+    }
+  }
+
+  func tell() {
+    switch task.output {
+    case .dataResult(let result):
+      result.set(outcome(content.data))
+    case .fileResult(let result):
+      if failure == nil { file?.giveAway() }
+      result.set(outcome(file?.url ?? URL(fileURLWithPath: "/dev/null")))
+    case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
+    case .dataHandler(let handler):
+      if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
+    case .fileHandler(let handler):
+      if let failure { handler(nil, content.response, failure) } else { handler(file?.url, content.response, nil) }
+    case .delegate: tellDelegate()
+    }
+    if let download = task as? URLSessionDownloadTask {
+      for handler in download.takeResumeDataHandlers() { handler.call(nil) }
+    }
+    file = nil
+    core.ended(task)
+  }
+
+  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), URLError> {
+    if let failure { return .failure(failure) }
+    guard let response = self.content.response else { return .failure(URLError(.unknown)) }
+    return .success((content, response))
+  }
+
+  private func tellDelegate() {
+    guard let session else { return }
+    if failure == nil, let file, let download = task as? URLSessionDownloadTask {
+      TaskPerformer.call(
+        { session, delegate in
+          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+          delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
+          return true
+        }, for: task, of: session, core)
+    }
+    let (task, failure) = (task, failure)
+    TaskPerformer.call(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didCompleteWithError: failure)
+        return true
+      }, for: task, of: session, core)
+  }
+}

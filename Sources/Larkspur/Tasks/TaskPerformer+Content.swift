@@ -1,0 +1,240 @@
+import Foundation
+import LarkspurBytes
+import LarkspurCoding
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// What becomes of the content that a task receives.
+extension TaskPerformer {
+  /// So much room is made for a body whose length the server says. It may lie: the rest grows as it comes.
+  private static let reservedBytesMax = 16 << 20
+
+  /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
+  ///
+  /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
+  func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
+    content.response = response
+    task.read {
+      $0.response = response
+      $0.bytesExpectedToReceive = length
+    }
+    switch task.output {
+    case .dataHandler, .dataResult:
+      if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
+    case .fileHandler, .fileResult: file = try DownloadFile()
+    case .bytes(let channel): channel.response.answer(.success(response))
+    case .delegate:
+      if task is URLSessionDownloadTask {
+        file = try DownloadFile()
+      } else {
+        try await decideDisposition(of: response)
+      }
+    }
+  }
+
+  private func decideDisposition(of response: URLResponse) async throws(URLError) {
+    guard let dataTask = task as? URLSessionDataTask else { return }
+    let disposition = try await ask(otherwise: URLSession.ResponseDisposition.allow) { session, delegate, answer in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+      return true
+    }
+    switch disposition {
+    case .allow: break
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .becomeDownload:
+      file = try DownloadFile()
+      try await become(URLSessionDownloadTask(core, request: task.originalRequest, output: .delegate)) {
+        session, delegate, old, new in
+        guard let old = old as? URLSessionDataTask, let new = new as? URLSessionDownloadTask else { return }
+        delegate.urlSession(session, dataTask: old, didBecome: new)
+      }
+    case .becomeStream: throw URLError.make(.unsupportedURL, "stream tasks are not supported")
+    }
+  }
+
+  // MARK: - From the network
+
+  func deliver(
+    _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: inout ContentDecoding?
+  ) async throws(URLError) {
+    try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.head.contentLength ?? -1))
+    if isHeldUp { try await passGate() }
+    var goesOn = exchange.isReceiving
+    while goesOn {
+      goesOn = try await deliverPiece(of: exchange, &decoder)
+      clock.progressed()
+      if try !handOverNow() { try await handOver() }
+      if isHeldUp { try await passGate() }
+    }
+    guard decoder != nil else { return }
+    do throws(CodingError) {
+      try decoder?.finish()
+    } catch {
+      throw URLError(error, url: machine.request.url)
+    }
+  }
+
+  /// False: it was the last one.
+  @inline(__always)
+  private func deliverPiece(
+    of exchange: Exchange, _ decoder: inout ContentDecoding?
+  ) async throws(URLError) -> Bool {
+    do throws(TransportError) {
+      guard decoder == nil else {
+        let goesOn = try await exchange.receivePiece { decoder?.append($0) }
+        try await decode(&decoder)
+        return goesOn && exchange.isReceiving
+      }
+      if let file {
+        guard let count = try await exchange.receivePiece(into: file.file) else { return false }
+        content.pendingCount += count
+        return exchange.isReceiving
+      }
+      return try await exchange.receivePiece { take($0) } && exchange.isReceiving
+    } catch {
+      throw URLError(error, url: machine.request.url)
+    }
+  }
+
+  private func decode(_ decoder: inout ContentDecoding?) async throws(TransportError) {
+    // What is decoded is handed over step by step: a small piece may stand for a large one.
+    while true {
+      do throws(CodingError) {
+        guard try decoder?.step({ take($0) }) == true else { return }
+      } catch {
+        content.failure = URLError(error, url: machine.request.url)
+        return
+      }
+      do throws(URLError) {
+        try await handOver()
+      } catch {
+        content.failure = error
+        return
+      }
+    }
+  }
+
+  // MARK: - To the owner
+
+  /// Takes a piece of the content, at once.
+  @inline(__always)
+  func take(_ piece: Span<UInt8>) {
+    content.pendingCount += piece.count
+    content.keep(piece)
+    switch task.output {
+    case .dataHandler, .dataResult: content.data.append(copying: piece)
+    case .bytes: content.piece.append(copying: piece)
+    case .fileHandler, .fileResult: write(piece)
+    case .delegate:
+      if file == nil { content.data.append(copying: piece) } else { write(piece) }
+    }
+  }
+
+  private func write(_ piece: Span<UInt8>) {
+    do throws(URLError) {
+      try file?.write(piece)
+    } catch {
+      if content.failure == nil { content.failure = error }
+    }
+  }
+
+  /// Gives the owner what has been taken, if that needs no waiting.
+  @inline(__always)
+  private func handOverNow() throws(URLError) -> Bool {
+    switch task.output {
+    case .dataHandler, .dataResult, .fileHandler, .fileResult: break
+    case .bytes, .delegate: return content.pendingCount == 0 && content.failure == nil
+    }
+    if let failure = content.failure { throw failure }
+    let count = content.pendingCount
+    content.pendingCount = 0
+    let isWatched = task.read { details in
+      details.bytesReceived += Int64(count)
+      return details.progress != nil
+    }
+    if isWatched { task.updateProgress() }
+    return true
+  }
+
+  /// Gives the owner what has been taken, and waits until it wants more.
+  @inline(__always)
+  func handOver() async throws(URLError) {
+    if let failure = content.failure { throw failure }
+    let count = content.pendingCount
+    guard count > 0 else { return }
+    content.pendingCount = 0
+    let (received, isWatched) = task.read { details in
+      details.bytesReceived += Int64(count)
+      return (details.bytesReceived, details.progress != nil)
+    }
+    if isWatched { task.updateProgress() }
+    switch task.output {
+    case .dataHandler, .dataResult, .fileHandler, .fileResult: return
+    case .bytes(let channel):
+      let piece = content.piece
+      content.piece = []
+      clock.pause()
+      let goesOn = await channel.write(piece)
+      clock.goOn()
+      if !goesOn { try await passGate() }
+    case .delegate: try await handOverToDelegate(count, received)
+    }
+  }
+
+  private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
+    // A delegate hears nothing while the task is suspended.
+    try await passGate()
+    clock.pause()
+    defer { clock.goOn() }
+    if let downloadTask = task as? URLSessionDownloadTask {
+      let expected = task.read { $0.bytesExpectedToReceive }
+      await tell { session, delegate in
+        guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+        delegate.urlSession(
+          session, downloadTask: downloadTask, didWriteData: Int64(count), totalBytesWritten: received,
+          totalBytesExpectedToWrite: expected)
+        return true
+      }
+      return
+    }
+    guard let dataTask = task as? URLSessionDataTask else { return }
+    let data = content.data
+    content.data = Data()
+    await tell { session, delegate in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+      return true
+    }
+  }
+}
+
+/// What a task has received so far.
+struct TaskContent {
+  var response: URLResponse?
+  var data = Data()
+  /// For a reader of bytes.
+  var piece: [UInt8] = []
+  /// Bytes that have been taken since the owner last heard.
+  var pendingCount = 0
+  /// Why the content cannot be taken.
+  var failure: URLError?
+  /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
+  private(set) var kept: Data?
+  private var keptMax = 0
+
+  mutating func keepsCopy(upTo bytesMax: Int, for output: TaskOutput) {
+    switch output {
+    case .dataHandler, .dataResult: return
+    default: kept = Data()
+    }
+    keptMax = bytesMax
+  }
+
+  mutating func keep(_ piece: Span<UInt8>) {
+    guard let count = kept?.count else { return }
+    // A body that is too long is not stored at all.
+    if count + piece.count > keptMax { kept = nil } else { kept?.append(copying: piece) }
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+
+/// Calls to the owner.
+extension TaskPerformer {
+  /// Whether there is anybody to call. A task may get a delegate at any time.
+  var hasDelegate: Bool { core.hasTaskDelegate || task.read { $0.delegate != nil } }
+
+  typealias Teller = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool
+
+  /// Calls the task's own delegate, or the session's if that one has no word, and returns when the call has returned. `call`
+  /// returns whether the delegate is of the kind that can be called.
+  func tell(_ call: @escaping Teller) async {
+    guard hasDelegate else { return }
+    let (task, session, core) = (task, session, core)
+    await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
+  }
+
+  /// The same without waiting: for what has no influence on the task.
+  func tellDelegate(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
+    let (task, session, core) = (task, session, core)
+    core.delegateQueue.async {
+      Self.call(
+        { session, delegate in
+          call(session, task, delegate)
+          return true
+        }, for: task, of: session, core)
+    }
+  }
+
+  static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
+    if let own = task.delegate, task.implements({ if !call(session, own) { task.delegateHasNoWord() } }) { return }
+    if let delegate = core.delegate as? any URLSessionTaskDelegate { _ = call(session, delegate) }
+  }
+
+  /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer.
+  func ask<Answer: Sendable>(
+    otherwise standard: Answer,
+    _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
+  ) async throws(URLError) -> Answer {
+    guard hasDelegate else { return standard }
+    let (task, session, core) = (task, session, core)
+    let asked = AskedQuestion<Answer>()
+    try await passGate()
+    clock.pause()
+    await core.delegateQueue.run {
+      let delegates = [task.delegate, core.delegate as? any URLSessionTaskDelegate]
+      for case let delegate? in delegates {
+        let question = Question<Answer>()
+        let hasWord = task.implements {
+          if !call(session, delegate, { question.answer($0) }) { task.delegateHasNoWord() }
+        }
+        if hasWord { return asked.question = question }
+      }
+    }
+    clock.goOn()
+    guard let question = asked.question else { return standard }
+    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    return answer ?? standard
+  }
+
+  func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    let task = task
+    return try await ask(otherwise: next) { session, delegate, answer in
+      delegate.urlSession(
+        session, task: task, willPerformHTTPRedirection: response, newRequest: next, completionHandler: answer)
+      return true
+    }
+  }
+
+  /// A new task goes on in place of the present one, and the delegate hears of it.
+  func become(
+    _ other: URLSessionTask,
+    _ call: @escaping @Sendable (URLSession, any URLSessionDataDelegate, URLSessionTask, URLSessionTask) -> Void
+  ) async throws(URLError) {
+    let old = task
+    let details = old.read { details in
+      defer { details.performer = nil }
+      return details
+    }
+    other.read {
+      $0.state = details.state
+      $0.hasBegun = true
+      $0.suspensions = details.suspensions
+      $0.currentRequest = details.currentRequest
+      $0.response = details.response
+      $0.delegate = details.delegate
+      $0.description = details.description
+      $0.priority = details.priority
+      $0.bytesSent = details.bytesSent
+      $0.bytesExpectedToSend = details.bytesExpectedToSend
+      $0.bytesExpectedToReceive = details.bytesExpectedToReceive
+      $0.performer = self
+    }
+    core.replace(old, by: other, of: session)
+    goOn(as: other)
+    await tell { session, delegate in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      call(session, delegate, old, other)
+      return true
+    }
+  }
+
+  // MARK: - The end
+
+  /// Tells the owner that the task is over: the last thing that happens to it.
+  func finish(_ failure: URLError?) {
+    let ending = TaskEnding(task, session, core, failure, content)
+    ending.file = file
+    file = nil
+    ending.make()
+    ending.tellOnQueue()
+  }
+}
+
+/// What a question was put to; it is written on the delegate queue while the loop waits.
+private final class AskedQuestion<Answer: Sendable>: @unchecked Sendable {
+  var question: Question<Answer>?
+}

@@ -1,0 +1,49 @@
+import Foundation
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+
+/// The task in numbers, for a delegate.
+extension TaskPerformer {
+  /// Takes down the tries of a request that is over.
+  func collectMetrics(of request: URLRequest) {
+    guard wantsMetrics else { return }
+    let (now, date) = (engine.loop.kernel.now(), Date())
+    let toDate = { (moment: Deadline?) -> Date? in
+      guard let moment else { return nil }
+      // Whichever is later: a duration is never negative.
+      return moment > now
+        ? date.addingTimeInterval(moment.duration(since: now).interval)
+        : date.addingTimeInterval(-now.duration(since: moment).interval)
+    }
+    let tries = scope.takeMetrics()
+    let (response, received, expectedToSend) = task.read { ($0.response, $0.bytesReceived, $0.bytesExpectedToSend) }
+    for (index, metrics) in tries.enumerated() {
+      let isLast = index == tries.count - 1
+      transactions.append(
+        URLSessionTaskTransactionMetrics(
+          metrics, request: request, response: isLast ? latestResponse ?? response : nil,
+          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0, date: toDate))
+    }
+  }
+
+  func tellMetrics() async {
+    let end = max(Date(), startDate)
+    let metrics = URLSessionTaskMetrics(
+      transactions: transactions, interval: DateInterval(start: startDate, end: end),
+      redirectCount: machine.redirectCount)
+    let task = task
+    await tell { session, delegate in
+      delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+      return true
+    }
+  }
+}
+
+extension Duration {
+  /// In seconds.
+  var interval: TimeInterval {
+    let (seconds, attoseconds) = components
+    return TimeInterval(seconds) + TimeInterval(attoseconds) * 1e-18
+  }
+}

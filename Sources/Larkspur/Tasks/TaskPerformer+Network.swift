@@ -1,0 +1,238 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// Loading by HTTP.
+extension TaskPerformer {
+  /// So much of a response that is not wanted is read, so that its connection can serve the next request. To read more
+  /// would cost more than a new connection.
+  private static let drainBytesMax = 64 * 1024
+
+  /// True: the machine wants another request to be loaded.
+  func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
+    let asksDelegate = hasDelegate || core.hasDelegate
+    let known = engine.knownWay(to: target, asksDelegate: asksDelegate)
+    let way: SessionEngine.Way
+    if let known {
+      way = known
+    } else {
+      way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate)
+    }
+    way.challenges?.isAsked(for: task)
+    var extras = extras(for: request, target, way)
+    var caching: CacheExchange?
+    var plan: CachePlan?
+    if let cache {
+      let fields = core.composer.fields(of: request, extras)
+      plan = planNow(request, fields, cache)
+      if plan == nil { plan = try await planLater(request, fields, cache) }
+    }
+    switch plan {
+    case nil: break
+    case .load(let exchange)?, .validate(let exchange)?:
+      extras.conditions = exchange.addedFields
+      caching = exchange
+    case .serve(let answer)?: return try await useStored(answer, for: request)
+    case .fail(let code)?:
+      throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
+    }
+    if isHeldUp { try await passGate() }
+    let knownBody = try knownBody(of: request)
+    let body: Body
+    if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
+    var poolRequest = try poolRequest(for: request, target, way, extras, body)
+    poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
+    if wantsProgress { observe(&poolRequest, url: request.url) }
+    var next = Next.nothing
+    var failure: URLError?
+    do throws(TransportError) {
+      try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
+        do throws(URLError) {
+          clock.progressed()
+          next = try await received(exchange, of: request, target, way, caching)
+        } catch {
+          failure = error
+        }
+      }
+    } catch {
+      collectMetrics(of: request)
+      if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
+      throw URLError(error, url: request.url)
+    }
+    collectMetrics(of: request)
+    if let failure { throw failure }
+    switch next {
+    case .nothing: return false
+    case .load: return true
+    case .useStored(let answer): return try await useStored(answer, for: request)
+    }
+  }
+
+  /// What comes after a response.
+  private enum Next {
+    case nothing
+    case load
+    case useStored(CacheAnswer)
+  }
+
+  // MARK: - The request
+
+  private func extras(
+    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
+  ) -> RequestComposer.Extras {
+    var extras = RequestComposer.Extras()
+    extras.isElsewhere = machine.isElsewhere
+    let storage = core.configuration.storage
+    if request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage, let url = request.url
+    {
+      let method = request.own.method
+      extras.cookie = jar.cookieField(
+        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
+        isTopLevel: request.mainDocumentURL == nil || request.mainDocumentURL == url, now: Date())
+    }
+    let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+    if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
+    prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
+    return extras
+  }
+
+  private func poolRequest(
+    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras,
+    _ sent: Body
+  ) throws(URLError) -> PoolRequest {
+    var extras = extras
+    let (body, length) = (sent.content, sent.length)
+    if request.own.method == "GET", case .none = body {
+    } else if request.own.method == "GET" {
+      // As Darwin does it: a GET whose body a server on the way may take for the next request.
+      throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
+    }
+    if case .request = task.source, request.own.method == "POST", length != .none {
+      extras.addsDefaultContentType = true
+    }
+    do throws(RequestError) {
+      let head = try core.composer.head(
+        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false, body: length,
+        extras: extras)
+      var poolRequest = PoolRequest(head)
+      poolRequest.body = body
+      return poolRequest
+    } catch {
+      throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
+    }
+  }
+
+  private var wantsProgress: Bool { hasDelegate || task.read { $0.progress != nil || $0.bytesExpectedToSend != 0 } }
+
+  private func observe(_ poolRequest: inout PoolRequest, url: URL?) {
+    poolRequest.observer = { [self] event, _ in
+      switch event {
+      case .bodySent(let bytes): sent(Int64(bytes))
+      case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
+      case .interimReceived(let status, let bytes, let fields):
+        guard hasDelegate, status != 101, let url else { return }
+        let response = HTTPURLResponse(
+          url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
+          isDecoded: false)
+        tellDelegate { session, task, delegate in
+          delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+      default: break
+      }
+    }
+  }
+
+  /// So much of the body has left.
+  private func sent(_ total: Int64) {
+    clock.progressed()
+    let (before, expected) = task.read { details in
+      defer { details.bytesSent = max(details.bytesSent, total) }
+      return (details.bytesSent, details.bytesExpectedToSend)
+    }
+    guard total > before else { return }
+    task.updateProgress()
+    guard hasDelegate else { return }
+    tellDelegate { session, task, delegate in
+      delegate.urlSession(
+        session, task: task, didSendBodyData: total - before, totalBytesSent: total,
+        totalBytesExpectedToSend: expected)
+    }
+  }
+
+  // MARK: - The response
+
+  private func received(
+    _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way,
+    _ caching: CacheExchange?
+  ) async throws(URLError) -> Next {
+    guard let url = request.url else { throw URLError(.badURL) }
+    let head = exchange.head
+    let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
+    var decoder = try ContentDecoding.decoder(for: head, fields, of: request)
+    let isDecoded: Bool
+    if decoder == nil { isDecoded = false } else { isDecoded = true }
+    let response = HTTPURLResponse(
+      url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
+      fields: fields, isDecoded: isDecoded)
+    latestResponse = response
+    keepCookies(of: response, request)
+    if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
+    var storing: CacheStoring?
+    switch cacheVerdict(on: response, caching) {
+    case .deliver: break
+    case .deliverAndStore(let wanted): storing = wanted
+    case .useStored(let answer):
+      try await drain(exchange)
+      return .useStored(answer)
+    }
+    var step = machine.responseReceived(response)
+    while true {
+      switch step {
+      case .load:
+        try await drain(exchange)
+        return .load
+      case .askRedirection(let response, let next):
+        step = machine.redirectionAnswered(try await askRedirection(response, next))
+        forgetAuthentication()
+      case .askCredential(let response):
+        let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+        step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
+      case .deliver(let response):
+        if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
+        try await deliver(response, from: exchange, &decoder)
+        if let storing { try await storeContent(storing) }
+        return .nothing
+      case .fail(let error): throw error
+      }
+    }
+  }
+
+  private func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
+    guard response.fields.contains(KnownField.setCookie) else { return }
+    let storage = core.configuration.storage
+    guard request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage,
+      let url = request.url
+    else { return }
+    let fields = response.fields.values(of: "Set-Cookie")
+    jar.store(
+      setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
+      policy: storage.cookieAcceptPolicy, now: Date())
+  }
+
+  /// Reads the rest of a response that is not wanted, if there is little of it.
+  private func drain(_ exchange: Exchange) async throws(URLError) {
+    var count = 0
+    do throws(TransportError) {
+      while count <= Self.drainBytesMax, exchange.isReceiving,
+        try await exchange.receivePiece({ count += $0.count })
+      {
+        clock.progressed()
+      }
+    } catch {
+      if case .cancelled = error { throw URLError(error, url: machine.request.url) }
+      // Nobody wants it: the connection is gone, and that is all.
+    }
+  }
+}

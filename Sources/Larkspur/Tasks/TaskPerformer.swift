@@ -1,0 +1,188 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTransport
+import Synchronization
+
+/// Carries out what a task's machine decides. It runs as one async function on its session's loop, from the task's beginning
+/// to its end: what it waits for, it awaits, and so nothing of a task happens twice or out of order.
+///
+/// Threads. `run` and all state belong to the loop. From any thread come `interrupt` and `suspensionChanged`, by the loop's
+/// mail. The delegate is called on the session's delegate queue, one call at a time, and `run` waits for each call to return.
+final class TaskPerformer: @unchecked Sendable {
+  /// Another one, when a data task becomes a download.
+  private(set) var task: URLSessionTask
+  let session: URLSession
+  let core: SessionCore
+  let engine: SessionEngine
+  let clock: TaskClock
+  var machine: TaskMachine
+  var scope: RequestScope
+  let wantsMetrics: Bool
+  var transactions: [URLSessionTaskTransactionMetrics] = []
+  let startDate: Date
+
+  /// Why the task is to end before its time.
+  private var interruption: URLError.Code?
+  /// Waits for the end of the suspension.
+  private var gate: Waiter?
+  private var stopsAtGate = false
+  /// What is to be given up when the task is interrupted.
+  private var giveUp: (() -> Void)?
+  private let isSuspended: Atomic<Bool>
+
+  var content = TaskContent()
+  /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
+  var originTalk: AuthenticationConversation?
+  var proxyTalk: AuthenticationConversation?
+  var authorization: String?
+  var proxyAuthorization: String?
+  /// What the server has said last.
+  var latestResponse: HTTPURLResponse?
+  /// A download's file, while it is being written, and after it while somebody looks at it.
+  var file: DownloadFile?
+  /// The stream that the body comes from, until it has been used.
+  var bodyStream: InputStream?
+  var hasUsedStream = false
+
+  init(_ task: URLSessionTask, of session: URLSession, core: SessionCore, engine: SessionEngine) {
+    self.task = task
+    self.session = session
+    self.core = core
+    self.engine = engine
+    let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
+    machine = TaskMachine(request)
+    scope = RequestScope(of: engine.pool)
+    let storage = core.configuration.storage
+    clock = TaskClock(
+      idle: Duration(interval: request.own.timeoutInterval ?? storage.timeoutIntervalForRequest),
+      total: Duration(interval: storage.timeoutIntervalForResource), on: engine.loop)
+    wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
+    scope.collectsMetrics = wantsMetrics
+    isSuspended = Atomic(task.isSuspended)
+    startDate = wantsMetrics ? Date() : .distantPast
+    bodyStream = request.httpBodyStream
+  }
+
+  // MARK: - From any thread
+
+  /// Ends the task with an error. What it waits for is given up.
+  func interrupt(_ code: URLError.Code) {
+    engine.loop.post { [self] in interrupted(code) }
+  }
+
+  /// Whether the task is to end, whatever else comes.
+  var isInterrupted: Bool { interruption != nil }
+
+  func suspensionChanged() {
+    isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
+    engine.loop.post { [self] in suspensionSettled() }
+  }
+
+  private func interrupted(_ code: URLError.Code) {
+    guard interruption == nil else { return }
+    interruption = code
+    scope.cancel()
+    giveUp?()
+    openGate()
+  }
+
+  private func suspensionSettled() {
+    let isSuspended = isSuspended.load(ordering: .sequentiallyConsistent)
+    if isSuspended != stopsAtGate {
+      stopsAtGate = isSuspended
+      if isSuspended { clock.pause() } else { clock.goOn() }
+    }
+    if !isSuspended { openGate() }
+  }
+
+  private func openGate() {
+    guard let waiter = gate.take() else { return }
+    waiter.wake()
+  }
+
+  // MARK: - On the loop
+
+  /// Whether something keeps the task from going on at once. It is asked often, and is hardly ever true.
+  var isHeldUp: Bool { interruption != nil || isSuspended.load(ordering: .relaxed) }
+
+  /// Waits while the task is suspended, and throws if it is to end. Nobody need call it who is not held up.
+  func passGate() async throws(URLError) {
+    if let interruption { throw URLError.make(interruption) }
+    guard isSuspended.load(ordering: .relaxed) else { return }
+    suspensionSettled()
+    while stopsAtGate, interruption == nil { await Waiter.suspend { gate = $0 } }
+    if let interruption { throw URLError.make(interruption) }
+  }
+
+  /// Waits for something that an interruption has to end: `giveUp` makes it return.
+  func waiting<T>(
+    givingUpBy giveUp: @escaping () -> Void, _ operation: () async -> T
+  ) async throws(URLError) -> T {
+    if let interruption { throw URLError.make(interruption) }
+    clock.pause()
+    self.giveUp = giveUp
+    let result = await operation()
+    self.giveUp = nil
+    clock.goOn()
+    if let interruption { throw URLError.make(interruption) }
+    return result
+  }
+
+  func run() async {
+    let before = task.read { ($0.state, $0.performer === self) }
+    if before.0 == .canceling { interruption = .cancelled }
+    clock.start { [self] in interrupted(.timedOut) }
+    var failure: URLError?
+    do throws(URLError) {
+      if isHeldUp { try await passGate() }
+      try await perform()
+    } catch {
+      failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
+    }
+    clock.stop()
+    if wantsMetrics { await tellMetrics() }
+    finish(failure?.failing(at: machine.request.url))
+  }
+
+  private static func words(for code: URLError.Code) -> String {
+    switch code {
+    case .cancelled: "cancelled"
+    case .timedOut: "The request timed out."
+    default: "\(code)"
+    }
+  }
+
+  /// Another task goes on in place of this one.
+  func goOn(as other: URLSessionTask) { task = other }
+
+  private func perform() async throws(URLError) {
+    if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
+      throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
+    }
+    while true {
+      task.read { $0.currentRequest = machine.request }
+      guard try await load(machine.request) else { return }
+      if isHeldUp { try await passGate() }
+    }
+  }
+
+  /// Loads a request. True: the machine wants another one to be loaded.
+  private func load(_ request: URLRequest) async throws(URLError) -> Bool {
+    guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
+    let target: LoadTarget
+    do throws(LoadTarget.Invalid) {
+      target = try LoadTarget(url)
+    } catch {
+      switch error {
+      case .schemeUnsupported:
+        if try await loadLocally(url) { return false }
+        throw URLError.make(.unsupportedURL, "unsupported URL", url: url)
+      case .hostMissing: throw URLError.make(.badURL, "HTTP URL must have a host", url: url)
+      case .hostInvalid: throw URLError.make(.badURL, "the URL's host is invalid", url: url)
+      case .portInvalid: throw URLError.make(.badURL, "the URL's port is invalid", url: url)
+      }
+    }
+    return try await loadFromNetwork(request, target)
+  }
+}

@@ -1,0 +1,287 @@
+import Foundation
+import Synchronization
+
+/// One load of one URL, with the redirections and challenges on its way. Made by a session, and suspended until
+/// ``resume()``.
+///
+/// For any thread.
+open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
+  /// What a task is doing.
+  public enum State: Int, Sendable {
+    /// It loads, or waits for the network.
+    case running = 0
+    /// It has not begun, or stands still.
+    case suspended = 1
+    /// It has been cancelled, and is about to end.
+    case canceling = 2
+    /// It is over, well or not.
+    case completed = 3
+  }
+
+  /// The priorities that have a name. They are between 0 and 1; who has the higher one gets a connection first.
+  public static let defaultPriority: Float = 0.5
+  public static let lowPriority: Float = 0.25
+  public static let highPriority: Float = 0.75
+
+  struct Details {
+    var state = State.suspended
+    /// As often as it has to be resumed before it runs.
+    var suspensions = 1
+    /// Whether it has ever run, or been told to end.
+    var hasBegun = false
+    var originalRequest: URLRequest?
+    var currentRequest: URLRequest?
+    var response: URLResponse?
+    var error: (any Error)?
+    var description: String?
+    var priority = URLSessionTask.defaultPriority
+    var delegate: (any URLSessionTaskDelegate)?
+    var earliestBeginDate: Date?
+    var bytesReceived: Int64 = 0
+    var bytesSent: Int64 = 0
+    var bytesExpectedToReceive: Int64 = 0
+    var bytesExpectedToSend: Int64 = 0
+    var clientExpectsToSend = NSURLSessionTransferSizeUnknown
+    var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
+    var progress: Progress?
+    /// Kept while the task is not over.
+    var session: URLSession?
+    var performer: TaskPerformer?
+    /// Of a download task.
+    var resumeDataHandlers: [ResumeDataHandler] = []
+  }
+
+  let details: Mutex<Details>
+  /// Nil: no session has made it.
+  let core: SessionCore?
+  private let identifier: Int
+  /// What the task sends, and what becomes of what it receives.
+  let source: BodySource
+  let output: TaskOutput
+  /// Whether the delegate that was called last does not implement the method.
+  private let hasNoWord = Atomic(false)
+
+  /// A task of nobody's, which loads nothing: for subclasses in tests.
+  public override init() {
+    core = nil
+    identifier = 0
+    source = .request
+    output = .delegate
+    details = Mutex(Details())
+    super.init()
+  }
+
+  init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
+    self.core = core
+    identifier = core.nextIdentifier()
+    self.source = source
+    self.output = output
+    var details = Details()
+    details.originalRequest = request
+    details.currentRequest = request
+    details.bytesExpectedToSend = source.byteCount(of: request)
+    self.details = Mutex(details)
+    super.init()
+  }
+
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// A task is its own copy: it cannot be done twice.
+  open func copy(with zone: NSZone?) -> Any { self }
+
+  func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
+
+  // MARK: - What it is
+
+  /// Its number in its session.
+  open var taskIdentifier: Int { identifier }
+
+  /// What it was made with. Nil for a stream task.
+  open var originalRequest: URLRequest? { read { $0.originalRequest } }
+
+  /// What it loads at present: after redirections, another request.
+  open internal(set) var currentRequest: URLRequest? {
+    get { read { $0.currentRequest } }
+    set { read { $0.currentRequest = newValue } }
+  }
+
+  /// What the server has said. Nil until it has.
+  open internal(set) var response: URLResponse? {
+    get { read { $0.response } }
+    set { read { $0.response = newValue } }
+  }
+
+  /// Why it failed. Nil while it runs, and when it has succeeded.
+  open internal(set) var error: (any Error)? {
+    get { read { $0.error } }
+    set { read { $0.error = newValue } }
+  }
+
+  /// For people to read.
+  open var taskDescription: String? {
+    get { read { $0.description } }
+    set { read { $0.description = newValue } }
+  }
+
+  open internal(set) var state: State {
+    get { read { $0.state } }
+    set { read { $0.state = newValue } }
+  }
+
+  /// From 0 to 1: who gets a connection first. It counts until the task has one.
+  open var priority: Float {
+    get { read { $0.priority } }
+    set { read { $0.priority = newValue } }
+  }
+
+  /// Asked before the session's delegate, and let go when the task is over. It may be set at any time; a call that is on its
+  /// way goes to the one before.
+  open var delegate: (any URLSessionTaskDelegate)? {
+    get { read { $0.delegate } }
+    set { read { $0.delegate = newValue } }
+  }
+
+  /// For background sessions: not before this time. Tasks of other sessions begin when they are resumed.
+  open var earliestBeginDate: Date? {
+    get { read { $0.earliestBeginDate } }
+    set { read { $0.earliestBeginDate = newValue } }
+  }
+
+  // MARK: - Numbers
+
+  /// Bytes of the body that have come, its content coding undone.
+  open internal(set) var countOfBytesReceived: Int64 {
+    get { read { $0.bytesReceived } }
+    set { read { $0.bytesReceived = newValue } }
+  }
+
+  /// Bytes of the request's body that have left.
+  open internal(set) var countOfBytesSent: Int64 {
+    get { read { $0.bytesSent } }
+    set { read { $0.bytesSent = newValue } }
+  }
+
+  /// What `Content-Length` says, or `NSURLSessionTransferSizeUnknown`.
+  open internal(set) var countOfBytesExpectedToReceive: Int64 {
+    get { read { $0.bytesExpectedToReceive } }
+    set { read { $0.bytesExpectedToReceive = newValue } }
+  }
+
+  /// The length of the request's body, or `NSURLSessionTransferSizeUnknown`.
+  open internal(set) var countOfBytesExpectedToSend: Int64 {
+    get { read { $0.bytesExpectedToSend } }
+    set { read { $0.bytesExpectedToSend = newValue } }
+  }
+
+  /// What the program expects; no meaning to the session.
+  open var countOfBytesClientExpectsToSend: Int64 {
+    get { read { $0.clientExpectsToSend } }
+    set { read { $0.clientExpectsToSend = newValue } }
+  }
+
+  /// What the program expects; no meaning to the session.
+  open var countOfBytesClientExpectsToReceive: Int64 {
+    get { read { $0.clientExpectsToReceive } }
+    set { read { $0.clientExpectsToReceive = newValue } }
+  }
+
+  /// How far the task is, over sending and receiving. Cancelling, pausing and resuming it acts on the task.
+  open var progress: Progress {
+    if let progress = read({ $0.progress }) { return progress }
+    let progress = Progress(parent: nil, userInfo: nil)
+    progress.totalUnitCount = -1
+    progress.isPausable = true
+    progress.isCancellable = true
+    progress.cancellationHandler = { [weak self] in self?.cancel() }
+    progress.pausingHandler = { [weak self] in self?.suspend() }
+    progress.resumingHandler = { [weak self] in self?.resume() }
+    let kept = read { details in
+      if details.progress == nil { details.progress = progress }
+      return details.progress ?? progress
+    }
+    updateProgress()
+    return kept
+  }
+
+  /// Tells the progress object, if anybody has asked for it.
+  func updateProgress() {
+    let (progress, sent, received, toSend, toReceive, isOver) = read {
+      (
+        $0.progress, $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
+        $0.state == .completed
+      )
+    }
+    guard let progress else { return }
+    let isKnown = toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
+    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? sent + received : -1
+    progress.completedUnitCount = sent + received
+  }
+
+  // MARK: - Control
+
+  /// Ends the task with `URLError.cancelled`, unless it is over. A call that is on its way to the delegate is the last but
+  /// the one that says so.
+  open func cancel() { end(with: .cancelled) }
+
+  /// As `cancel`, with another reason.
+  func end(with code: URLError.Code) {
+    guard let core else { return }
+    let begins = read { details -> Bool in
+      guard details.state == .running || details.state == .suspended else { return false }
+      details.state = .canceling
+      let begins = !details.hasBegun
+      details.hasBegun = true
+      return begins
+    }
+    if begins { core.begin(self) }
+    if let performer = read({ $0.performer }) { performer.interrupt(code) }
+  }
+
+  /// Stops reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
+  /// lost: what the server sends meanwhile waits in the kernel and at the server. Time does not count.
+  open func suspend() {
+    let performer = read { details -> TaskPerformer? in
+      guard details.state == .running || details.state == .suspended else { return nil }
+      details.suspensions += 1
+      details.state = .suspended
+      return details.performer
+    }
+    performer?.suspensionChanged()
+  }
+
+  /// Begins the task, or lets it go on.
+  open func resume() {
+    guard let core else { return }
+    let (begins, performer) = read { details -> (Bool, TaskPerformer?) in
+      guard details.state == .suspended else { return (false, nil) }
+      if details.suspensions > 0 { details.suspensions -= 1 }
+      guard details.suspensions == 0 else { return (false, nil) }
+      details.state = .running
+      let begins = !details.hasBegun
+      details.hasBegun = true
+      return (begins, details.performer)
+    }
+    performer?.suspensionChanged()
+    if begins { core.begin(self) }
+  }
+
+  var isSuspended: Bool { read { $0.state == .suspended } }
+
+  // MARK: - Delegates
+
+  /// What the default implementations of the delegate's methods say.
+  func delegateHasNoWord() { hasNoWord.store(true, ordering: .relaxed) }
+
+  /// Whether the call said so. Calls for one task come one after another.
+  func implements(_ call: () -> Void) -> Bool {
+    hasNoWord.store(false, ordering: .relaxed)
+    call()
+    return !hasNoWord.load(ordering: .relaxed)
+  }
+}
+
+/// Loads a URL into memory, or piece by piece to a delegate.
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
+
+/// A data task that sends a body.
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}

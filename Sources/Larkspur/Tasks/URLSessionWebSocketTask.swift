@@ -1,0 +1,59 @@
+import Foundation
+
+/// A WebSocket (RFC 6455). Not spoken in this version: the task fails with `URLError.unsupportedURL` when it is resumed.
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
+  /// Why a WebSocket was closed (RFC 6455 7.4.1).
+  public enum CloseCode: Int, Sendable {
+    case invalid = 0
+    case normalClosure = 1000
+    case goingAway = 1001
+    case protocolError = 1002
+    case unsupportedData = 1003
+    case noStatusReceived = 1005
+    case abnormalClosure = 1006
+    case invalidFramePayloadData = 1007
+    case policyViolation = 1008
+    case messageTooBig = 1009
+    case mandatoryExtensionMissing = 1010
+    case internalServerError = 1011
+    case tlsHandshakeFailure = 1015
+  }
+
+  /// What is sent and received.
+  public enum Message: Sendable {
+    case data(Data)
+    case string(String)
+  }
+
+  /// Larger messages are refused. Bytes.
+  open var maximumMessageSize: Int = 1 << 20
+
+  open var closeCode: CloseCode { .invalid }
+  open var closeReason: Data? { nil }
+
+  open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    core?.delegateQueue.async { pongReceiveHandler(Self.unsupported) }
+  }
+
+  public func sendPing() async throws { throw Self.unsupported }
+
+  open func cancel(with closeCode: CloseCode, reason: Data?) { cancel() }
+
+  public func send(_ message: Message) async throws { throw Self.unsupported }
+
+  public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    core?.delegateQueue.async { completionHandler(Self.unsupported) }
+  }
+
+  public func receive() async throws -> Message { throw Self.unsupported }
+
+  public func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
+    core?.delegateQueue.async { completionHandler(.failure(Self.unsupported)) }
+  }
+
+  private static var unsupported: URLError { .make(.unsupportedURL, "WebSocket tasks are not supported") }
+}
+
+/// A stream of bytes, without HTTP. Not supported in this version: the task fails with `URLError.unsupportedURL` when it is
+/// resumed.
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}

@@ -1,0 +1,183 @@
+import Foundation
+import LarkspurTLS
+import Synchronization
+
+/// A server's certificates, and what came out when they were verified. For any thread.
+///
+/// A delegate finds it in the protection space of a challenge of the method ``NSURLAuthenticationMethodServerTrust``. By then
+/// the chain has been verified against the session's roots for the host of the URL: ``isTrusted`` says with what result. Default
+/// handling goes by it. To trust a server nevertheless, answer with ``URLCredential/init(trust:)``.
+///
+/// Darwin's name is ``SecTrust``, and the functions named `SecTrust...` work on it.
+public final class ServerTrust: Sendable {
+  /// What came out when the chain was verified.
+  public struct Result: Error, Hashable, Sendable {
+    /// OpenSSL's number, `X509_V_...`. 0: the chain is good.
+    public let code: Int
+    /// Where in the chain the problem is: 0 is the server's own certificate.
+    public let depth: Int
+    /// OpenSSL's words for ``code``.
+    public let words: String
+
+    /// Whether the chain is good.
+    public var isTrusted: Bool { code == 0 }
+  }
+
+  /// What ``SecTrustEvaluateWithError(_:_:)`` goes by.
+  struct Settings: Sendable {
+    /// Nil: those of the session.
+    var anchors: [Certificate]?
+    /// Whether the session's roots count beside `anchors`.
+    var keepsRoots = false
+    var date: Date?
+    var host: HostRule = .server
+
+    enum HostRule: Sendable {
+      /// The one that was connected to.
+      case server
+      case other(String)
+      case any
+    }
+  }
+
+  private struct State {
+    var inner: LarkspurTLS.Trust
+    var settings = Settings()
+  }
+
+  private let state: Mutex<State>
+  /// As it was when the server showed it.
+  let original: LarkspurTLS.Trust
+
+  init(_ inner: LarkspurTLS.Trust) {
+    original = inner
+    state = Mutex(State(inner: inner))
+  }
+
+  /// Verifies a chain that comes from elsewhere: a file, or a test. With the system's roots it takes up to 40 ms, on the calling
+  /// thread: they are read.
+  ///
+  /// - Parameters:
+  ///   - host: Whom the certificate has to be for, as it stands in a URL.
+  ///   - chain: The server's own certificate first.
+  ///   - roots: Whose signatures lead to trust.
+  ///   - date: At what time it has to be valid.
+  /// - Throws: ``Failure``.
+  public convenience init(
+    host: String, chain: [Certificate], roots: TLSTrustSettings.Roots = .system, date: Date = Date()
+  ) throws(Failure) {
+    guard let name = ServerName(host: host) else { throw .hostInvalid }
+    do throws(TLSError) {
+      self.init(
+        try LarkspurTLS.Trust.verifying(
+          chain.map(\.inner), for: name, roots: roots.inner, date: Self.seconds(date)))
+    } catch {
+      throw .anchorsUnusable
+    }
+  }
+
+  private var inner: LarkspurTLS.Trust { state.withLock { $0.inner } }
+
+  /// The host that was connected to: a name in lower case, or an address.
+  public var host: String { original.server.text }
+
+  /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
+  public var sentChain: [Certificate] { original.sent.map(Certificate.init) }
+
+  /// The chain that was built, from the server's certificate to the root, as far as one was found.
+  public var verifiedChain: [Certificate] { inner.verified.map(Certificate.init) }
+
+  /// What the last verification came to.
+  public var result: Result { Result(inner.result) }
+
+  /// Whether the last verification came to a good chain.
+  public var isTrusted: Bool { inner.result.isTrusted }
+
+  /// Verifies the same chain with other inputs. This object stays as it is.
+  ///
+  /// It takes about a millisecond, on the calling thread; it reads no file and asks nobody.
+  ///
+  /// - Parameters:
+  ///   - host: Whom the certificate has to be for, as it stands in a URL. Nil: whoever it is for.
+  ///   - anchors: The roots to trust, and no others. Nil: those of the session. Its revocation lists count either way.
+  ///   - date: At what time it has to be valid.
+  /// - Returns: What came out, with the chain that was built.
+  /// - Throws: ``Failure``.
+  public func evaluate(
+    host: String?, anchors: [Certificate]? = nil, date: Date = Date()
+  ) throws(Failure) -> (result: Result, chain: [Certificate]) {
+    let trust = try evaluated(host: host, anchors: anchors, date: date)
+    return (Result(trust.result), trust.verified.map(Certificate.init))
+  }
+
+  /// Why a verification could not even begin.
+  public enum Failure: Error, Hashable, Sendable {
+    /// It is neither a name in ASCII nor an address.
+    case hostInvalid
+    /// OpenSSL does not take them for roots.
+    case anchorsUnusable
+  }
+
+  private func evaluated(host: String?, anchors: [Certificate]?, date: Date) throws(Failure) -> LarkspurTLS.Trust {
+    var name: ServerName?
+    if let host {
+      name = ServerName(host: host)
+      if name == nil { throw .hostInvalid }
+    }
+    do throws(TLSError) {
+      return try original.evaluate(host: name, anchors: anchors?.map(\.inner), date: Self.seconds(date))
+    } catch {
+      throw .anchorsUnusable
+    }
+  }
+
+  /// Dates that no certificate can hold are as good as the ends of time.
+  private static func seconds(_ date: Date) -> Int64 {
+    let seconds = date.timeIntervalSince1970
+    return seconds.isNaN ? 0 : Int64(max(-1e11, min(1e12, seconds)))
+  }
+
+  // MARK: - What Darwin's functions do
+
+  func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.settings) } }
+
+  /// Verifies by the settings, and keeps what came out.
+  func reevaluate() -> Result {
+    let settings = state.withLock { $0.settings }
+    let host: String? =
+      switch settings.host {
+      case .server: self.host
+      case .other(let name): name
+      case .any: nil
+      }
+    let date = settings.date ?? Date()
+    do throws(Failure) {
+      var trust = try evaluated(host: host, anchors: settings.anchors, date: date)
+      if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
+        trust = try evaluated(host: host, anchors: nil, date: date)
+      }
+      state.withLock { $0.inner = trust }
+      return Result(trust.result)
+    } catch {
+      return Result(code: Result.unspecified, depth: 0, words: "\(error)")
+    }
+  }
+}
+
+extension ServerTrust.Result: CustomStringConvertible, LocalizedError {
+  init(_ inner: VerificationResult) {
+    self.init(code: Int(inner.code), depth: inner.depth, words: inner.words)
+  }
+
+  /// OpenSSL's X509_V_ERR_UNSPECIFIED.
+  static let unspecified = 1
+
+  /// For people to read.
+  public var description: String { words + (depth > 0 ? ", issuer \(depth)" : "") }
+
+  /// For people to read.
+  public var errorDescription: String? { description }
+}
+
+/// Darwin's name for ``ServerTrust``.
+public typealias SecTrust = ServerTrust

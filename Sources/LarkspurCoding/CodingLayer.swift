@@ -1,0 +1,160 @@
+/// Undoes one coding of a body.
+///
+/// ```
+///   gzip                                    deflate
+///
+///   inside <--- the next member ---.        opening: two bytes tell zlib from raw
+///     |                            |           |
+///     '-- end of the member --> between     inside
+///                                  |           |
+///                  anything else --'           '-- end of the stream --> past
+///                                  '--> past
+/// ```
+///
+/// Gzip members in a row are one body (RFC 1952, section 2.2). What stands behind the end of a stream and is not another
+/// member is left unread: zeros that pad a block, an empty line, whatever a server or a script has added. Chrome and
+/// Firefox do so; curl fails. A member begins with `1f 8b 08`: from there on whatever is wrong is an error.
+final class CodingLayer {
+  let coding: ContentCoding
+  /// What the layer before has put out for this one. The first layer reads what the caller brings.
+  private var incoming = StageBuffer()
+  /// How much has come out, in bytes.
+  private(set) var bytesOut: UInt64 = 0
+
+  private enum State {
+    case opening
+    case inside
+    case between
+    case past
+  }
+
+  private var state: State
+  private var inflater: Inflater
+  /// Bytes that were looked at, and are still to be inflated from `heldStart` on.
+  private var held: [UInt8] = []
+  private var heldStart = 0
+  /// A body of no bytes at all is none that was cut: the answer to a HEAD, or an empty file that nobody has compressed.
+  private var isUntouched = true
+
+  private static let memberMagic: [UInt8] = [0x1f, 0x8b, 8]
+
+  init(_ coding: ContentCoding) throws(CodingError) {
+    self.coding = coding
+    inflater = try Inflater(coding == .gzip ? .gzip : .zlib)
+    state = coding == .gzip ? .inside : .opening
+    held.reserveCapacity(Self.memberMagic.count)
+  }
+
+  /// Takes in bytes from `consumed` on until all are used up or the output is full.
+  func run(_ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan) throws(CodingError) {
+    if consumed < input.count { isUntouched = false }
+    let before = output.byteCount
+    defer { bytesOut += UInt64(output.byteCount - before) }
+    while true {
+      switch state {
+      case .opening:
+        guard try open(input, &consumed) else { return }
+      case .inside:
+        guard try inflate(input, &consumed, &output) else { return }
+      case .between:
+        guard try seekMember(input, &consumed) else { return }
+      case .past:
+        consumed = input.count
+        return
+      }
+    }
+  }
+
+  /// Whether nothing is left of what the layer before has put out.
+  var isHungry: Bool { incoming.isEmpty }
+
+  /// Lets the layer before put out something for this one, which has to be hungry.
+  func feed(_ fill: (inout OutputRawSpan) throws(CodingError) -> Void) throws(CodingError) {
+    try incoming.fill(fill)
+  }
+
+  /// Goes on with what it was fed.
+  func run(into output: inout OutputRawSpan) throws(CodingError) {
+    // A property of an object cannot be lent while the object is at work. After an error nobody comes back for it.
+    var fed = StageBuffer()
+    swap(&fed, &incoming)
+    var consumed = 0
+    try run(fed.bytes, consumed: &consumed, into: &output)
+    fed.drop(consumed)
+    swap(&fed, &incoming)
+  }
+
+  /// The body has ended.
+  func finish() throws(CodingError) {
+    switch state {
+    case .between, .past: return
+    case .opening, .inside: if !isUntouched { throw .peerSentTruncated(coding) }
+    }
+  }
+
+  // MARK: - The states
+
+  /// Each returns whether the state has changed; otherwise the input is used up or the output is full.
+  private func open(_ input: Span<UInt8>, _ consumed: inout Int) throws(CodingError) -> Bool {
+    while held.count < 2 {
+      guard consumed < input.count else { return false }
+      held.append(input[consumed])
+      consumed += 1
+    }
+    // RFC 1950, section 2.2: method 8, a window of at most 32 KiB, and a check. To a raw stream the first byte would mean
+    // a stored block whose padding is not zero, which nobody writes.
+    let isZlib = held[0] & 15 == 8 && held[0] >> 4 <= 7 && (Int(held[0]) << 8 | Int(held[1])) % 31 == 0
+    try inflater.reset(isZlib ? .zlib : .rawDeflate)
+    state = .inside
+    return true
+  }
+
+  private func inflate(
+    _ input: Span<UInt8>, _ consumed: inout Int, _ output: inout OutputRawSpan
+  ) throws(CodingError) -> Bool {
+    // One call more than there is input for: zlib may hold back what did not fit before.
+    while output.freeCapacity > 0 {
+      let isHeld = heldStart < held.count
+      let outcome =
+        isHeld ? try inflateHeld(&output) : try inflater.run(input, consumed: &consumed, into: &output)
+      switch outcome {
+      case .invalid: throw .peerSentInvalid(coding)
+      case .ended:
+        forgetHeld()
+        state = coding == .gzip ? .between : .past
+        return true
+      case .going: if !isHeld, consumed == input.count { return false }
+      }
+    }
+    return false
+  }
+
+  private func inflateHeld(_ output: inout OutputRawSpan) throws(CodingError) -> Inflater.Outcome {
+    var bytes: [UInt8] = []
+    swap(&bytes, &held)
+    let outcome = try inflater.run(bytes.span, consumed: &heldStart, into: &output)
+    swap(&bytes, &held)
+    if heldStart == held.count { forgetHeld() }
+    return outcome
+  }
+
+  private func seekMember(_ input: Span<UInt8>, _ consumed: inout Int) throws(CodingError) -> Bool {
+    while held.count < Self.memberMagic.count {
+      guard consumed < input.count else { return false }
+      guard input[consumed] == Self.memberMagic[held.count] else {
+        state = .past
+        return true
+      }
+      held.append(input[consumed])
+      consumed += 1
+    }
+    try inflater.reset(.gzip)
+    state = .inside
+    return true
+  }
+
+  private func forgetHeld() {
+    held.removeAll(keepingCapacity: true)
+    heldStart = 0
+  }
+}

@@ -1,0 +1,78 @@
+/// What Digest and the memory of credentials look at in a request.
+package struct AuthenticatedRequest: Sendable {
+  /// How the hash of the body is found, for Digest's `auth-int`. Nil: it cannot be (the body is a stream, say).
+  package typealias BodyHash = @Sendable (DigestHash) -> [UInt8]?
+
+  package let method: String
+  /// The request target as the asker sees it: see ``init(method:target:to:bodyHash:)``.
+  package let target: String
+  private let body: Body
+
+  private enum Body: Sendable {
+    case none
+    case some(BodyHash)
+  }
+
+  /// - Parameters:
+  ///   - target: As it stands in the request line. Of an absolute one, an origin sees the path and the query only: a proxy
+  ///     takes the rest away (RFC 9112 3.2.1).
+  ///   - bodyHash: Nil: there is no body.
+  package init(method: String, target: String, to role: AuthenticationTarget.Role, bodyHash: BodyHash? = nil) {
+    self.method = method
+    self.target = role == .origin ? Self.originForm(target) : target
+    body = bodyHash.map(Body.some) ?? .none
+  }
+
+  func bodyHash(_ hash: DigestHash, by function: DigestHash.Function) -> [UInt8]? {
+    switch body {
+    case .none: function(hash, [])
+    case .some(let find): find(hash)
+    }
+  }
+
+  private static func originForm(_ target: String) -> String {
+    let bytes = target.utf8
+    guard bytes.first != ASCII.slash, let colon = bytes.firstIndex(of: ASCII.colon),
+      bytes[bytes.index(after: colon)...].starts(with: "//".utf8)
+    else { return target }
+    let authority = bytes[colon...].dropFirst(3)
+    let end = authority.firstIndex { $0 == ASCII.slash || $0 == UInt8(ascii: "?") } ?? bytes.endIndex
+    let rest = String(target[end...])
+    return rest.utf8.first == ASCII.slash ? rest : "/" + rest
+  }
+
+  /// Without the query. Nil: there is none, or one with dots, that may lead anywhere.
+  var path: String? {
+    guard target.utf8.first == ASCII.slash else { return nil }
+    let path = target.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    let segments = path.split(separator: ASCII.slash)
+    let hasDots = segments.contains { segment in
+      let text = String(Substring(segment)).lowercased().split(separator: "%2e", omittingEmptySubsequences: false)
+        .joined(separator: ".")
+      return text == "." || text == ".."
+    }
+    return hasDots ? nil : String(Substring(path))
+  }
+}
+
+/// Who asks: an origin or a proxy. What is known of one is never told to another.
+package struct AuthenticationTarget: Hashable, Sendable {
+  package enum Role: Hashable, Sendable {
+    case origin
+    case proxy
+  }
+
+  package let role: Role
+  /// In lower case: `http`, `https`; a proxy's kind.
+  package let scheme: String
+  /// In lower case.
+  package let host: String
+  package let port: Int
+
+  package init(_ role: Role, scheme: String, host: String, port: Int) {
+    self.role = role
+    self.scheme = scheme.lowercased()
+    self.host = host.lowercased()
+    self.port = port
+  }
+}

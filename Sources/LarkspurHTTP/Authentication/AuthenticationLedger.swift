@@ -1,0 +1,254 @@
+/// What a session knows of those who have asked who it is: which credential each space of each target takes, and how often
+/// each nonce was used.
+///
+/// Theory of operation. An answer becomes the text of a field here, because every response to a nonce counts it up
+/// (RFC 7616 3.4), whichever request carries it. An answer that was accepted is remembered, and later requests into the
+/// same space carry it unasked: Basic at and below the directory of what it opened (RFC 7617 2.2), Digest in the domain
+/// that the challenge gave (RFC 7616 3.3). A proxy is one space as a whole. A refusal forgets the answer.
+///
+/// Everything is kept by target: role, scheme, host and port. Nothing that one target was told or has said reaches another.
+package struct AuthenticationLedger: Sendable {
+  // A hostile server, or one name after the other of a wildcard domain, would otherwise fill the memory. Of each, the
+  // oldest makes room.
+
+  /// Targets that are remembered.
+  package static let targetsMax = 256
+  /// Spaces of one target.
+  package static let spacesMax = 16
+  /// Directories of one space of Basic's.
+  package static let directoriesMax = 32
+  /// Nonces whose uses are counted.
+  package static let noncesMax = 512
+
+  /// An answer that goes out unasked.
+  package struct Preemptive: Hashable, Sendable {
+    package let value: String
+    package let answer: AuthenticationAnswer
+  }
+
+  fileprivate struct Entry {
+    var answer: AuthenticationAnswer
+    /// Basic's: the paths, each up to its last slash, of what the credential has opened. The latest stands last.
+    var directories: [String] = []
+  }
+
+  private struct NonceKey: Hashable {
+    let target: AuthenticationTarget
+    let realm: String
+    let nonce: String
+  }
+
+  private struct NonceUse {
+    var count: UInt32 = 0
+    /// Of a `-sess` algorithm (RFC 7616 3.4.2).
+    var keyNonces: DigestResponse.KeyNonces?
+  }
+
+  private let hash: DigestHash.Function
+  private var entries: [AuthenticationTarget: [Entry]] = [:]
+  /// The oldest first.
+  private var targets: [AuthenticationTarget] = []
+  private var uses: [NonceKey: NonceUse] = [:]
+  private var nonces: [NonceKey] = []
+
+  package init(hash: @escaping DigestHash.Function) { self.hash = hash }
+
+  /// Nothing is remembered: no request can carry anything unasked.
+  package var isEmpty: Bool { entries.isEmpty }
+
+  // MARK: - Fields
+
+  /// The value of `Authorization` or `Proxy-Authorization`. Nil: the answer cannot be written.
+  ///
+  /// `clientNonce`: random, a new one for each call.
+  package mutating func authorization(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
+    clientNonce: String
+  ) -> String? {
+    switch answer.offer {
+    case .basic: BasicAuthorization.value(answer.credential)
+    case .digest(let challenge): digest(challenge, answer.credential, request, target, clientNonce)
+    }
+  }
+
+  /// What the request may carry unasked. Nil: nothing is known of its space.
+  package mutating func preemptive(
+    for request: AuthenticatedRequest, to target: AuthenticationTarget, clientNonce: String
+  ) -> Preemptive? {
+    guard let known = entries[target] else { return nil }
+    var best: (answer: AuthenticationAnswer, depth: Int)?
+    for entry in known {
+      guard let depth = entry.depth(of: request, to: target), depth >= best?.depth ?? 0 else { continue }
+      best = (entry.answer, depth)
+    }
+    guard let answer = best?.answer,
+      let value = authorization(answer, for: request, to: target, clientNonce: clientNonce)
+    else { return nil }
+    return Preemptive(value: value, answer: answer)
+  }
+
+  private mutating func digest(
+    _ challenge: DigestChallenge, _ credential: PasswordCredential, _ request: AuthenticatedRequest,
+    _ target: AuthenticationTarget, _ clientNonce: String
+  ) -> String? {
+    let key = NonceKey(target: target, realm: challenge.realm, nonce: challenge.nonce)
+    var use = uses[key] ?? NonceUse()
+    // Eight digits are all there are. The request then goes without, and is challenged for a new nonce.
+    guard use.count < .max else { return nil }
+    use.count += 1
+    var clientNonce = clientNonce
+    if challenge.algorithm.isSession {
+      // A server may compute the session's key once, or for each request from the nonce that stands in it: with one and
+      // the same both come to the same result.
+      let nonces = use.keyNonces ?? .init(server: challenge.nonce, client: clientNonce)
+      use.keyNonces = nonces
+      clientNonce = nonces.client
+    }
+    let response = DigestResponse(
+      to: challenge, of: credential, for: request, nonceCount: use.count, clientNonce: clientNonce,
+      keyNonces: use.keyNonces)
+    guard let value = response.authorization(hash: hash) else { return nil }
+    count(use, of: key)
+    return value
+  }
+
+  private mutating func count(_ use: NonceUse, of key: NonceKey) {
+    if uses.updateValue(use, forKey: key) == nil {
+      nonces.append(key)
+      if nonces.count > Self.noncesMax { uses[nonces.removeFirst()] = nil }
+    }
+  }
+
+  // MARK: - Memory
+
+  /// The target has accepted the answer. `info`: the values of `Authentication-Info` or `Proxy-Authentication-Info`.
+  package mutating func remember(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
+    info: [String] = []
+  ) {
+    var entry = take(answer.offer.space, of: target) ?? Entry(answer: answer)
+    // Its paths were another user's.
+    if entry.answer.credential != answer.credential { entry.directories = [] }
+    entry.answer = answer
+    switch answer.offer {
+    case .basic: entry.add(directory: request.directory)
+    case .digest(let challenge): entry.answer.offer = .digest(renewed(challenge, AuthenticationInfo(info), target))
+    }
+    if entries[target] == nil {
+      targets.append(target)
+      if targets.count > Self.targetsMax { entries[targets.removeFirst()] = nil }
+    }
+    entries[target, default: []].append(entry)
+    if let count = entries[target]?.count, count > Self.spacesMax { entries[target]?.removeFirst() }
+  }
+
+  /// The target has refused the answer. Another credential that it took meanwhile stays.
+  package mutating func forget(_ answer: AuthenticationAnswer, of target: AuthenticationTarget) {
+    guard let entry = take(answer.offer.space, of: target) else { return }
+    if entry.answer.credential != answer.credential { entries[target, default: []].append(entry) }
+    removeIfEmpty(target)
+  }
+
+  /// Who knows whom.
+  package struct Known: Hashable, Sendable {
+    package let target: AuthenticationTarget
+    package let space: AuthenticationOffer.Space
+    package let credential: PasswordCredential
+  }
+
+  package var known: Set<Known> {
+    Set(entries.flatMap { target, entries in entries.map { $0.known(to: target) } })
+  }
+
+  /// Forgets the answers with these credentials in these places.
+  package mutating func forget(_ known: Set<Known>) {
+    for target in targets {
+      entries[target]?.removeAll { known.contains($0.known(to: target)) }
+      removeIfEmpty(target)
+    }
+  }
+
+  package mutating func removeAll() {
+    entries = [:]
+    targets = []
+    uses = [:]
+    nonces = []
+  }
+
+  private mutating func take(_ space: AuthenticationOffer.Space, of target: AuthenticationTarget) -> Entry? {
+    guard let index = entries[target]?.firstIndex(where: { $0.answer.offer.space == space }) else { return nil }
+    return entries[target]?.remove(at: index)
+  }
+
+  private mutating func removeIfEmpty(_ target: AuthenticationTarget) {
+    guard entries[target]?.isEmpty == true else { return }
+    entries[target] = nil
+    targets.removeAll { $0 == target }
+  }
+
+  /// The challenge with the nonce that the server wants next (RFC 7616 3.5).
+  private mutating func renewed(
+    _ challenge: DigestChallenge, _ info: AuthenticationInfo, _ target: AuthenticationTarget
+  ) -> DigestChallenge {
+    guard let nonce = info.nextNonce, nonce != challenge.nonce else { return challenge }
+    let old = NonceKey(target: target, realm: challenge.realm, nonce: challenge.nonce)
+    let new = NonceKey(target: target, realm: challenge.realm, nonce: nonce)
+    // RFC 7616 3.4.2: the session's key stays that of its first nonces until there is a new challenge.
+    if let keyNonces = uses[old]?.keyNonces, uses[new] == nil { count(NonceUse(keyNonces: keyNonces), of: new) }
+    var renewed = challenge
+    renewed.nonce = nonce
+    return renewed
+  }
+}
+
+extension AuthenticationLedger.Entry {
+  fileprivate func known(to target: AuthenticationTarget) -> AuthenticationLedger.Known {
+    .init(target: target, space: answer.offer.space, credential: answer.credential)
+  }
+
+  fileprivate mutating func add(directory: String?) {
+    guard let directory else { return }
+    guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
+    directories.removeAll { $0.hasPrefix(directory) }
+    directories.append(directory)
+    if directories.count > AuthenticationLedger.directoriesMax { directories.removeFirst() }
+  }
+
+  /// How deep in its target the space begins that the request is in. Nil: it is in none that is known.
+  fileprivate func depth(of request: AuthenticatedRequest, to target: AuthenticationTarget) -> Int? {
+    // A proxy is one space (RFC 7616 3.3, RFC 7617 2.2).
+    if target.role == .proxy { return 0 }
+    guard let path = request.path else { return nil }
+    switch answer.offer {
+    case .basic: return directories.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+    case .digest(let challenge):
+      if challenge.domain.isEmpty { return 0 }
+      return challenge.domain.compactMap { target.path(of: $0) }.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+    }
+  }
+}
+
+extension AuthenticatedRequest {
+  /// RFC 7617 2.2: the path up to its last symbolic element.
+  fileprivate var directory: String? {
+    guard let path, let slash = path.utf8.lastIndex(of: ASCII.slash) else { return nil }
+    return String(path[...slash])
+  }
+}
+
+extension AuthenticationTarget {
+  /// The path of a URI of a domain. Nil: it is of another origin. RFC 7616 3.3 lets a server name others, but then
+  /// it could make us show its own nonces to them.
+  fileprivate func path(of uri: String) -> String? {
+    if uri.utf8.first == ASCII.slash { return uri.hasPrefix("//") ? nil : uri }
+    guard let colon = uri.firstIndex(of: ":"), uri[colon...].hasPrefix("://"),
+      uri[..<colon].lowercased() == scheme
+    else { return nil }
+    let rest = uri[colon...].dropFirst(3)
+    let end = rest.firstIndex(of: "/") ?? rest.endIndex
+    let name = host.contains(":") ? "[\(host)]" : host
+    let origin = rest[..<end].lowercased()
+    guard origin == "\(name):\(port)" || origin == name && port == (scheme == "https" ? 443 : 80) else { return nil }
+    return end == rest.endIndex ? "/" : String(rest[end...])
+  }
+}

@@ -1,0 +1,212 @@
+/// Takes one field apart into challenges.
+///
+/// ```
+/// field     = [ challenge ] *( "," [ challenge ] )
+/// challenge = scheme [ 1*SP ( token68 / [ parameter ] *( "," [ parameter ] ) ) ]     RFC 9110 11.3
+/// ```
+///
+/// The comma parts challenges and parameters alike. What stands behind one is a parameter if a `=` follows its first word,
+/// and the scheme of the next challenge if not.
+struct ChallengeReader {
+  private let bytes: [UInt8]
+  private var place = 0
+  /// The scheme of the challenge that comes next, when the reader has met it already.
+  private var pending: Head?
+  private var isBroken = false
+
+  private struct Head {
+    var scheme: String
+    /// White space stands behind the scheme: parameters may come.
+    var mayHaveParameters: Bool
+  }
+
+  /// The field breaks the grammar.
+  private struct Broken: Error {}
+
+  init(_ field: String) { bytes = Array(field.utf8) }
+
+  /// Nil: there is none any more, or none that can be read.
+  mutating func next() -> Challenge? {
+    while !isBroken {
+      do throws(Broken) {
+        guard let head = try takeHead() else { return nil }
+        if let challenge = try challenge(head) { return challenge }
+      } catch {
+        isBroken = true
+      }
+    }
+    return nil
+  }
+
+  /// A field that is a list of parameters and nothing else.
+  mutating func parameters() -> [Challenge.Parameter]? {
+    var parameters: [Challenge.Parameter] = []
+    do throws(Broken) {
+      while skipSeparators() {
+        guard let name = token(), takeEquals() else { return nil }
+        parameters.append(try parameter(name))
+        guard parameters.count <= Challenge.parametersMax else { return nil }
+      }
+    } catch {
+      return nil
+    }
+    return parameters
+  }
+
+  // MARK: - Challenges
+
+  private mutating func takeHead() throws(Broken) -> Head? {
+    if let head = pending {
+      pending = nil
+      return head
+    }
+    guard skipSeparators() else { return nil }
+    guard let scheme = token() else { throw Broken() }
+    return try head(scheme)
+  }
+
+  private mutating func head(_ scheme: String) throws(Broken) -> Head {
+    let hasSpace = skipWhitespace()
+    guard hasSpace || isAtEnd || peek == ASCII.comma else { throw Broken() }
+    return Head(scheme: scheme, mayHaveParameters: hasSpace)
+  }
+
+  /// Nil: it is well-formed, but means nothing.
+  private mutating func challenge(_ head: Head) throws(Broken) -> Challenge? {
+    if head.mayHaveParameters, let token68 = token68() {
+      return Challenge(scheme: head.scheme, token68: token68, parameters: [])
+    }
+    var parameters: [Challenge.Parameter] = []
+    var isSound = true
+    // A scheme needs a comma before it; the first parameter does not.
+    var hasComma = peek == ASCII.comma
+    while skipSeparators() {
+      guard let name = token() else { throw Broken() }
+      guard takeEquals() else {
+        guard hasComma else { throw Broken() }
+        pending = try self.head(name)
+        break
+      }
+      // `Basic, realm="x"`: a parameter of no challenge.
+      guard head.mayHaveParameters else { throw Broken() }
+      let parameter = try parameter(name)
+      // RFC 9110 11.2: a name occurs once only. Which of two realms is meant is not for us to guess.
+      if parameters.count >= Challenge.parametersMax || parameters.contains(where: { $0.name == parameter.name }) {
+        isSound = false
+      } else {
+        parameters.append(parameter)
+      }
+      hasComma = true
+    }
+    return isSound ? Challenge(scheme: head.scheme, token68: nil, parameters: parameters) : nil
+  }
+
+  /// Behind its `=`, up to a comma or the end.
+  private mutating func parameter(_ name: String) throws(Broken) -> Challenge.Parameter {
+    _ = skipWhitespace()
+    guard let value = peek == ASCII.quote ? quotedString() : looseToken() else { throw Broken() }
+    _ = skipWhitespace()
+    guard isAtEnd || peek == ASCII.comma else { throw Broken() }
+    return Challenge.Parameter(name: name, value: value)
+  }
+
+  // MARK: - Words
+
+  private var isAtEnd: Bool { place >= bytes.count }
+  private var peek: UInt8? { isAtEnd ? nil : bytes[place] }
+
+  /// Whether there was any.
+  private mutating func skipWhitespace() -> Bool {
+    let start = place
+    while let byte = peek, ASCII.isWhitespace(byte) { place += 1 }
+    return place > start
+  }
+
+  /// Empty elements of a list count for nothing (RFC 9110 5.6.1.2). False: nothing follows.
+  private mutating func skipSeparators() -> Bool {
+    while let byte = peek, byte == ASCII.comma || ASCII.isWhitespace(byte) { place += 1 }
+    return !isAtEnd
+  }
+
+  /// With the bad white space before it (RFC 9110 11.2). Where there is none, nothing is taken.
+  private mutating func takeEquals() -> Bool {
+    let start = place
+    _ = skipWhitespace()
+    if peek == ASCII.equals {
+      place += 1
+      return true
+    }
+    place = start
+    return false
+  }
+
+  /// In lower case: schemes and names of parameters are compared without regard to it.
+  private mutating func token() -> String? {
+    let start = place
+    while let byte = peek, Self.isTokenByte(byte) { place += 1 }
+    guard place > start else { return nil }
+    return String(decoding: bytes[start..<place].map(Self.lowercase), as: UTF8.self)
+  }
+
+  /// Servers write base64 and paths without quotes. Everything visible is taken that does not end a value.
+  private mutating func looseToken() -> String? {
+    let start = place
+    while let byte = peek, byte > ASCII.space, byte < 0x7f, !Self.endsLooseToken(byte) { place += 1 }
+    return place > start ? String(decoding: bytes[start..<place], as: UTF8.self) : nil
+  }
+
+  private static func endsLooseToken(_ byte: UInt8) -> Bool {
+    byte == ASCII.comma || byte == ASCII.quote || byte == ASCII.backslash || byte == UInt8(ascii: ";")
+  }
+
+  /// RFC 9110 5.6.4. Nil: it does not end, or holds what may not be in it.
+  private mutating func quotedString() -> String? {
+    place += 1
+    var value: [UInt8] = []
+    while let byte = peek {
+      place += 1
+      switch byte {
+      case ASCII.quote: return String(decoding: value, as: UTF8.self)
+      case ASCII.backslash:
+        guard let escaped = peek, Self.mayBeQuoted(escaped) else { return nil }
+        place += 1
+        value.append(escaped)
+      default:
+        guard Self.mayBeQuoted(byte) else { return nil }
+        value.append(byte)
+      }
+    }
+    return nil
+  }
+
+  private static func mayBeQuoted(_ byte: UInt8) -> Bool { byte == ASCII.tab || byte >= ASCII.space && byte != 0x7f }
+
+  /// Nil: what comes is a parameter, or another challenge. Then nothing is taken.
+  private mutating func token68() -> String? {
+    let start = place
+    while let byte = peek, Self.isToken68Byte(byte) { place += 1 }
+    guard place > start else { return nil }
+    while peek == ASCII.equals { place += 1 }
+    let end = place
+    _ = skipWhitespace()
+    guard isAtEnd || peek == ASCII.comma else {
+      place = start
+      return nil
+    }
+    return String(decoding: bytes[start..<end], as: UTF8.self)
+  }
+
+  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    ASCII.isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+  }
+
+  private static func isToken68Byte(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~+/".utf8.contains(byte) }
+
+  private static func lowercase(_ byte: UInt8) -> UInt8 {
+    UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+  }
+}

@@ -1,0 +1,118 @@
+/// The answer to a Digest challenge: the value of `Authorization` or `Proxy-Authorization` (RFC 7616 3.4).
+package struct DigestResponse {
+  package let challenge: DigestChallenge
+  package let credential: PasswordCredential
+  package let request: AuthenticatedRequest
+  /// How many requests have carried this nonce, this one included.
+  package let nonceCount: UInt32
+  package let clientNonce: String
+  /// The nonces that went into the key of a `-sess` algorithm. Nil: those of this request.
+  package let keyNonces: KeyNonces?
+
+  package struct KeyNonces: Hashable, Sendable {
+    package let server: String
+    package let client: String
+  }
+
+  package init(
+    to challenge: DigestChallenge, of credential: PasswordCredential, for request: AuthenticatedRequest,
+    nonceCount: UInt32, clientNonce: String, keyNonces: KeyNonces? = nil
+  ) {
+    self.challenge = challenge
+    self.credential = credential
+    self.request = request
+    self.nonceCount = nonceCount
+    self.clientNonce = clientNonce
+    self.keyNonces = keyNonces
+  }
+
+  /// Nil: there is no such hash, or none of the body, or a name or a password that cannot be sent.
+  package func authorization(hash function: DigestHash.Function) -> String? {
+    // They would stand in a field: a line break would begin another one.
+    guard credential.isPrintable, !clientNonce.isEmpty else { return nil }
+    func hex(_ text: String) -> String? { function(challenge.algorithm.hash, Array(text.utf8)).map(hexadecimal) }
+    guard let secret = secret(hex), let message = message(hex, function) else { return nil }
+    let quality = challenge.quality
+    let count = nonceCountText
+    // RFC 7616 3.4.1.
+    let middle = quality.map { ":\(count):\(clientNonce):\($0.rawValue)" } ?? ""
+    guard let response = hex("\(secret):\(challenge.nonce)\(middle):\(message)"), let name = userName(hex) else {
+      return nil
+    }
+
+    // RFC 7616 3.4 says which values are quoted and which must not be.
+    var words = [
+      name, "realm=\(quoted(challenge.realm))", "nonce=\(quoted(challenge.nonce))", "uri=\(quoted(request.target))",
+    ]
+    if let algorithm = challenge.algorithm.text { words.append("algorithm=\(algorithm)") }
+    if let quality { words += ["qop=\(quality.rawValue)", "nc=\(count)"] }
+    // Without a quality it is for the session's key only, which the server cannot know otherwise.
+    if quality != nil || challenge.algorithm.isSession { words.append("cnonce=\(quoted(clientNonce))") }
+    words.append("response=\"\(response)\"")
+    if let opaque = challenge.opaque { words.append("opaque=\(quoted(opaque))") }
+    if challenge.hashesUser { words.append("userhash=true") }
+    return "Digest " + words.joined(separator: ", ")
+  }
+
+  private var nonceCountText: String {
+    let digits = String(nonceCount, radix: 16)
+    return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+  }
+
+  /// The hash of A1 (RFC 7616 3.4.2).
+  private func secret(_ hex: (String) -> String?) -> String? {
+    guard let key = hex("\(credential.user):\(challenge.realm):\(credential.password)") else { return nil }
+    guard challenge.algorithm.isSession else { return key }
+    return hex("\(key):\(keyNonces?.server ?? challenge.nonce):\(keyNonces?.client ?? clientNonce)")
+  }
+
+  /// The hash of A2 (RFC 7616 3.4.3).
+  private func message(_ hex: (String) -> String?, _ function: DigestHash.Function) -> String? {
+    let line = "\(request.method):\(request.target)"
+    guard challenge.quality == .integrity else { return hex(line) }
+    guard let body = request.bodyHash(challenge.algorithm.hash, by: function) else { return nil }
+    return hex("\(line):\(hexadecimal(body))")
+  }
+
+  /// RFC 7616 3.4.4, and 3.4 for the form with a star: it is for names that no quoted string can hold, and for servers
+  /// that have said that they know UTF-8. Others have always been sent the bytes as they are.
+  private func userName(_ hex: (String) -> String?) -> String? {
+    if challenge.hashesUser { return hex("\(credential.user):\(challenge.realm)").map { "username=\"\($0)\"" } }
+    guard challenge.isUTF8, !credential.user.utf8.allSatisfy({ $0 < 0x80 }) else {
+      return "username=\(quoted(credential.user))"
+    }
+    return "username*=UTF-8''" + extended(credential.user)
+  }
+}
+
+/// A quoted string (RFC 9110 5.6.4).
+private func quoted(_ text: String) -> String {
+  var bytes: [UInt8] = [ASCII.quote]
+  for byte in text.utf8 {
+    if byte == ASCII.quote || byte == ASCII.backslash { bytes.append(ASCII.backslash) }
+    bytes.append(byte)
+  }
+  return String(decoding: bytes + [ASCII.quote], as: UTF8.self)
+}
+
+/// RFC 8187 3.2.1: what is not an `attr-char` is percent-encoded.
+private func extended(_ text: String) -> String {
+  var result = ""
+  for byte in text.utf8 {
+    let isLetter = UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+    if isLetter || ASCII.isDigit(byte) || "!#$&+-.^_`|~".utf8.contains(byte) {
+      result.unicodeScalars.append(Unicode.Scalar(byte))
+    } else {
+      result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+  }
+  return result
+}
+
+func hexadecimal(_ bytes: [UInt8]) -> String {
+  var digits: [UInt8] = []
+  digits.reserveCapacity(2 * bytes.count)
+  let alphabet = Array("0123456789abcdef".utf8)
+  for byte in bytes { digits += [alphabet[Int(byte >> 4)], alphabet[Int(byte & 15)]] }
+  return String(decoding: digits, as: UTF8.self)
+}

@@ -1,0 +1,38 @@
+/// What a `data:` URL holds (RFC 2397, as the WHATWG Fetch Standard's "data: URL processor" reads it, and browsers do).
+package struct DataURL: Hashable, Sendable {
+  /// `text/plain;charset=US-ASCII` if none is named, or none that can be read.
+  package let mediaType: MediaType
+  package let body: [UInt8]
+
+  private static let unnamed = MediaType(
+    type: "text", subtype: "plain", parameters: [.init(name: "charset", value: "US-ASCII")])
+
+  /// `text` with its scheme. A fragment is no part of the data. Nil: another scheme, no comma, or base64 that is none.
+  package init?(_ text: String) {
+    let scheme = "data:"
+    var rest = Array(text.utf8)[...]
+    guard HostName.normal(String(decoding: rest.prefix(scheme.utf8.count), as: UTF8.self)) == scheme else { return nil }
+    rest = rest.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "#") }
+    guard let comma = rest.firstIndex(of: ASCII.comma) else { return nil }
+    var name = Array(String(decoding: rest[..<comma], as: UTF8.self).unicodeScalars)[...]
+    name = Text.trim(name)
+    let decoded = PercentCoding.decoded(rest[(comma + 1)...])
+    if let plainName = Self.withoutBase64(name) {
+      guard let bytes = base64Decoded(decoded) else { return nil }
+      body = bytes
+      name = plainName
+    } else {
+      body = decoded
+    }
+    let typed = String(String.UnicodeScalarView(name))
+    mediaType = MediaType(parsing: typed.hasPrefix(";") ? "text/plain" + typed : typed) ?? Self.unnamed
+  }
+
+  /// What stands before `;base64`, between which there may be spaces. Nil: it does not end so.
+  private static func withoutBase64(_ name: Text.Scalars) -> Text.Scalars? {
+    guard Text.lowercased(name.suffix(6)) == "base64" else { return nil }
+    var rest = name.dropLast(6)
+    while rest.last == " " { rest.removeLast() }
+    return rest.popLast() == ";" ? rest : nil
+  }
+}

@@ -1,0 +1,42 @@
+/// Percent-encoding (RFC 3986, section 2.1).
+package enum PercentCoding {
+  private static let percent = UInt8(ascii: "%")
+
+  /// What is no `%` with two digits stays as it is.
+  package static func decoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    var rest = bytes[...]
+    while let byte = rest.popFirst() {
+      if byte == percent, let value = value(rest.prefix(2)) {
+        result.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        result.append(byte)
+      }
+    }
+    return result
+  }
+
+  /// Encodes each byte that may not stand there, and a `%` that begins nothing.
+  package static func encode(
+    _ bytes: some Collection<UInt8>, into result: inout [UInt8], where mustEncode: (UInt8) -> Bool
+  ) {
+    var rest = bytes[...]
+    while let byte = rest.popFirst() {
+      if byte == percent ? value(rest.prefix(2)) == nil : mustEncode(byte) {
+        result += [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      } else {
+        result.append(byte)
+      }
+    }
+  }
+
+  private static let digits = Array("0123456789ABCDEF".utf8)
+
+  /// Of two hexadecimal digits.
+  static func value(_ two: some Collection<UInt8>) -> UInt8? {
+    let values = two.compactMap(ASCII.hexDigit)
+    return two.count == 2 && values.count == 2 ? UInt8(values[0] << 4 | values[1]) : nil
+  }
+}

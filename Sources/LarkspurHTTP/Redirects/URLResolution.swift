@@ -1,0 +1,116 @@
+/// Resolves references as RFC 3986, section 5.2, says, on text that is left as it is otherwise: what is percent-encoded
+/// stays so.
+///
+/// Foundation's own resolution refuses an empty reference, and leaves `..` in references that bring their own host.
+package enum URLResolution {
+  /// The parts of a reference (RFC 3986, appendix B). Nil: it is not there, which differs from being empty.
+  package struct Parts: Hashable, Sendable {
+    package var scheme: Substring?
+    package var authority: Substring?
+    package var path: Substring
+    package var query: Substring?
+    package var fragment: Substring?
+
+    package init(_ text: String) {
+      var rest = text[...]
+      if let colon = rest.utf8.firstIndex(where: { ":/?#".utf8.contains($0) }), rest.utf8[colon] == ASCII.colon,
+        Self.isScheme(rest[..<colon])
+      {
+        scheme = rest[..<colon]
+        rest = rest[colon...].dropFirstByte()
+      }
+      if let hash = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
+        fragment = rest[hash...].dropFirstByte()
+        rest = rest[..<hash]
+      }
+      if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+        query = rest[mark...].dropFirstByte()
+        rest = rest[..<mark]
+      }
+      path = rest
+      if rest.utf8.starts(with: "//".utf8) {
+        rest = rest.dropFirstByte().dropFirstByte()
+        let end = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+        authority = rest[..<end]
+        path = rest[end...]
+      }
+    }
+
+    private static func isScheme(_ text: Substring) -> Bool {
+      guard let first = text.utf8.first, isLetter(first) else { return false }
+      return text.utf8.allSatisfy { isLetter($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0) }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- UInt8(ascii: "a") < 26 }
+
+    /// Section 5.3.
+    package var text: String {
+      var text = ""
+      if let scheme { text += "\(scheme):" }
+      if let authority { text += "//\(authority)" }
+      // A path that begins so would be read as an authority (section 4.2).
+      if authority == nil, path.utf8.starts(with: "//".utf8) { text += "/." }
+      text += path
+      if let query { text += "?\(query)" }
+      if let fragment { text += "#\(fragment)" }
+      return text
+    }
+  }
+
+  /// The absolute URL that `reference` means where `base` is the URL of the response.
+  ///
+  /// `inheritsFragment`: a redirect whose reference has no fragment keeps that of the request (RFC 9110, section 10.2.2).
+  package static func resolve(_ reference: String, against base: String, inheritsFragment: Bool = false) -> String {
+    let own = Parts(reference)
+    let base = Parts(base)
+    var target = own
+    if own.scheme == nil {
+      target.scheme = base.scheme
+      if own.authority == nil {
+        target.authority = base.authority
+        if own.path.isEmpty {
+          target.path = base.path
+          target.query = own.query ?? base.query
+        } else if !own.path.utf8.starts(with: "/".utf8) {
+          target.path = merged(own.path, base)
+        }
+      }
+    }
+    // An empty reference means the base's own path, which is not touched. So are paths of other sorts: `mailto:a`.
+    if own.scheme != nil || own.authority != nil || !own.path.isEmpty { target.path = withoutDots(target.path) }
+    if inheritsFragment, own.fragment == nil { target.fragment = base.fragment }
+    return target.text
+  }
+
+  /// Section 5.2.3.
+  private static func merged(_ path: Substring, _ base: Parts) -> Substring {
+    if base.authority != nil, base.path.isEmpty { return "/" + path }
+    guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+    return base.path[...slash] + path
+  }
+
+  /// Section 5.2.4.
+  static func withoutDots(_ path: Substring) -> Substring {
+    let slash = UInt8(ascii: "/")
+    var segments = path.utf8.split(separator: slash, omittingEmptySubsequences: false).map { Substring($0) }
+    let isAbsolute = path.utf8.first == slash
+    guard segments.contains(where: { $0 == "." || $0 == ".." }) else { return path }
+    if isAbsolute { segments.removeFirst() }
+    var kept: [Substring] = []
+    for (index, segment) in segments.enumerated() {
+      let isLast = index == segments.count - 1
+      switch segment {
+      case ".": if isLast { kept.append("") }
+      case "..":
+        _ = kept.popLast()
+        if isLast { kept.append("") }
+      default: kept.append(segment)
+      }
+    }
+    return Substring((isAbsolute ? "/" : "") + kept.joined(separator: "/"))
+  }
+}
+
+extension Substring {
+  fileprivate func dropFirstByte() -> Substring { self[utf8.index(after: startIndex)...] }
+}

@@ -1,0 +1,112 @@
+/// A message of rtnetlink(7), the kernel's account of links, addresses and routes.
+///
+/// ```
+///   length (4)  type (2)  flags (2)  sequence (4)  port (4)  |  a structure  |  attributes, each padded to 4
+/// ```
+///
+/// Numbers are in the machine's own byte order. Whatever its lengths say, nothing beyond the bytes is read: what does not
+/// fit ends the reading.
+package struct NetlinkMessage: Hashable, Sendable {
+  package var type: UInt16
+  package var flags: UInt16
+  package var sequence: UInt32
+  package var body: ArraySlice<UInt8>
+
+  package static let headerBytes = 16
+
+  /// linux/netlink.h and linux/rtnetlink.h.
+  package enum Kind {
+    package static let error: UInt16 = 2
+    package static let done: UInt16 = 3
+    package static let newLink: UInt16 = 16
+    package static let deletedLink: UInt16 = 17
+    package static let getLink: UInt16 = 18
+    package static let newAddress: UInt16 = 20
+    package static let deletedAddress: UInt16 = 21
+    package static let getAddress: UInt16 = 22
+    package static let newRoute: UInt16 = 24
+    package static let deletedRoute: UInt16 = 25
+    package static let getRoute: UInt16 = 26
+  }
+
+  package enum Flag {
+    package static let request: UInt16 = 1
+    /// The configuration changed while it was listed: the list may be wrong.
+    package static let interrupted: UInt16 = 0x10
+    /// In a request: list all.
+    package static let dump: UInt16 = 0x300
+  }
+
+  /// The messages of one datagram.
+  package static func messages(in bytes: [UInt8]) -> [NetlinkMessage] {
+    var rest = bytes[...]
+    var messages: [NetlinkMessage] = []
+    while let length = rest.number(at: 0, as: UInt32.self), let type = rest.number(at: 4, as: UInt16.self),
+      let flags = rest.number(at: 6, as: UInt16.self), let sequence = rest.number(at: 8, as: UInt32.self),
+      Int(length) >= headerBytes, Int(length) <= rest.count
+    {
+      let body = rest.prefix(Int(length)).dropFirst(headerBytes)
+      messages.append(NetlinkMessage(type: type, flags: flags, sequence: sequence, body: body))
+      rest = rest.dropFirst(Int(length).padded)
+    }
+    return messages
+  }
+
+  /// As it is sent. The attribute, if there is one, stands behind the structure.
+  package static func request(
+    _ type: UInt16, flags: UInt16 = Flag.request, sequence: UInt32, _ structure: [UInt8],
+    attributes: [(type: UInt16, value: [UInt8])] = []
+  ) -> [UInt8] {
+    var body = structure
+    for (type, value) in attributes {
+      body += UInt16(truncatingIfNeeded: 4 + value.count).bytes + type.bytes + value
+      body += repeatElement(0, count: value.count.padded - value.count)
+    }
+    let length = UInt32(truncatingIfNeeded: headerBytes + body.count)
+    return length.bytes + type.bytes + flags.bytes + sequence.bytes + UInt32(0).bytes + body
+  }
+
+  /// The value of an attribute behind a structure of so many bytes.
+  func attribute(_ type: UInt16, behind structureBytes: Int) -> ArraySlice<UInt8>? {
+    Self.attribute(type, in: body.dropFirst(structureBytes))
+  }
+
+  static func attribute(_ wanted: UInt16, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    var rest = bytes
+    while let length = rest.number(at: 0, as: UInt16.self), let type = rest.number(at: 2, as: UInt16.self),
+      length >= 4, Int(length) <= rest.count
+    {
+      // The two highest bits say how to read the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
+      if type & 0x3fff == wanted { return rest.prefix(Int(length)).dropFirst(4) }
+      rest = rest.dropFirst(Int(length).padded)
+    }
+    return nil
+  }
+}
+
+extension Int {
+  /// Everything in netlink begins at a multiple of four.
+  var padded: Int { (self + 3) & ~3 }
+}
+
+extension FixedWidthInteger {
+  /// In the machine's own order.
+  var bytes: [UInt8] {
+    let shifts = stride(from: 0, to: Self.bitWidth, by: 8)
+    let littleEndian = shifts.map { UInt8(truncatingIfNeeded: self >> Self($0)) }
+    return self.littleEndian == self ? littleEndian : littleEndian.reversed()
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// The number that begins `offset` bytes behind the first one, in the machine's own order.
+  func number<Number: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: Number.Type) -> Number? {
+    let size = Number.bitWidth / 8
+    guard offset >= 0, offset <= count - size else { return nil }
+    let start = startIndex + offset
+    let value = self[start..<start + size].reversed().reduce(0 as Number) { $0 << 8 | Number($1) }
+    return Number(littleEndian: value)
+  }
+
+  func byte(at offset: Int) -> UInt8? { number(at: offset, as: UInt8.self) }
+}

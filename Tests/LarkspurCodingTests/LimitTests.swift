@@ -1,0 +1,82 @@
+import LarkspurCoding
+import Testing
+
+/// Each limit: what is just allowed, and one more.
+@Suite struct CodingLimitTests {
+  @Test func layers() throws {
+    let body = try (0..<6).reduce([1, 2, 3]) { body, _ in try compressed(body, as: .gzip) }
+    #expect(CodingLimits().layersMax == 5)
+    #expect(Decoding([body[...]], Array(repeating: .gzip, count: 5)).output == (try compressed([1, 2, 3], as: .gzip)))
+    #expect(Decoding([body[...]], Array(repeating: .gzip, count: 6)).error == .peerSentTooManyLayers)
+    // Counted over all lines, and identity is no layer.
+    #expect(
+      try ContentCodings(fieldValues: ["gzip, identity, deflate", "x-gzip", "", "gzip ,, deflate"]).layers.count == 5)
+    #expect(throws: CodingError.peerSentTooManyLayers) {
+      try ContentCodings(fieldValues: ["gzip, deflate", "gzip", "gzip, deflate", "gzip"])
+    }
+    // Not even when one of them is unknown.
+    #expect(throws: CodingError.peerSentTooManyLayers) {
+      try ContentCodings(fieldValues: ["br", "gzip,gzip,gzip,gzip,gzip,gzip"])
+    }
+  }
+
+  @Test func expansion() throws {
+    var limits = CodingLimits()
+    limits.bytesOutAlways = 0
+    let body = try compressed([UInt8](repeating: 0, count: 100_000), as: .gzip)
+    let ratio = UInt64((100_000 + body.count - 1) / body.count)
+    limits.expansionMax = ratio
+    #expect(Decoding([body[...]], [.gzip], limits: limits).error == nil)
+    limits.expansionMax = ratio - 1
+    #expect(Decoding([body[...]], [.gzip], limits: limits).error == .peerSentBomb)
+    limits.expansionMax = .max
+    #expect(Decoding([body[...]], [.gzip], limits: limits).error == nil)
+  }
+
+  @Test func whatIsAlwaysAllowed() throws {
+    var limits = CodingLimits()
+    limits.expansionMax = 1
+    limits.bytesOutAlways = 100_000
+    let body = try compressed([UInt8](repeating: 0, count: 100_000), as: .gzip)
+    for pieces in [[body[...]], single(body)] {
+      let decoding = Decoding(pieces, [.gzip], limits: limits)
+      #expect(decoding.error == nil && decoding.output.count == 100_000)
+    }
+    limits.bytesOutAlways = 99_999
+    #expect(Decoding([body[...]], [.gzip], limits: limits).error == .peerSentBomb)
+  }
+
+  /// Ten megabytes of zeros pass, though they are a thousandth of it on the wire.
+  @Test func tenMebibytes() throws {
+    let body = try compressed([UInt8](repeating: 0, count: 10 << 20), as: .gzip)
+    #expect(body.count * 1000 < 10 << 20)
+    let decoding = Decoding([body[...]], [.gzip])
+    #expect(decoding.error == nil && decoding.output.count == 10 << 20)
+    // A step brings out no more than its room, whatever it is given.
+    #expect(decoding.steps >= (10 << 20) / Decompressor.stepBytes)
+    let more = try compressed([UInt8](repeating: 0, count: 11 << 20), as: .gzip)
+    #expect(Decoding([more[...]], [.gzip]).error == .peerSentBomb)
+  }
+
+  /// Zeros within zeros: the inner stream stops it, after no more than what is always allowed and a step.
+  @Test func nestedBombs() throws {
+    var compressor = try Compressor(.gzip)
+    var inner: [UInt8] = []
+    let zeros = [UInt8](repeating: 0, count: 1 << 20)
+    for _ in 0..<64 { try compressor.compress(zeros.span, into: &inner) }
+    try compressor.finish(into: &inner)
+    let nested = try compressed(try compressed(inner, as: .gzip), as: .gzip)
+    for pieces in [[nested[...]], single(nested)] {
+      let decoding = Decoding(pieces, [.gzip, .gzip, .gzip])
+      #expect(decoding.error == .peerSentBomb)
+      #expect(decoding.output.count <= 10 << 20)
+    }
+  }
+
+  /// What nobody sees counts as well: an outer stream that swells behind the end of the inner one.
+  @Test func swellingGarbage() throws {
+    let end = try compressed([1, 2, 3], as: .gzip)
+    let outer = try compressed(end + [UInt8](repeating: 0, count: 12 << 20), as: .gzip)
+    #expect(Decoding([outer[...]], [.gzip, .gzip]).error == .peerSentBomb)
+  }
+}

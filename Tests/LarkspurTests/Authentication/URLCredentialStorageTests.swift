@@ -1,0 +1,215 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Larkspur
+
+@Suite struct URLCredentialStorageTests {
+  static let space = URLProtectionSpaceTests.space()
+  static let other = URLProtectionSpaceTests.space(realm: "other")
+
+  static func credential(
+    _ user: String = "u", _ password: String = "p", _ persistence: URLCredential.Persistence = .forSession
+  ) -> URLCredential {
+    URLCredential(user: user, password: password, persistence: persistence)
+  }
+
+  @Test func keepsByUser() {
+    let storage = URLCredentialStorage()
+    #expect(storage.credentials(for: Self.space) == nil && storage.allCredentials.isEmpty)
+    storage.set(Self.credential("u", "old"), for: Self.space)
+    storage.set(Self.credential("u", "new"), for: Self.space)
+    storage.set(Self.credential("v"), for: Self.space)
+    #expect(storage.credentials(for: Self.space) == ["u": Self.credential("u", "new"), "v": Self.credential("v")])
+    #expect(storage.credentials(for: Self.other) == nil)
+    #expect(storage.allCredentials.keys.map(\.realm) == ["r"])
+    storage.remove(Self.credential("u", "whatever it was"), for: Self.space)
+    #expect(storage.credentials(for: Self.space)?.keys.sorted() == ["v"])
+    storage.remove(Self.credential("v"), for: Self.space)
+    storage.remove(Self.credential("v"), for: Self.other)
+    #expect(storage.allCredentials.isEmpty)
+  }
+
+  @Test func defaults() {
+    let storage = URLCredentialStorage()
+    storage.set(Self.credential("u"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space) == nil)
+    storage.setDefaultCredential(Self.credential("v"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space) == Self.credential("v"))
+    #expect(storage.credentials(for: Self.space)?.count == 2)
+    // A new password for the same user.
+    storage.set(Self.credential("v", "q"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space)?.password == "q")
+    storage.remove(Self.credential("v"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space) == nil)
+    #expect(storage.credentials(for: Self.space)?.count == 1)
+  }
+
+  @Test func whatIsNotKept() {
+    let storage = URLCredentialStorage()
+    storage.set(Self.credential("u", "p", .none), for: Self.space)
+    storage.setDefaultCredential(Self.credential("u", "p", .none), for: Self.space)
+    #expect(storage.allCredentials.isEmpty && storage.defaultCredential(for: Self.space) == nil)
+  }
+
+  @Test func synchronizableOnesAreRemovedOnPurpose() {
+    let storage = URLCredentialStorage()
+    let credential = Self.credential("u", "p", .synchronizable)
+    let key = NSURLCredentialStorageRemoveSynchronizableCredentials
+    storage.set(credential, for: Self.space)
+    storage.remove(credential, for: Self.space)
+    storage.remove(credential, for: Self.space, options: [key: NSNumber(value: false)])
+    #expect(storage.credentials(for: Self.space)?.count == 1)
+    storage.remove(credential, for: Self.space, options: [key: NSNumber(value: true)])
+    #expect(storage.allCredentials.isEmpty)
+  }
+
+  @Test func changesAreAnnounced() {
+    let storage = URLCredentialStorage()
+    let count = Mutex(0)
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSURLCredentialStorageChanged, object: storage, queue: nil
+    ) { note in
+      // An observer may call back.
+      #expect((note.object as? URLCredentialStorage)?.allCredentials != nil)
+      count.withLock { $0 += 1 }
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    storage.set(Self.credential(), for: Self.space)
+    storage.set(Self.credential(), for: Self.space)
+    storage.setDefaultCredential(Self.credential(), for: Self.space)
+    storage.remove(Self.credential("nobody"), for: Self.space)
+    storage.remove(Self.credential(), for: Self.space)
+    #expect(count.withLock { $0 } == 3)
+  }
+
+  // MARK: - The file
+
+  static func storage(_ path: String) -> URLCredentialStorage { URLCredentialStorage(file: CredentialFile(path: path)) }
+
+  @Test func permanentOnesOutliveTheProcess() throws {
+    let folder = try AuthenticationFolder()
+    let path = folder.file("a/b/credentials.json")
+    let first = Self.storage(path)
+    let proxy = URLProtectionSpace(
+      proxyHost: "p", port: 1, type: NSURLProtectionSpaceHTTPProxy, realm: nil, authenticationMethod: nil)
+    first.set(Self.credential("session"), for: Self.space)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    first.set(Self.credential("u", "p\u{e4}", .permanent), for: Self.space)
+    first.setDefaultCredential(Self.credential("v", "q", .synchronizable), for: Self.space)
+    first.set(Self.credential("u", "p", .permanent), for: proxy)
+    let second = Self.storage(path)
+    #expect(second.credentials(for: Self.space)?.keys.sorted() == ["u", "v"])
+    #expect(second.credentials(for: Self.space)?["u"]?.password == "p\u{e4}")
+    #expect(second.defaultCredential(for: Self.space) == Self.credential("v", "q", .synchronizable))
+    #expect(second.credentials(for: proxy)?.count == 1)
+    // Nobody else can read it, nor the folders that were made for it.
+    let modes = try ["a/b/credentials.json", "a/b"].map { name in
+      try FileManager.default.attributesOfItem(atPath: folder.file(name))[.posixPermissions] as? NSNumber
+    }
+    #expect(modes == [0o600, 0o700])
+    // Nothing of the writing is left.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("a/b")) == ["credentials.json"])
+  }
+
+  @Test func processesSeeEachOther() throws {
+    let folder = try AuthenticationFolder()
+    let (one, two) = (Self.storage(folder.file("c")), Self.storage(folder.file("c")))
+    one.set(Self.credential("u", "p", .permanent), for: Self.space)
+    two.set(Self.credential("v", "p", .permanent), for: Self.space)
+    two.set(Self.credential("only here"), for: Self.space)
+    #expect(one.credentials(for: Self.space)?.keys.sorted() == ["u", "v"])
+    let withdrawals = two.withdrawals.load(ordering: .relaxed)
+    one.remove(Self.credential("u", "p", .permanent), for: Self.space)
+    #expect(two.credentials(for: Self.space)?.keys.sorted() == ["only here", "v"])
+    #expect(two.withdrawals.load(ordering: .relaxed) > withdrawals)
+    // It becomes one of the session, and leaves the file.
+    two.set(Self.credential("v"), for: Self.space)
+    #expect(one.allCredentials.isEmpty)
+    try FileManager.default.removeItem(atPath: folder.file("c"))
+    #expect(two.credentials(for: Self.space)?.count == 2)
+  }
+
+  @Test func everythingIsForgotten() throws {
+    let folder = try AuthenticationFolder()
+    let storage = Self.storage(folder.file("c"))
+    storage.set(Self.credential("u", "p", .permanent), for: Self.space)
+    storage.set(Self.credential("v"), for: Self.space)
+    storage.removeAll()
+    #expect(storage.allCredentials.isEmpty && Self.storage(folder.file("c")).allCredentials.isEmpty)
+  }
+
+  @Test(arguments: ["", "no JSON", "{}", "{\"version\":1,\"credentials\":[{}]}", "[1]"])
+  func filesThatAreNotOurs(text: String) throws {
+    let folder = try AuthenticationFolder()
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("c")))
+    let storage = Self.storage(folder.file("c"))
+    #expect(storage.allCredentials.isEmpty)
+    storage.set(Self.credential("u", "p", .permanent), for: Self.space)
+    #expect(Self.storage(folder.file("c")).credentials(for: Self.space)?.count == 1)
+  }
+
+  /// Records that no storage would have written are left out, the others read.
+  @Test func strangeRecords() throws {
+    let folder = try AuthenticationFolder()
+    Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
+    let text = try String(contentsOfFile: folder.file("c"), encoding: .utf8)
+    for number in ["0", "1", "99"] {
+      let changed = text.replacing("\"persistence\" : 2", with: "\"persistence\" : \(number)")
+      #expect(changed != text)
+      try Data(changed.utf8).write(to: URL(fileURLWithPath: folder.file("d")))
+      #expect(Self.storage(folder.file("d")).allCredentials.isEmpty)
+    }
+  }
+
+  /// The limit and one byte past it.
+  @Test func longFiles() throws {
+    let folder = try AuthenticationFolder()
+    Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
+    var data = try Data(contentsOf: URL(fileURLWithPath: folder.file("c")))
+    data.append(Data(repeating: UInt8(ascii: " "), count: CredentialFile.bytesMax - data.count))
+    try data.write(to: URL(fileURLWithPath: folder.file("most")))
+    #expect(Self.storage(folder.file("most")).allCredentials.count == 1)
+    data.append(UInt8(ascii: " "))
+    try data.write(to: URL(fileURLWithPath: folder.file("more")))
+    #expect(Self.storage(folder.file("more")).allCredentials.isEmpty)
+  }
+
+  /// Nobody is told, but nothing is lost while the process lives.
+  @Test func aFileThatCannotBeWritten() throws {
+    let folder = try AuthenticationFolder()
+    try Data().write(to: URL(fileURLWithPath: folder.file("file")))
+    let storage = Self.storage(folder.file("file/credentials.json"))
+    storage.set(Self.credential("u", "p", .permanent), for: Self.space)
+    #expect(storage.credentials(for: Self.space)?.count == 1)
+  }
+
+  @Test(
+    arguments: [
+      (["XDG_DATA_HOME": "/data", "HOME": "/home/u"], "tool", "/data/larkspur/tool/credentials.json"),
+      (["HOME": "/home/u"], "tool", "/home/u/.local/share/larkspur/tool/credentials.json"),
+      (["XDG_DATA_HOME": "data", "HOME": "/home/u"], "tool", "/home/u/.local/share/larkspur/tool/credentials.json"),
+      (["XDG_DATA_HOME": ""], "tool", nil), ([:], "tool", nil),
+      (["XDG_DATA_HOME": "/data"], "../x", "/data/larkspur/.._x/credentials.json"),
+      (["XDG_DATA_HOME": "/data"], "..", "/data/larkspur/_/credentials.json"),
+    ] as [([String: String], String, String?)])
+  func paths(environment: [String: String], program: String, path: String?) {
+    #expect(CredentialFile.path(environment: environment, program: program) == path)
+  }
+
+  @Test func proposals() {
+    let storage = URLCredentialStorage()
+    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
+    let general = URLProtectionSpaceTests.space(method: nil)
+    storage.set(Self.credential("general"), for: general)
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "general")
+    storage.set(Self.credential("u"), for: Self.space)
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
+    // Of two, which one is for the user to say.
+    storage.set(Self.credential("v"), for: Self.space)
+    storage.remove(Self.credential("general"), for: general)
+    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
+    storage.setDefaultCredential(Self.credential("v"), for: Self.space)
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "v")
+  }
+}
