@@ -14,7 +14,7 @@ import UserReportRunner
     }
     let bytes = arguments.count > 3 ? Int(arguments[3]) ?? 2 << 30 : 2 << 30
     let runners = arguments[1...2].map {
-      UserReportRunner(program: URL(filePath: $0), memoryBytes: bytes, secondsMax: 60)
+      UserReportRunner(program: URL(filePath: $0), memoryBytes: bytes, secondsMax: 30)
     }
     print("| scenario | what should happen | FoundationNetworking | Larkspur |")
     print("|---|---|---|---|")
