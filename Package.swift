@@ -145,10 +145,13 @@ let package = Package(
       name: "LarkspurHTTPTests",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
+    // A process that writes cookies until it is killed.
+    .executableTarget(
+      name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),

@@ -4,6 +4,7 @@
 #define LARKSPUR_LINUX_H
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -249,6 +251,91 @@ static inline int larkspur_create_file(const char *path) {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
+// A folder of this user's that nobody else may look into, made if it is not there. A link is refused, and so is a
+// folder that belongs to somebody else: whoever puts one under /tmp before us would read what we write.
+static inline int larkspur_open_private_folder(const char *path, int create) {
+  if (create && mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat facts;
+  int error = 0;
+  if (fstat(folder, &facts) != 0) error = errno;
+  else if (facts.st_uid != geteuid()) error = EPERM;
+  else if ((facts.st_mode & 077) != 0 && fchmod(folder, 0700) != 0) error = errno;
+  if (error == 0) return folder;
+  close(folder);
+  errno = error;
+  return -1;
+}
+
+static inline int larkspur_open_in_folder(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
+static inline int larkspur_create_in_folder(int folder, const char *name) {
+  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+// Seconds since 1970.
+struct larkspur_file_facts {
+  int64_t size;
+  double used;
+  double changed;
+};
+
+static inline double larkspur_seconds(struct timespec time) { return (double)time.tv_sec + (double)time.tv_nsec / 1e9; }
+
+// -1: it is no regular file, or is gone.
+static inline int larkspur_facts_in_folder(int folder, const char *name, struct larkspur_file_facts *out) {
+  struct stat facts;
+  if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return -1;
+  out->size = facts.st_size;
+  out->used = larkspur_seconds(facts.st_atim);
+  out->changed = larkspur_seconds(facts.st_mtim);
+  return 0;
+}
+
+// Nanoseconds of the last change to the folder's list of names.
+static inline int64_t larkspur_folder_changed(int folder) {
+  struct stat facts;
+  if (fstat(folder, &facts) != 0) return -1;
+  return (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+}
+
+// The next name, or NULL at the end.
+static inline const char *larkspur_next_name(DIR *list) {
+  struct dirent *entry = readdir(list);
+  return entry ? entry->d_name : NULL;
+}
+
+static inline DIR *larkspur_list_folder(int folder) {
+  int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return NULL;
+  DIR *list = fdopendir(own);
+  if (!list) {
+    int error = errno;
+    close(own);
+    errno = error;
+  }
+  return list;
+}
+
+// Either time may be left as it is: NaN.
+static inline struct timespec larkspur_timespec(double seconds) {
+  struct timespec time = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
+  if (!(seconds > -1e10 && seconds < 1e10)) return time;
+  time.tv_sec = (time_t)seconds;
+  if ((double)time.tv_sec > seconds) time.tv_sec -= 1;
+  long nanoseconds = (long)((seconds - (double)time.tv_sec) * 1e9);
+  time.tv_nsec = nanoseconds < 0 ? 0 : nanoseconds > 999999999 ? 999999999 : nanoseconds;
+  return time;
+}
+
+static inline int larkspur_set_times_in_folder(int folder, const char *name, double used, double changed) {
+  struct timespec times[2] = {larkspur_timespec(used), larkspur_timespec(changed)};
+  return utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
 static inline int larkspur_wait_until_writable(int descriptor) {
   struct pollfd wanted = {.fd = descriptor, .events = POLLOUT};
   return poll(&wanted, 1, -1);
@@ -268,6 +355,29 @@ static inline long larkspur_mode_of_descriptor(int descriptor) {
 static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
+// A folder for files that only this user may read. A link in its place is refused, and so is somebody else's folder.
+static inline int larkspur_open_state_folder(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat status;
+  if (fstat(folder, &status) == 0 && status.st_uid == geteuid()) return folder;
+  close(folder);
+  errno = EPERM;
+  return -1;
+}
+
+static inline int larkspur_open_state(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static inline int larkspur_create_state(int folder, const char *name) {
+  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static inline int larkspur_open_lock(int folder, const char *name) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 enum {

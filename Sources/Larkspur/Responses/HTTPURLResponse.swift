@@ -10,7 +10,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   let fields: ResponseFields
   let httpVersion: String
   /// The length on the wire is not that of the decoded content.
-  private let isDecoded: Bool
+  let isDecoded: Bool
 
   /// - Returns: Always a response; the initialiser may fail for the sake of the same source.
   public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {

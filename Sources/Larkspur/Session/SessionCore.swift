@@ -18,6 +18,7 @@ final class SessionCore: @unchecked Sendable {
   /// Whether the session's delegate wants to hear of tasks.
   let hasTaskDelegate: Bool
   let composer: RequestComposer
+  let memory: AuthenticationMemory
   private let isShared: Bool
 
   private enum Phase {
@@ -47,6 +48,7 @@ final class SessionCore: @unchecked Sendable {
     self.isShared = isShared
     delegateQueue = DelegateQueue(queue)
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
+    memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
     composer = RequestComposer(additional: configuration.storage.additionalHeaders)
     state = Mutex(State(delegate: delegate))
   }
@@ -185,6 +187,7 @@ final class SessionCore: @unchecked Sendable {
     configuration.storage.cookieStorage?.removeCookies(since: .distantPast)
     configuration.storage.cache?.removeAllCachedResponses()
     configuration.storage.credentialStorage?.removeAll()
+    memory.removeAll()
     flush(completion)
   }
 

@@ -15,14 +15,32 @@ final class SessionEngine: @unchecked Sendable {
   private let proxies: ProxySettings?
   /// Why there is no way to know the proxies: every load fails with it.
   private let proxyFailure: String?
-  private let socketPath: String?
   /// The loop's.
-  private var endpoints: [LoadTarget.Origin: Endpoint] = [:]
-  private var lastOrigin: LoadTarget.Origin?
-  private var lastEndpoint: Endpoint?
+  private var ways: [Key: Way] = [:]
+  private var lastKey: Key?
+  private var lastWay: Way?
+
+  private struct Key: Equatable, Hashable {
+    var origin: LoadTarget.Origin
+    var asksDelegate: Bool
+  }
+
+  /// How to get to an origin.
+  final class Way {
+    let endpoint: Endpoint
+    /// Nil: there is nobody to be asked.
+    let challenges: SessionChallenges?
+
+    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
+      self.endpoint = endpoint
+      self.challenges = challenges
+    }
+
+    var proxy: Proxy? { endpoint.route.proxy?.proxy }
+  }
 
   /// A session that has met so many servers forgets how it got to them, and looks again: not a limit of its use.
-  private static let endpointsMax = 1_000
+  private static let waysMax = 1_000
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
     let storage = configuration.storage
@@ -36,7 +54,6 @@ final class SessionEngine: @unchecked Sendable {
     options.dialMax = Duration(interval: storage.timeoutIntervalForResource) ?? .seconds(Int64.max)
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
-    socketPath = storage.socketPath
     do {
       proxies = try SessionProxies.settings(storage.connectionProxyDictionary)
       proxyFailure = nil
@@ -49,40 +66,63 @@ final class SessionEngine: @unchecked Sendable {
   /// How many requests may wait on a connection for their answers.
   private static let pipelineDepth = 8
 
-  /// The way to a target. On the loop.
-  func endpoint(for target: LoadTarget) async throws(URLError) -> Endpoint {
-    let origin = target.origin
-    if origin == lastOrigin, let lastEndpoint { return lastEndpoint }
-    if let endpoint = endpoints[origin] {
-      lastOrigin = origin
-      lastEndpoint = endpoint
-      return endpoint
+  /// The way to a target, for a task. On the loop.
+  ///
+  /// - Parameter asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
+  ///   connections with those who are not.
+  func way(
+    to target: LoadTarget, of core: SessionCore, asksDelegate: Bool
+  ) async throws(URLError) -> Way {
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    if key == lastKey, let lastWay { return lastWay }
+    let way: Way
+    if let known = ways[key] {
+      way = known
+    } else {
+      way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
+      if ways.count >= Self.waysMax { ways = [:] }
+      ways[key] = way
     }
+    lastKey = key
+    lastWay = way
+    return way
+  }
+
+  private func makeWay(
+    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool
+  ) async throws(URLError) -> Way {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
     var route = Route(host: origin.host, port: origin.port)
-    if origin.isSecure { route.security = try await tls.security() }
-    route.socketPath = socketPath
-    if socketPath == nil, let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
+    if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
+    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
     {
       var way = ProxyRoute(proxy)
-      if proxy.kind == .https { way.security = try await tls.security() }
+      if proxy.kind == .https { way.security = asking(challenges, try await tls.security()) }
       way.userAgent = RequestComposer.userAgent
+      if let challenges, !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
+        let talks = ProxyTalks()
+        way.authorize = { await challenges.authorization(for: $0, talks) }
+      }
       route.proxy = way
     }
-    let endpoint = pool.endpoint(for: route)
-    if endpoints.count >= Self.endpointsMax { endpoints = [:] }
-    endpoints[origin] = endpoint
-    lastOrigin = origin
-    lastEndpoint = endpoint
-    return endpoint
+    return Way(pool.endpoint(for: route), challenges)
+  }
+
+  private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {
+    guard let challenges else { return security }
+    var security = security
+    security.decideTrust = { await challenges.decide($0) }
+    security.provideIdentity = { await challenges.identity(for: $0) }
+    return security
   }
 
   /// From any thread. What runs ends by itself.
   func shutDown() {
     loop.post { [self] in
-      endpoints = [:]
-      lastEndpoint = nil
-      lastOrigin = nil
+      ways = [:]
+      lastWay = nil
+      lastKey = nil
       pool.shutDown()
     }
   }

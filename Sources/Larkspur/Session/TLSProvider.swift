@@ -8,6 +8,7 @@ import Synchronization
 final class TLSProvider: Sendable {
   private let configuration: TLSConfiguration
   private let isShareable: Bool
+  private let mismatchReport: (@Sendable (PinMismatch) -> Void)?
   private let made = Mutex<Task<Result<Security, TLSError>, Never>?>(nil)
 
   /// Of the sessions that set nothing of their own.
@@ -23,6 +24,7 @@ final class TLSProvider: Sendable {
     configuration.minimumVersion = storage.tlsMinimum.version
     configuration.maximumVersion = storage.tlsMaximum.version
     isShareable = storage.trust.isStandard
+    mismatchReport = storage.trust.mismatchReport
     storage.trust.apply(to: &configuration)
     self.configuration = configuration
   }
@@ -55,10 +57,10 @@ final class TLSProvider: Sendable {
   }
 
   private func make() -> Task<Result<Security, TLSError>, Never> {
-    let configuration = configuration
+    let (configuration, mismatchReport) = (configuration, mismatchReport)
     return Task.detached {
       do throws(TLSError) {
-        return .success(Security(try TLSContext(configuration)))
+        return .success(Security(try TLSContext(configuration, pinMismatched: mismatchReport)))
       } catch {
         return .failure(error)
       }

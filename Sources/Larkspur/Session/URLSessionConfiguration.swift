@@ -51,9 +51,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var cache: URLCache? = .shared
     var shouldUseExtendedBackgroundIdleMode = false
     var protocolClasses: [AnyClass]?
-    var socketPath: String?
-    var hostOverrides: [String: String] = [:]
-    var localAddress: String?
     var trust = TLSTrustSettings()
   }
 
@@ -160,6 +157,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     get { storage.tlsMaximum }
     set { storage.tlsMaximum = newValue }
   }
+
+  /// Whom the session's connections trust, which keys hosts are pinned to, and the client's own certificate. Only Larkspur
+  /// has it: elsewhere the same takes a delegate.
+  open var tlsTrustSettings: TLSTrustSettings { get { storage.trust } set { storage.trust = newValue } }
 
   /// Whether requests that allow it may follow each other on a connection before they are answered (GET and HEAD only).
   open var httpShouldUsePipelining: Bool {

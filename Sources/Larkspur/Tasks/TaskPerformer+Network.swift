@@ -12,18 +12,19 @@ extension TaskPerformer {
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
-    let endpoint = try await engine.endpoint(for: target)
+    let way = try await engine.way(to: target, of: core, asksDelegate: hasDelegate || core.delegate != nil)
+    way.challenges?.isAsked(for: task)
     try await passGate()
-    var poolRequest = try await poolRequest(for: request, target, endpoint)
+    var poolRequest = try await poolRequest(for: request, target, way)
     poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
     if wantsProgress { observe(&poolRequest, url: request.url) }
     var goesOn = false
     var failure: URLError?
     do throws(TransportError) {
-      try await engine.pool.exchange(poolRequest, with: endpoint, in: scope) { exchange throws(TransportError) in
+      try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
         do throws(URLError) {
           clock.progressed()
-          goesOn = try await received(exchange, of: request)
+          goesOn = try await received(exchange, of: request, target, way)
         } catch {
           failure = error
         }
@@ -40,7 +41,7 @@ extension TaskPerformer {
   // MARK: - The request
 
   private func poolRequest(
-    for request: URLRequest, _ target: LoadTarget, _ endpoint: Endpoint
+    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
   ) async throws(URLError) -> PoolRequest {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
@@ -61,8 +62,9 @@ extension TaskPerformer {
     if case .request = task.source, request.own.method == "POST", length != .none {
       extras.addsDefaultContentType = true
     }
-    let isForwarded = endpoint.route.proxy?.proxy.forwards(toSecure: target.isSecure) ?? false
-    if isForwarded { extras.proxyAuthorization = endpoint.route.proxy?.authorization }
+    let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+    if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
+    prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
     do throws(RequestError) {
       let head = try core.composer.head(
         for: request, to: target, through: isForwarded, body: length, extras: extras)
@@ -113,7 +115,9 @@ extension TaskPerformer {
 
   // MARK: - The response
 
-  private func received(_ exchange: Exchange, of request: URLRequest) async throws(URLError) -> Bool {
+  private func received(
+    _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
+  ) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError(.badURL) }
     let head = exchange.head
     var decoder = try ContentDecoding.decoder(for: exchange, of: request)
@@ -124,6 +128,7 @@ extension TaskPerformer {
       fields: .wire(bytes: exchange.headBytes, table: head.fields), isDecoded: isDecoded)
     latestResponse = response
     keepCookies(of: response, request)
+    if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
     var step = machine.responseReceived(response)
     while true {
       switch step {
@@ -132,8 +137,10 @@ extension TaskPerformer {
         return true
       case .askRedirection(let response, let next):
         step = machine.redirectionAnswered(try await askRedirection(response, next))
-      case .askCredential:
-        step = machine.credentialRefused()
+        forgetAuthentication()
+      case .askCredential(let response):
+        let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+        step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
       case .deliver(let response):
         try await deliver(response, from: exchange, &decoder)
         return false

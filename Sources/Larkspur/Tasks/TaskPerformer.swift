@@ -32,6 +32,11 @@ final class TaskPerformer: @unchecked Sendable {
   private let isSuspended: Atomic<Bool>
 
   var content = TaskContent()
+  /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
+  var originTalk: AuthenticationConversation?
+  var proxyTalk: AuthenticationConversation?
+  var authorization: String?
+  var proxyAuthorization: String?
   /// What the server has said last.
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.

@@ -21,7 +21,8 @@ package final class OpenFile: Sendable {
   /// A descriptor that stays its owner's, who closes it when nobody uses this any more.
   package convenience init(lent number: Int32) { self.init(number: number, isOwned: false) }
 
-  private convenience init(opened number: Int32) throws(Errno) {
+  /// A descriptor that a call has just returned: -1 if it failed.
+  convenience init(opened number: Int32) throws(Errno) {
     guard number >= 0 else { throw .current }
     self.init(number: number, isOwned: true)
   }

@@ -1,0 +1,351 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import Synchronization
+
+/// Memory and disk of a cache, and which of them a thing is in.
+///
+/// What is in memory, and which files there are, is under one mutex that is held for a few hundred instructions: any
+/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held; who
+/// takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing before it.
+///
+/// The list of files is a hint. Another process may have added some and removed others: it is read again now and then, and
+/// a file that is listed and not there is a miss.
+final class CacheCore: Sendable {
+  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with them.
+  static let variantsMax = 16
+  /// Seconds after which the list of files is read again, for the sake of what other processes have added.
+  static let scanSeconds: Int64 = 30
+  /// Bytes and files of our own after which it is read again before anything is evicted: a share of the capacity.
+  static let scanShare = 8
+  static let scanFilesMax = 64
+
+  struct State: Sendable {
+    var memoryCapacity: Int
+    var diskCapacity: Int
+    var memory: [String: [CachedURLResponse]] = [:]
+    var memoryLedger = RecencyLedger<MemoryName>()
+    var files: [CacheHash: [CacheEntryName]] = [:]
+    var fileLedger = RecencyLedger<CacheEntryName>()
+    var isScanned = false
+    /// Counts what changed: an entry that was read from disk before a change may not be what is on disk after it.
+    var changes: UInt64 = 0
+  }
+
+  struct MemoryName: Hashable, Sendable {
+    var key: String
+    var variant: CacheHash
+  }
+
+  /// On the queue only.
+  private struct OnQueue: Sendable {
+    var disk: CacheDisk
+    var bytesSinceScan = 0
+    var filesSinceScan = 0
+  }
+
+  private let state: Mutex<State>
+  private let onQueue: Mutex<OnQueue>
+  private let queue: DispatchQueue
+  private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
+  /// Whether there may be anything at all: one look for those who only want to know that there is nothing.
+  private let mayHoldSomething: Atomic<Bool>
+  /// Seconds since 1970.
+  private let lastScan = Atomic<Int64>(0)
+
+  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk) {
+    state = Mutex(State(memoryCapacity: max(0, memoryCapacity), diskCapacity: max(0, diskCapacity)))
+    onQueue = Mutex(OnQueue(disk: disk))
+    queue = DispatchQueue(label: "larkspur.cache", qos: .utility)
+    mayHoldSomething = Atomic(diskCapacity > 0)
+    queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
+  }
+
+  // MARK: - Looking
+
+  enum Found {
+    /// These, and nothing else.
+    case inMemory([CachedURLResponse])
+    /// These, and more on disk.
+    case alsoOnDisk([CachedURLResponse])
+  }
+
+  /// What is known without waiting. Any thread.
+  func find(_ makeKey: () -> String?, now: Double) -> Found {
+    guard mayHoldSomething.load(ordering: .acquiring) else {
+      scanIfOld(now: now)
+      return .inMemory([])
+    }
+    guard let key = makeKey() else { return .inMemory([]) }
+    scanIfOld(now: now)
+    return state.withLock { state in
+      let found = state.memory[key] ?? []
+      for entry in found { state.memoryLedger.touch(MemoryName(key: key, variant: entry.variant)) }
+      guard state.diskCapacity > 0 else { return .inMemory(found) }
+      guard state.isScanned else { return .alsoOnDisk(found) }
+      let names = state.files[CacheHash(key)] ?? []
+      let isAllHere = names.allSatisfy { name in found.contains { $0.variant == name.variant } }
+      return isAllHere ? .inMemory(found) : .alsoOnDisk(found)
+    }
+  }
+
+  /// What there is in memory and on disk. Waits for the disk.
+  func findEverywhere(_ key: String, now: Double) -> [CachedURLResponse] {
+    waiting { self.load(key, now: now) }
+  }
+
+  /// The same for a thread that does not wait; `body` is called on the queue.
+  func findEverywhere(_ key: String, now: Double, then body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
+    queue.async { body(self.load(key, now: now)) }
+  }
+
+  private func load(_ key: String, now: Double) -> [CachedURLResponse] {
+    onQueue.withLock { onQueue in
+      scanIfNeeded(&onQueue, now: now)
+      let (found, names, changes) = state.withLock { state in
+        (state.memory[key] ?? [], state.files[CacheHash(key)] ?? [], state.changes)
+      }
+      var entries = found
+      for name in names where !found.contains(where: { $0.variant == name.variant }) {
+        guard let (record, body) = onQueue.disk.read(name, now: now) else {
+          state.withLock { $0.forget(name) }
+          continue
+        }
+        // Two keys may have one hash.
+        guard record.key == key, let entry = CachedURLResponse(record, body) else { continue }
+        entries.append(entry)
+        state.withLock { state in
+          state.fileLedger.touch(name)
+          if state.changes == changes { state.keepInMemory(entry, costMax: state.memoryCapacity) }
+        }
+      }
+      return entries
+    }
+  }
+
+  // MARK: - Changing
+
+  /// Where an entry is to go, and what it may take there.
+  struct Room: Sendable {
+    var memoryCostMax = Int.max
+    var diskCostMax = Int.max
+  }
+
+  /// Stores an entry that has an origin, in place of what it replaces. Any thread; the disk follows.
+  func store(_ entry: CachedURLResponse, room: Room = Room(), now: Double) {
+    guard let origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
+    let cost = entry.cost
+    let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
+    state.withLock { state in
+      state.changes += 1
+      let replaced = state.replaced(by: entry, name)
+      for other in replaced { state.forget(other) }
+      state.removeFromMemory(origin.key) { entry.replaces($0) }
+      state.keepInMemory(entry, costMax: room.memoryCostMax)
+      let isForDisk =
+        entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)
+      if isForDisk {
+        state.keepFile(name, cost: cost)
+        mayHoldSomething.store(true, ordering: .releasing)
+        queue.async { self.write(entry, origin, name, replaced, now: now) }
+      } else if !replaced.isEmpty || !state.isScanned && state.diskCapacity > 0 {
+        queue.async { self.removeFiles(replaced + [name]) }
+      }
+      if !state.memory.isEmpty { mayHoldSomething.store(true, ordering: .releasing) }
+    }
+  }
+
+  /// Does something that may take its time, on the queue.
+  func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
+  /// Does something with what is stored under a key, on the queue, before anything else is done with it there.
+  func change(_ key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
+    queue.async { body(self.load(key, now: now)) }
+  }
+
+  /// Removes everything under the key. Any thread; the disk follows.
+  func remove(_ key: String) {
+    let hash = CacheHash(key)
+    state.withLock { state in
+      state.changes += 1
+      state.removeFromMemory(key) { _ in true }
+      guard state.diskCapacity > 0 else { return }
+      let names = state.files[hash] ?? []
+      for name in names { state.forget(name) }
+      if !state.isScanned || !names.isEmpty {
+        queue.async { self.removeFiles(of: hash, names) }
+      }
+    }
+  }
+
+  func removeAll() {
+    state.withLock { state in
+      state.changes += 1
+      state.emptyMemory()
+      state.forgetFiles()
+      queue.async { self.removeFiles { _ in true } }
+    }
+  }
+
+  /// Removes what was stored at that time or later, in seconds since 1970.
+  func removeAll(since time: Double) {
+    state.withLock { state in
+      state.changes += 1
+      for key in Array(state.memory.keys) {
+        state.removeFromMemory(key) { ($0.origin?.storedTime ?? time) >= time }
+      }
+      queue.async { self.removeFiles { $0.changedTime >= time } }
+    }
+  }
+
+  var memoryCapacity: Int {
+    get { state.withLock { $0.memoryCapacity } }
+    set {
+      state.withLock { state in
+        state.memoryCapacity = max(0, newValue)
+        state.trimMemory()
+      }
+    }
+  }
+
+  var diskCapacity: Int {
+    get { state.withLock { $0.diskCapacity } }
+    set {
+      state.withLock { state in
+        state.diskCapacity = max(0, newValue)
+        if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
+        queue.async { self.onQueue.withLock { self.trim(&$0, now: Date().timeIntervalSince1970) } }
+      }
+    }
+  }
+
+  var memoryUsage: Int { state.withLock { $0.memoryLedger.cost } }
+
+  /// Waits for the disk.
+  var diskUsage: Int {
+    waiting {
+      self.onQueue.withLock { onQueue in
+        self.scan(&onQueue, now: Date().timeIntervalSince1970)
+        return self.state.withLock { $0.fileLedger.cost }
+      }
+    }
+  }
+
+  /// Waits until everything that was begun is done.
+  func settle() { waiting {} }
+
+  private func waiting<T>(_ body: () -> T) -> T {
+    // Called on the queue it would wait for itself.
+    DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) ? body() : queue.sync(execute: body)
+  }
+}
+
+// MARK: - On the queue
+
+extension CacheCore {
+  private func scanIfOld(now: Double) {
+    let seconds = Int64(max(0, min(now, 1e15)))
+    let last = lastScan.load(ordering: .relaxed)
+    // Zero: never, and the first one who needs it will see to that.
+    guard last > 0, seconds - last >= Self.scanSeconds,
+      lastScan.compareExchange(expected: last, desired: seconds, ordering: .relaxed).exchanged
+    else { return }
+    queue.async { self.onQueue.withLock { self.scan(&$0, now: now) } }
+  }
+
+  private func scanIfNeeded(_ onQueue: inout OnQueue, now: Double) {
+    if !state.withLock({ $0.isScanned }) { scan(&onQueue, now: now) }
+  }
+
+  private func scan(_ onQueue: inout OnQueue, now: Double) {
+    let entries = onQueue.disk.scan(now: now)
+    onQueue.bytesSinceScan = 0
+    onQueue.filesSinceScan = 0
+    lastScan.store(Int64(max(1, min(now, 1e15))), ordering: .relaxed)
+    state.withLock { state in
+      state.forgetFiles()
+      guard state.diskCapacity > 0 || !entries.isEmpty else { return state.isScanned = true }
+      for (name, facts) in entries.sorted(by: { $0.facts.usedTime < $1.facts.usedTime }) {
+        state.keepFile(name, cost: facts.size)
+      }
+      state.isScanned = true
+      mayHoldSomething.store(!state.memory.isEmpty || !entries.isEmpty, ordering: .releasing)
+    }
+  }
+
+  private func write(
+    _ entry: CachedURLResponse, _ origin: CachedURLResponse.Origin, _ name: CacheEntryName,
+    _ replaced: [CacheEntryName], now: Double
+  ) {
+    onQueue.withLock { onQueue in
+      scanIfNeeded(&onQueue, now: now)
+      // Others may have come to light since.
+      let alsoReplaced = state.withLock { state in
+        let names = state.replaced(by: entry, name)
+        for other in names where other != name { state.forget(other) }
+        return names
+      }
+      for other in Set(replaced + alsoReplaced) where other != name { onQueue.disk.remove(other) }
+      guard let size = onQueue.disk.write(name, CacheRecord(entry, origin), entry.data, now: now) else {
+        // What was there before is no longer what the program was told is there.
+        onQueue.disk.remove(name)
+        state.withLock { $0.forget(name) }
+        return
+      }
+      onQueue.bytesSinceScan += size
+      onQueue.filesSinceScan += 1
+      state.withLock { $0.keepFile(name, cost: size) }
+      mayHoldSomething.store(true, ordering: .releasing)
+      trim(&onQueue, now: now)
+    }
+  }
+
+  private func removeFiles(_ names: [CacheEntryName]) {
+    onQueue.withLock { onQueue in
+      for name in names {
+        onQueue.disk.remove(name)
+        state.withLock { $0.forget(name) }
+      }
+    }
+  }
+
+  /// Before the first scan nobody knows which files a key has.
+  private func removeFiles(of key: CacheHash, _ names: [CacheEntryName]) {
+    onQueue.withLock { onQueue in
+      scanIfNeeded(&onQueue, now: Date().timeIntervalSince1970)
+      let all = Set(state.withLock { $0.files[key] ?? [] }).union(names)
+      for name in all {
+        onQueue.disk.remove(name)
+        state.withLock { $0.forget(name) }
+      }
+    }
+  }
+
+  private func removeFiles(where isGone: (Folder.Facts) -> Bool) {
+    onQueue.withLock { onQueue in
+      for (name, facts) in onQueue.disk.scan(now: Date().timeIntervalSince1970) where isGone(facts) {
+        onQueue.disk.remove(name)
+        state.withLock { $0.forget(name) }
+      }
+    }
+  }
+
+  /// Removes what was used longest ago until the rest fits.
+  private func trim(_ onQueue: inout OnQueue, now: Double) {
+    let (capacity, isOver) = state.withLock { ($0.diskCapacity, $0.fileLedger.cost > $0.diskCapacity) }
+    let isUnsure =
+      onQueue.bytesSinceScan > capacity / Self.scanShare || onQueue.filesSinceScan >= Self.scanFilesMax
+    if isUnsure || isOver && onQueue.filesSinceScan > 0 && onQueue.bytesSinceScan > capacity / (Self.scanShare * 8) {
+      scan(&onQueue, now: now)
+    }
+    while true {
+      let oldest: CacheEntryName? = state.withLock { state in
+        guard state.fileLedger.cost > state.diskCapacity, let name = state.fileLedger.oldest else { return nil }
+        state.forget(name)
+        return name
+      }
+      guard let oldest else { return }
+      onQueue.disk.remove(oldest)
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import LarkspurHTTP
+
+/// What a task is to do about its cache, before anything is sent.
+enum CachePlan: Sendable {
+  /// Send the request, with the fields of the exchange added.
+  case load(CacheExchange)
+  /// The same; a 304 may come that the caller must not see. ``URLCache/received(_:for:now:)`` sees to that.
+  case validate(CacheExchange)
+  /// Do not send anything: this is the response.
+  case serve(CacheAnswer)
+  /// Neither send anything nor answer.
+  case fail(URLError.Code)
+
+  /// What to send.
+  var exchange: CacheExchange? {
+    switch self {
+    case .load(let exchange), .validate(let exchange): exchange
+    case .serve, .fail: nil
+    }
+  }
+}
+
+/// A request that goes to its server, and what the cache has to know when the answer comes. One for each hop of a
+/// redirection, and a new one for a request that is repeated with credentials.
+struct CacheExchange: Sendable {
+  var url: URL
+  var request: CacheRequest
+  /// The fields that the cache adds to those of the request. None has a name that the request has already.
+  var addedFields: CacheFields = []
+  /// When the request was sent, in seconds since 1970.
+  var requestTime: Double
+  /// The stored response that is validated, or that may stand in if the server fails.
+  fileprivate(set) var candidate: CachedURLResponse?
+  fileprivate(set) var isValidated = false
+
+  init(url: URL, request: CacheRequest, requestTime: Double) {
+    self.url = url
+    self.request = request
+    self.requestTime = requestTime
+  }
+
+  init(
+    url: URL, request: CacheRequest, requestTime: Double, candidate: CachedURLResponse?, isValidated: Bool,
+    addedFields: CacheFields
+  ) {
+    self.init(url: url, request: request, requestTime: requestTime)
+    self.candidate = candidate
+    self.isValidated = isValidated
+    self.addedFields = addedFields
+  }
+
+  var key: String? { CacheKey.make(method: request.method, uri: url.absoluteString) }
+}
+
+/// A response out of the cache.
+struct CacheAnswer: Sendable {
+  /// As the caller is to see it, with its `Age`.
+  var response: HTTPURLResponse
+  /// The content of this response: of a HEAD or a 304 none, of a range the part.
+  var data: Data
+  /// What is stored, for a `URLProtocol` and for the program.
+  var cached: CachedURLResponse
+  var isStale = false
+  /// The server answered that it still holds. Nil in ``CachePlan/serve(_:)``.
+  var isValidated = false
+  /// The answer may be used while it is validated: send this exchange in the background as well, read its answer to the
+  /// end, and do with it as with any other but show nobody (RFC 5861 3).
+  var refresh: CacheExchange?
+}
+
+/// What a task is to do with the head of an answer.
+enum CacheVerdict: Sendable {
+  /// Show it, and read the body.
+  case deliver
+  /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:now:)`` when it is complete.
+  case deliverAndStore(CacheStoring)
+  /// Show this instead. Drop the body of the answer, if it has any.
+  case useStored(CacheAnswer)
+}
+
+/// A response that may be stored once its body is complete.
+struct CacheStoring: Sendable {
+  let exchange: CacheExchange
+  let proposal: CacheStorage.Proposal
+  let response: HTTPURLResponse
+  /// When its head came, in seconds since 1970.
+  let responseTime: Double
+  /// A body of more bytes than this is not stored: there is no need to keep it.
+  let bodyBytesMax: Int
+
+  /// What the delegate is asked about (`willCacheResponse`).
+  ///
+  /// - Parameter data: As the caller sees it: with its coding undone, if the session does that.
+  func proposed(_ data: Data) -> CachedURLResponse { CachedURLResponse(response: response, data: data) }
+
+  /// What is stored, if the delegate wants `cached`.
+  func entry(_ cached: CachedURLResponse, key: String) -> CachedURLResponse? {
+    guard let http = cached.response as? HTTPURLResponse else { return cached.prepared(key: key, now: responseTime) }
+    // RFC 9111 3.3: a body that is not what its head says is not complete.
+    if let part = proposal.part, part.bytes.count != cached.data.count { return nil }
+    let isOwn = http === response
+    let stored = StoredResponse(
+      status: http.statusCode,
+      fields: isOwn
+        ? proposal.fields
+        : CacheStorage.storable(http.fields.list, now: responseTime),
+      requestTime: exchange.requestTime, responseTime: responseTime, selection: proposal.selection,
+      part: proposal.part, bodyCount: cached.data.count, isDecoded: http.isDecoded)
+    return cached.with(CachedURLResponse.Origin(key: key, stored: stored, storedTime: responseTime))
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import LarkspurHTTP
+
+extension CacheCore.State {
+  // MARK: - Memory
+
+  /// Puts it in memory if it may be there, and makes room for it.
+  mutating func keepInMemory(_ entry: CachedURLResponse, costMax: Int) {
+    guard let key = entry.origin?.key, entry.storagePolicy != .notAllowed else { return }
+    let cost = entry.cost
+    removeFromMemory(key) { $0.variant == entry.variant }
+    guard cost <= min(costMax, memoryCapacity) else { return }
+    memory[key, default: []].append(entry)
+    memoryLedger.insert(CacheCore.MemoryName(key: key, variant: entry.variant), cost: cost)
+    if let first = memory[key]?.first, (memory[key]?.count ?? 0) > CacheCore.variantsMax {
+      removeFromMemory(key) { $0 === first }
+    }
+    trimMemory()
+  }
+
+  mutating func removeFromMemory(_ key: String, where isGone: (CachedURLResponse) -> Bool) {
+    guard var entries = memory[key] else { return }
+    for entry in entries where isGone(entry) {
+      memoryLedger.remove(CacheCore.MemoryName(key: key, variant: entry.variant))
+    }
+    entries.removeAll(where: isGone)
+    memory[key] = entries.isEmpty ? nil : entries
+  }
+
+  mutating func trimMemory() {
+    while memoryLedger.cost > memoryCapacity, let oldest = memoryLedger.oldest {
+      memoryLedger.remove(oldest)
+      memory[oldest.key]?.removeAll { $0.variant == oldest.variant }
+      if memory[oldest.key]?.isEmpty == true { memory[oldest.key] = nil }
+    }
+  }
+
+  mutating func emptyMemory() {
+    memory.removeAll()
+    memoryLedger = RecencyLedger()
+  }
+
+  // MARK: - Files
+
+  mutating func keepFile(_ name: CacheEntryName, cost: Int) {
+    if !fileLedger.contains(name) { files[name.key, default: []].append(name) }
+    fileLedger.insert(name, cost: cost)
+  }
+
+  mutating func forget(_ name: CacheEntryName) {
+    guard fileLedger.remove(name) else { return }
+    files[name.key]?.removeAll { $0 == name }
+    if files[name.key]?.isEmpty == true { files[name.key] = nil }
+  }
+
+  mutating func forgetFiles() {
+    files.removeAll()
+    fileLedger = RecencyLedger()
+  }
+
+  /// The files that an entry takes the place of, its own among them if there is one.
+  func replaced(by entry: CachedURLResponse, _ name: CacheEntryName) -> [CacheEntryName] {
+    let names = files[name.key] ?? []
+    let nobody = CachedURLResponse.variantOfAll
+    var replaced = names.filter { $0 == name || name.variant == nobody || $0.variant == nobody }
+    // The oldest first: those that were listed first.
+    let left = names.filter { !replaced.contains($0) }
+    if left.count >= CacheCore.variantsMax { replaced += left.prefix(left.count - CacheCore.variantsMax + 1) }
+    return replaced
+  }
+}
+
+extension CachedURLResponse {
+  static let variantOfAll = CacheHash()
+
+  /// A response that no request field chose goes in place of all others of its URI, and goes when one of them comes: a
+  /// server that names no fields sometimes and some at other times means the latest (RFC 9111 4.1).
+  func replaces(_ other: CachedURLResponse) -> Bool {
+    let nobody = Self.variantOfAll
+    return variant == other.variant || variant == nobody || other.variant == nobody
+  }
+}
+
+// MARK: - Records
+
+extension CacheRecord {
+  init(_ entry: CachedURLResponse, _ origin: CachedURLResponse.Origin) {
+    let kind: Kind
+    if let stored = origin.stored {
+      kind = .http(version: (entry.response as? HTTPURLResponse)?.httpVersion ?? "HTTP/1.1", stored)
+    } else {
+      let response = entry.response
+      kind = .plain(
+        Plain(
+          mimeType: response.mimeType, expectedCount: response.expectedContentLength,
+          textEncodingName: response.textEncodingName))
+    }
+    self.init(
+      key: origin.key, uri: entry.response.url?.absoluteString ?? "", storedTime: origin.storedTime, kind: kind,
+      userInfo: StoredUserInfo.bytes(of: entry.userInfo))
+  }
+}
+
+extension CachedURLResponse {
+  convenience init?(_ record: CacheRecord, _ body: Data) {
+    guard let url = URL(string: record.uri) else { return nil }
+    let response: URLResponse
+    var stored: StoredResponse?
+    switch record.kind {
+    case .http(let version, let known):
+      guard known.bodyCount == body.count else { return nil }
+      stored = known
+      response = HTTPURLResponse.make(
+        url: url, status: known.status, version: version, fields: known.fields, isDecoded: known.isDecoded)
+    case .plain(let plain):
+      response = URLResponse(
+        url: url, mimeType: plain.mimeType, expectedContentLength: Int(clamping: plain.expectedCount),
+        textEncodingName: plain.textEncodingName)
+    }
+    self.init(
+      response: response, data: body, userInfo: StoredUserInfo.info(of: record.userInfo), storagePolicy: .allowed,
+      origin: Origin(key: record.key, stored: stored, storedTime: record.storedTime))
+  }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+
+/// A response with its content, as a cache keeps it. Immutable, and for any thread.
+open class CachedURLResponse: NSObject, NSCopying, @unchecked Sendable {
+  /// What a cache knows of it beyond what the program sees.
+  struct Origin: Sendable {
+    var key: String
+    /// Nil: it did not come over HTTP.
+    var stored: StoredResponse?
+    /// Seconds since 1970.
+    var storedTime: Double
+  }
+
+  private let storedResponse: URLResponse
+  private let storedData: Data
+  private let storedUserInfo: [AnyHashable: Any]?
+  private let storedPolicy: URLCache.StoragePolicy
+  /// Nil: it has not been in a cache yet.
+  let origin: Origin?
+
+  /// A response that may be stored in memory and on disk.
+  public init(response: URLResponse, data: Data) {
+    storedResponse = response
+    storedData = data
+    storedUserInfo = nil
+    storedPolicy = .allowed
+    origin = nil
+  }
+
+  /// - Parameters:
+  ///   - userInfo: Anything the program wants to have beside the response. On disk it is kept if it is a property list.
+  ///   - storagePolicy: Where it may be stored.
+  public init(
+    response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
+  ) {
+    storedResponse = response
+    storedData = data
+    storedUserInfo = userInfo
+    storedPolicy = storagePolicy
+    origin = nil
+  }
+
+  init(
+    response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
+    origin: Origin
+  ) {
+    storedResponse = response
+    storedData = data
+    storedUserInfo = userInfo
+    storedPolicy = storagePolicy
+    self.origin = origin
+  }
+
+  open var response: URLResponse { storedResponse }
+
+  /// The content, with its content codings undone if the session did so.
+  open var data: Data { storedData }
+
+  open var userInfo: [AnyHashable: Any]? { storedUserInfo }
+
+  open var storagePolicy: URLCache.StoragePolicy { storedPolicy }
+
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// It never changes: it is its own copy.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override func isEqual(_ value: Any?) -> Bool {
+    guard let other = value as? CachedURLResponse else { return false }
+    return self === other
+      || response.isEqual(other.response) && data == other.data && storagePolicy == other.storagePolicy
+        && (userInfo as NSDictionary?) == (other.userInfo as NSDictionary?)
+  }
+
+  open override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(response.url)
+    hasher.combine(data)
+    return hasher.finalize()
+  }
+
+  // MARK: - In a cache
+
+  /// How much of a budget it takes, in bytes. What every entry costs beside its text keeps a million tiny ones from
+  /// counting as nothing.
+  var cost: Int {
+    let fields = origin?.stored?.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 } ?? 0
+    return data.count + fields + (origin?.key.utf8.count ?? 0) + Self.costOfAny
+  }
+
+  static let costOfAny = 256
+
+  /// Tells it from other variants of its URI.
+  var variant: CacheHash { origin?.stored?.selection.hash ?? CacheHash() }
+
+  func with(_ origin: Origin) -> CachedURLResponse {
+    CachedURLResponse(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, origin: origin)
+  }
+}
+
+extension HTTPURLResponse {
+  /// A response of these fields, in their order.
+  static func make(
+    url: URL, status: Int, version: String, fields: CacheFields, isDecoded: Bool
+  ) -> HTTPURLResponse {
+    var bytes: [UInt8] = []
+    var table = FieldTable()
+    for field in fields {
+      let start = bytes.count
+      bytes += field.name.utf8
+      let end = bytes.count
+      bytes += field.value.utf8
+      table.append(FieldPosition(name: start..<end, value: end..<bytes.count))
+    }
+    return HTTPURLResponse(
+      url: url, statusCode: status, httpVersion: version, fields: .wire(bytes: bytes, table: table),
+      isDecoded: isDecoded)
+  }
+}

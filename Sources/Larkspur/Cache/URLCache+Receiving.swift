@@ -1,0 +1,217 @@
+import Foundation
+import LarkspurHTTP
+
+extension URLCache {
+  /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the body has
+  /// to be known first.
+  func received(_ response: HTTPURLResponse, for exchange: CacheExchange, now: Date) -> CacheVerdict {
+    let request = exchange.request
+    if request.isSafe, exchange.candidate == nil, response.statusCode != 304 || !request.isConditional,
+      !response.fields.mayConcernCache(request)
+    {
+      return .deliver
+    }
+    let time = now.timeIntervalSince1970
+    let fields = response.fields.list
+    let candidate = exchange.candidate
+    let outcome = CacheOutcome.received(
+      status: response.statusCode, fields: fields, for: request, candidate: candidate?.origin?.stored,
+      isValidated: exchange.isValidated, requestTime: exchange.requestTime, now: time)
+    switch outcome {
+    case .deliver: return deliver(response.statusCode, fields, exchange, time)
+    case .store(let proposal):
+      guard let limit = bodyBytesMax(of: response) else { return .deliver }
+      return .deliverAndStore(
+        CacheStoring(
+          exchange: exchange, proposal: proposal, response: response, responseTime: time, bodyBytesMax: limit))
+    case .freshen(let stored):
+      if let candidate { keep(candidate, as: stored, for: exchange, now: time) }
+      return .deliver
+    case .discard:
+      discard(exchange)
+      return .deliver
+    case .confirmed(let stored), .confirmedOnce(let stored):
+      guard let candidate else { return .deliver }
+      if case .confirmed = outcome { keep(candidate, as: stored, for: exchange, now: time) } else { discard(exchange) }
+      var answer = answer(candidate, stored, exchange, age: nil)
+      answer.isValidated = true
+      return .useStored(answer)
+    case .standIn: return standIn(exchange, now: time).map { .useStored($0) } ?? .deliver
+    case .invalidate(let references):
+      invalidate(exchange, references)
+      return .deliver
+    }
+  }
+
+  /// What to give the caller although the server could not be reached; nil: the error (RFC 5861 4).
+  func failed(_ exchange: CacheExchange, now: Date) -> CacheAnswer? {
+    guard let stored = exchange.candidate?.origin?.stored,
+      stored.mayStandIn(for: exchange.request.control, now: now.timeIntervalSince1970)
+    else { return nil }
+    return standIn(exchange, now: now.timeIntervalSince1970)
+  }
+
+  /// Stores a response whose body is complete.
+  ///
+  /// - Parameter cached: What the delegate has made of ``CacheStoring/proposed(_:)``; nothing is stored if it has made nil
+  ///   of it, and this is not called.
+  func store(_ cached: CachedURLResponse, for storing: CacheStoring) {
+    guard cached.storagePolicy != .notAllowed, cached.data.count <= storing.bodyBytesMax,
+      let key = storing.exchange.key, let entry = storing.entry(cached, key: key)
+    else { return }
+    if isSubclass {
+      var request = URLRequest(url: storing.exchange.url)
+      request.httpMethod = storing.exchange.request.method
+      return core.run { [request] in self.storeCachedResponse(entry, for: request) }
+    }
+    let now = storing.responseTime
+    guard entry.origin?.stored?.part != nil else { return core.store(entry, room: room, now: now) }
+    // A part may complete what is there, on disk perhaps.
+    core.change(key, now: now) { entries in
+      let held = entries.first { $0.variant == entry.variant }
+      self.core.store(held.flatMap { $0.combined(with: entry) } ?? entry, room: self.room, now: now)
+    }
+  }
+
+  /// A body that is longer is not stored at all. Nil: nor is any.
+  private func bodyBytesMax(of response: HTTPURLResponse) -> Int? {
+    let room = room
+    let limit = max(room.memoryCostMax, room.diskCostMax)
+    guard limit > CachedURLResponse.costOfAny else { return nil }
+    // A body that says that it is too long need not be kept while it comes.
+    return response.expectedContentLength > Int64(limit) ? nil : limit
+  }
+
+  private var room: CacheCore.Room {
+    CacheCore.Room(
+      memoryCostMax: Int(Double(memoryCapacity) * Self.memoryShareMax),
+      diskCostMax: Int(Double(diskCapacity) * Self.diskShareMax))
+  }
+
+  // MARK: - What is there already
+
+  /// An answer that is not stored may still be about something that is.
+  private func deliver(
+    _ status: Int, _ fields: CacheFields, _ exchange: CacheExchange, _ now: Double
+  ) -> CacheVerdict {
+    // The 304 to a condition of the caller's own.
+    guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, let key = exchange.key else {
+      return .deliver
+    }
+    core.change(key, now: now) { entries in
+      let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
+      guard let index = CacheDecision.selected(for: exchange.request, among: known.map(\.stored)),
+        case .freshen(let stored) = CacheOutcome.received(
+          status: status, fields: fields, for: exchange.request, candidate: known[index].stored, isValidated: false,
+          requestTime: exchange.requestTime, now: now)
+      else { return }
+      self.keep(known[index].entry, as: stored, for: exchange, now: now)
+    }
+    return .deliver
+  }
+
+  private func keep(
+    _ entry: CachedURLResponse, as stored: StoredResponse, for exchange: CacheExchange, now: Double
+  ) {
+    guard let origin = entry.origin else { return }
+    let response = HTTPURLResponse.make(
+      url: entry.response.url ?? exchange.url, status: stored.status,
+      version: (entry.response as? HTTPURLResponse)?.httpVersion ?? "HTTP/1.1", fields: stored.fields,
+      isDecoded: stored.isDecoded)
+    let kept = CachedURLResponse(
+      response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
+      origin: CachedURLResponse.Origin(key: origin.key, stored: stored, storedTime: now))
+    guard isSubclass else { return core.store(kept, now: now) }
+    core.run { self.storeCachedResponse(kept, for: URLRequest(url: exchange.url)) }
+  }
+
+  private func discard(_ exchange: CacheExchange) {
+    if isSubclass { return core.run { self.removeCachedResponse(for: URLRequest(url: exchange.url)) } }
+    guard let key = CacheKey.make(method: "GET", uri: exchange.url.absoluteString) else { return }
+    core.remove(key)
+  }
+
+  /// RFC 9111 4.4: the target, and what the answer names if it is of the same origin.
+  private func invalidate(_ exchange: CacheExchange, _ references: [String]) {
+    guard let target = CacheKey.make(method: "GET", uri: exchange.url.absoluteString) else { return }
+    let others = references.compactMap { URL(string: $0, relativeTo: exchange.url)?.absoluteURL }
+    for url in [exchange.url] + others {
+      guard let key = CacheKey.make(method: "GET", uri: url.absoluteString),
+        CacheKey.origin(of: key) == CacheKey.origin(of: target)
+      else { continue }
+      if isSubclass { core.run { self.removeCachedResponse(for: URLRequest(url: url)) } } else { core.remove(key) }
+    }
+  }
+
+  private func standIn(_ exchange: CacheExchange, now: Double) -> CacheAnswer? {
+    guard let candidate = exchange.candidate, let stored = candidate.origin?.stored else { return nil }
+    let age = Int(min(stored.age(now: now), Double(CacheControl.deltaSecondsMax)))
+    var answer = answer(candidate, stored, exchange, age: age)
+    answer.isStale = true
+    return answer
+  }
+
+  private func answer(
+    _ entry: CachedURLResponse, _ stored: StoredResponse, _ exchange: CacheExchange, age: Int?
+  ) -> CacheAnswer {
+    let form = CacheDecision.form(of: stored, for: exchange.request) ?? .whole
+    return CacheAnswer(entry, stored, form, age: age, url: exchange.url)
+  }
+}
+
+extension ResponseFields {
+  /// Whether there is anything in it for a cache: without making text of it.
+  fileprivate func mayConcernCache(_ request: CacheRequest) -> Bool {
+    guard request.isGet || request.isHead else { return false }
+    if request.policy == .storedElseLoad { return true }
+    switch self {
+    case .given(let fields): return CacheStorage.isOfUse(fields.map { (name: $0.key, value: $0.value) })
+    case .wire(let bytes, let table): return CacheStorage.isOfUse(table, in: bytes.span)
+    }
+  }
+}
+
+extension CachedURLResponse {
+  /// What it becomes with a part that has come (RFC 9111 3.4). Nil: they do not go together.
+  func combined(with entry: CachedURLResponse) -> CachedURLResponse? {
+    guard let origin, let held = origin.stored, let new = entry.origin?.stored, let part = new.part,
+      held.status == 200 || held.part != nil, !held.isDecoded, !new.isDecoded, held.isPartOfSame(new.fields)
+    else { return nil }
+    let heldRange = held.part ?? ContentRange(bytes: 0..<held.bodyCount, total: held.bodyCount)
+    guard heldRange.total == nil || part.total == nil || heldRange.total == part.total,
+      let joined = heldRange.bytes.joined(with: part.bytes)
+    else { return nil }
+    var bytes = Data(capacity: joined.count)
+    let (first, second) =
+      heldRange.bytes.lowerBound <= part.bytes.lowerBound
+      ? ((data, heldRange.bytes), (entry.data, part.bytes)) : ((entry.data, part.bytes), (data, heldRange.bytes))
+    bytes += first.0
+    bytes += second.0.dropFirst(max(0, first.1.upperBound - second.1.lowerBound))
+    guard bytes.count == joined.count else { return nil }
+    var stored = held.freshened(by: new.fields, requestTime: new.requestTime, responseTime: new.responseTime)
+    let range = ContentRange(bytes: joined, total: part.total ?? heldRange.total)
+    stored.bodyCount = bytes.count
+    stored.part = range.isWhole ? nil : range
+    stored.status = range.isWhole ? 200 : 206
+    stored.fields.replace("Content-Length", with: "\(bytes.count)")
+    if range.isWhole {
+      stored.fields.removeAll(named: "Content-Range")
+    } else {
+      stored.fields.replace("Content-Range", with: range.text)
+    }
+    let response = HTTPURLResponse.make(
+      url: entry.response.url ?? URL(fileURLWithPath: "/"), status: stored.status, version: "HTTP/1.1",
+      fields: stored.fields, isDecoded: false)
+    return CachedURLResponse(
+      response: response, data: bytes, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
+      origin: Origin(key: origin.key, stored: stored, storedTime: entry.origin?.storedTime ?? origin.storedTime))
+  }
+}
+
+extension Range<Int> {
+  /// Both as one range; nil: there is a gap between them.
+  fileprivate func joined(with other: Range<Int>) -> Range<Int>? {
+    guard lowerBound <= other.upperBound, other.lowerBound <= upperBound else { return nil }
+    return Swift.min(lowerBound, other.lowerBound)..<Swift.max(upperBound, other.upperBound)
+  }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// Set-Cookie fields that somebody has joined by commas, which they are not meant to be (RFC 9110 5.3).
+enum FoldedCookies {
+  static func split(_ text: String) -> [String] {
+    let bytes = Array(text.utf8)
+    var parts: [String] = []
+    var start = 0
+    for (place, byte) in bytes.enumerated() where byte == UInt8(ascii: ",") && beginsCookie(bytes[(place + 1)...]) {
+      parts.append(String(decoding: bytes[start..<place], as: UTF8.self))
+      start = place + 1
+    }
+    parts.append(String(decoding: bytes[start...], as: UTF8.self))
+    return parts
+  }
+
+  /// A token (RFC 9110 5.6.2) with an equals sign behind it.
+  private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
+    let rest = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    let name = rest.prefix(while: isTokenByte)
+    return !name.isEmpty && rest.dropFirst(name.count).first == UInt8(ascii: "=")
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "A")...UInt8(ascii: "Z"):
+      true
+    default: marks.contains(byte)
+    }
+  }
+
+  private static let marks = Set("!#$%&'*+-.^_`|~".utf8)
+}

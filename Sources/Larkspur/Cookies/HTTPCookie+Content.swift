@@ -1,0 +1,130 @@
+import Foundation
+import LarkspurHTTP
+
+extension HTTPCookie.Content {
+  /// From a program's dictionary.
+  init?(_ properties: [HTTPCookiePropertyKey: Any], now: Date) {
+    guard let name = properties[.name] as? String, let value = properties[.value] as? String,
+      let path = properties[.path] as? String, let domain = Self.domain(properties)
+    else { return nil }
+    let sent = [name, value, path, domain]
+    guard !(name.isEmpty && value.isEmpty), !sent.contains(where: { $0.utf8.contains(where: SetCookie.isControl) })
+    else { return nil }
+    self.init(name: name, value: value, domain: domain, path: path.hasPrefix("/") ? path : "/")
+    version = Self.number(properties[.version]) == 1 ? 1 : 0
+    isSecure = properties[.secure] != nil
+    isHTTPOnly = properties[.httpOnly] != nil
+    sameSite = Self.sameSite(properties[.sameSitePolicy])
+    expires = Self.date(properties[.expires])
+    if version == 1 {
+      comment = properties[.comment] as? String
+      commentURL = Self.url(properties[.commentURL])
+      ports = (properties[.port] as? String).map(Self.ports) ?? []
+      if let age = Self.number(properties[.maximumAge]) { expires = now.addingTimeInterval(TimeInterval(age)) }
+    }
+    // A cookie without an end of its own ends with the session.
+    isSessionOnly = expires == nil || (properties[.discard] as? String)?.uppercased() == "TRUE"
+  }
+
+  private static func domain(_ properties: [HTTPCookiePropertyKey: Any]) -> String? {
+    let given = properties[.domain] as? String ?? url(properties[.originURL])?.host
+    guard let given, !given.isEmpty, given != "." else { return nil }
+    // A host in another script is known by its ASCII form.
+    return Punycode.asciiName(given) ?? given.lowercased()
+  }
+
+  private static func url(_ value: Any?) -> URL? { value as? URL ?? (value as? String).flatMap { URL(string: $0) } }
+
+  private static func number(_ value: Any?) -> Int? { value as? Int ?? (value as? String).flatMap { Int($0) } }
+
+  private static func date(_ value: Any?) -> Date? {
+    value as? Date ?? (value as? String).flatMap { CookieDate.parse($0) }.map(Date.init)
+  }
+
+  private static func sameSite(_ value: Any?) -> Cookie.SameSite {
+    switch ((value as? HTTPCookieStringPolicy)?.rawValue ?? value as? String)?.lowercased() {
+    case "lax": .lax
+    case "strict": .strict
+    case "none": .none
+    default: .unspecified
+    }
+  }
+
+  private static func ports(_ text: String) -> [Int] {
+    text.split(separator: ",").compactMap { Int($0.trimmingCharacters(in: CharacterSet(charactersIn: " \""))) }
+  }
+
+  /// From a Set-Cookie field of an answer from `url`.
+  init?(_ said: SetCookie, host: String, now: Date) {
+    switch said.domain {
+    case .invalid: return nil
+    case .absent: self.init(name: said.name, value: said.value, domain: host, path: said.path ?? "/")
+    case .named(let domain):
+      let isAddress = CookieHost(domain)?.isAddress ?? false
+      self.init(name: said.name, value: said.value, domain: isAddress ? domain : ".\(domain)", path: said.path ?? "/")
+    }
+    isSecure = said.isSecure
+    isHTTPOnly = said.isHTTPOnly
+    sameSite = said.sameSite
+    expires = said.expires.map(Date.init)
+    if let age = said.maxAge { expires = age > 0 ? now.addingTimeInterval(TimeInterval(age)) : .distantPast }
+    isSessionOnly = expires == nil
+    let others = Dictionary(said.others) { $1 }
+    guard others["version"] == "1" else { return }
+    version = 1
+    comment = others["comment"]
+    commentURL = others["commenturl"].flatMap { URL(string: $0) }
+    ports = others["port"].map(Self.ports) ?? []
+    if others["discard"] != nil { isSessionOnly = true }
+  }
+
+  // MARK: The jar's
+
+  init(_ cookie: Cookie) {
+    let isDotted = !cookie.isHostOnly
+    self.init(
+      name: cookie.name, value: cookie.value, domain: isDotted ? ".\(cookie.domain)" : cookie.domain, path: cookie.path)
+    isSecure = cookie.isSecure
+    isHTTPOnly = cookie.isHTTPOnly
+    sameSite = cookie.sameSite
+    expires = cookie.expiry.map(Date.init)
+    isSessionOnly = expires == nil
+    guard let legacy = cookie.legacy else { return }
+    version = legacy.version
+    comment = legacy.comment
+    commentURL = legacy.commentURL.flatMap { URL(string: $0) }
+    ports = legacy.ports
+  }
+
+  /// As the jar keeps it, set at `now`.
+  func cookie(now: CookieTime) -> Cookie {
+    let isDotted = domain.hasPrefix(".")
+    var legacy: Cookie.Legacy?
+    if version != 0 {
+      var more = Cookie.Legacy()
+      more.version = version
+      more.comment = comment
+      more.commentURL = commentURL?.absoluteString
+      more.ports = ports
+      legacy = more
+    }
+    return Cookie(
+      name: name, value: value, domain: isDotted ? String(domain.dropFirst()) : domain, path: path,
+      isHostOnly: !isDotted, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
+      expiry: isSessionOnly ? nil : expires.map(CookieTime.init), creation: now, legacy: legacy)
+  }
+}
+
+extension Date {
+  init(_ time: CookieTime) {
+    // Dates have calendars: those of Foundation do not reach to the end of time.
+    self.init(
+      timeIntervalSinceReferenceDate: min(
+        max(time.seconds, Date.distantPast.timeIntervalSinceReferenceDate),
+        Date.distantFuture.timeIntervalSinceReferenceDate))
+  }
+}
+
+extension CookieTime {
+  init(_ date: Date) { self.init(seconds: date.timeIntervalSinceReferenceDate) }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import LarkspurHTTP
+import Synchronization
+
+/// From memory to the file, and back.
+extension HTTPCookieStorage {
+  /// Looks at the cookies, which may note when they were used.
+  func withJar<Result: Sendable>(_ body: (inout CookieJar) -> Result) -> Result {
+    state.withLock { state in
+      load(&state)
+      defer { settle(&state) }
+      return body(&state.jar)
+    }
+  }
+
+  /// Changes the cookies.
+  func change(_ body: (inout State) -> Bool) -> Bool {
+    state.withLock { state in
+      load(&state)
+      defer { settle(&state) }
+      return body(&state)
+    }
+  }
+
+  private func load(_ state: inout State) {
+    guard !state.isLoaded, let disk else { return }
+    state.isLoaded = true
+    state.jar.adopt(disk.read())
+  }
+
+  private func settle(_ state: inout State) {
+    occupancy.store((state.jar.isEmpty ? Occupancy.empty : .occupied).rawValue, ordering: .relaxed)
+    guard state.jar.hasChanges, !state.isWriteScheduled else { return }
+    state.isWriteScheduled = true
+    CookieWriting.schedule(self)
+  }
+
+  /// Merges what has changed into the file, and what others have changed into memory. It blocks until that is done.
+  ///
+  /// What changed last counts, for each cookie. What cannot be written is tried again with the next change.
+  package func write() -> Written {
+    guard let disk else { return .done }
+    let (changes, cookies) = state.withLock { state in
+      state.isWriteScheduled = false
+      let changes = state.jar.takeChanges()
+      return (changes, state.jar.persistent(of: changes))
+    }
+    guard !changes.isEmpty else { return .done }
+    var stored: [Cookie]?
+    var written = Written.done
+    do {
+      stored = try disk.update { Self.merge($0, with: cookies, changes) }
+      if stored == nil { written = .busy }
+    } catch {
+      written = .failed
+    }
+    state.withLock { state in
+      if let stored {
+        state.jar.adopt(stored)
+      } else {
+        state.jar.returnChanges(changes)
+      }
+      occupancy.store((state.jar.isEmpty ? Occupancy.empty : .occupied).rawValue, ordering: .relaxed)
+    }
+    return written
+  }
+
+  package enum Written: Equatable {
+    /// Everything is on the disk.
+    case done
+    /// Somebody else is writing: it is to be tried again soon.
+    case busy
+    /// It is tried again with the next change.
+    case failed
+  }
+
+  /// Writes what has changed now and not in half a second, in the background. Then `completion` is called there.
+  func flush(_ completion: @escaping @Sendable () -> Void = {}) {
+    guard disk != nil else { return completion() }
+    CookieWriting.write(self, completion)
+  }
+
+  private static func merge(
+    _ present: [Cookie], with ours: [Cookie], _ changes: [Cookie.Identity: CookieTime]
+  ) -> [Cookie] {
+    // A program that ran for long without writing does not bring back what others have removed or replaced since.
+    let theirs = present.filter { cookie in changes[cookie.identity].map { cookie.update > $0 } ?? true }
+    let kept = Set(theirs.map(\.identity))
+    return (theirs + ours.filter { !kept.contains($0.identity) }).sorted { $0.creation < $1.creation }
+  }
+}
+
+/// When files are written.
+enum CookieWriting {
+  /// Writes one file after the other. Nothing of a stranger's runs on it, and nothing waits for other processes.
+  private static let queue = DispatchQueue(label: "larkspur.cookies", qos: .utility)
+
+  /// How long changes are collected: a page with many cookies is one write.
+  static let delay = DispatchTimeInterval.milliseconds(500)
+
+  /// How soon it is tried again while another process is writing.
+  private static let retryDelay = DispatchTimeInterval.milliseconds(20)
+
+  /// At the end of a storage or a process another writer is waited for so many times ten milliseconds: it may have been
+  /// stopped in the middle.
+  private static let attemptsMax = 100
+
+  private struct Weak: @unchecked Sendable {
+    weak var storage: HTTPCookieStorage?
+  }
+
+  private static let storages = Mutex<[Weak]>([])
+
+  private static let isHookedIntoExit: Bool = atexit { CookieWriting.writeAll() } == 0
+
+  /// The storage's changes are written when the process ends.
+  static func register(_ storage: HTTPCookieStorage) {
+    _ = isHookedIntoExit
+    storages.withLock { storages in
+      storages.removeAll { $0.storage == nil }
+      storages.append(Weak(storage: storage))
+    }
+  }
+
+  static func schedule(_ storage: HTTPCookieStorage, after delay: DispatchTimeInterval = delay) {
+    queue.asyncAfter(deadline: .now() + delay) { [weak storage] in
+      if let storage, storage.write() == .busy { schedule(storage, after: retryDelay) }
+    }
+  }
+
+  static func write(_ storage: HTTPCookieStorage, _ completion: @escaping @Sendable () -> Void) {
+    queue.async {
+      finish(storage)
+      completion()
+    }
+  }
+
+  /// Writes what there is to be written, now.
+  static func finish(_ storage: HTTPCookieStorage) {
+    var attempts = 1
+    while storage.write() == .busy, attempts < attemptsMax {
+      attempts += 1
+      Thread.sleep(forTimeInterval: 0.01)
+    }
+  }
+
+  /// A write that is under way is waited for.
+  private static func writeAll() {
+    queue.sync {
+      for storage in storages.withLock({ $0.compactMap(\.storage) }) { finish(storage) }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import LarkspurHTTP
+import Synchronization
+
+/// What a session's tasks ask. Without cookies it costs them a look at a number.
+extension HTTPCookieStorage {
+  /// Where strangers' code is called on account of a session's work.
+  static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
+
+  /// The value of the Cookie field of a request, or nil if it is to have none.
+  ///
+  /// - Parameters:
+  ///   - mainDocument: The document for whose sake the request is made. Nil: it is for itself.
+  ///   - isSafeMethod: The method is one of GET, HEAD, OPTIONS and TRACE.
+  ///   - isTopLevel: The answer is the main document, and not a part of it.
+  func cookieField(for url: URL, mainDocument: URL?, isSafeMethod: Bool, isTopLevel: Bool, now: Date) -> String? {
+    guard occupancy.load(ordering: .relaxed) != Occupancy.empty.rawValue else { return nil }
+    guard var request = CookieSite.request(url) else { return nil }
+    return withJar { jar in
+      // Who the document belongs to matters only if there is something to send.
+      guard !jar.domains(of: request.host).isEmpty else { return nil }
+      if let mainDocument {
+        request.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+        request.isSafeMethod = isSafeMethod
+        request.isTopLevel = isTopLevel
+      }
+      return jar.field(for: request, now: CookieTime(now))
+    }
+  }
+
+  /// What ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` would send, one by one.
+  func cookies(goingWith request: URLRequest) -> [HTTPCookie]? {
+    guard let url = request.url, var asking = CookieSite.request(url) else { return [] }
+    if let mainDocument = request.mainDocumentURL {
+      asking.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+      asking.isSafeMethod = ["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.httpMethod ?? "GET")
+    }
+    let now = CookieTime(Date())
+    return withJar { [asking] in $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
+  }
+
+  /// Keeps what the Set-Cookie fields of a response say, as far as it is allowed to.
+  ///
+  /// - Parameters:
+  ///   - fields: The values, each as it came, in their order.
+  ///   - mainDocument: As for the request.
+  ///   - isTopLevel: As for the request.
+  ///   - policy: The session's policy. Nil: the storage's own. `never` of either is never.
+  func store(
+    setCookieFields fields: [String], from url: URL, mainDocument: URL?, isTopLevel: Bool = true,
+    policy: HTTPCookie.AcceptPolicy? = nil, now: Date
+  ) {
+    guard !fields.isEmpty, policy != .never, var request = CookieSite.request(url) else { return }
+    let suffixes = suffixes
+    let time = CookieTime(now)
+    if let mainDocument {
+      request.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+      request.isTopLevel = isTopLevel
+    }
+    let isChanged = change { state in
+      guard state.policy != .never, accepts(policy ?? state.policy, from: url, mainDocument: mainDocument) else {
+        return false
+      }
+      var isChanged = false
+      for field in fields.prefix(state.jar.limits.perResponseMax) {
+        guard let said = SetCookie(field) else { continue }
+        let outcome = state.jar.receive(said, from: request, now: time) { suffixes().isPublicSuffix($0) }
+        if case .refused = outcome { continue }
+        isChanged = true
+      }
+      return isChanged
+    }
+    // Observers are strangers here: they do not get the session's thread.
+    if isChanged { Self.notifications.async { self.postCookiesChanged() } }
+  }
+
+  func accepts(_ policy: HTTPCookie.AcceptPolicy, from url: URL?, mainDocument: URL?) -> Bool {
+    switch policy {
+    case .always: return true
+    case .never: return false
+    case .onlyFromMainDocumentDomain:
+      guard let url, let mainDocument else { return true }
+      return url == mainDocument || CookieSite.isSameDomain(url, mainDocument, suffixes)
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+
+/// Challenges by 401 and 407.
+extension TaskPerformer {
+  /// What the request to come carries of credentials, and whom it may hear from.
+  func prepareAuthentication(
+    of request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?, _ extras: inout RequestComposer.Extras
+  ) {
+    if let authorization { extras.authorization = authorization }
+    if let proxyAuthorization { extras.proxyAuthorization = proxyAuthorization }
+    guard !core.memory.isBlank, let url = request.url else { return }
+    // What the program has set itself is its own affair, until the server refuses it.
+    if authorization == nil, originTalk == nil, request.value(forHTTPHeaderField: "Authorization") == nil,
+      var talk = conversation(for: .origin, request, target, url, nil)
+    {
+      extras.authorization = talk.preemptiveValue()
+      originTalk = talk
+    }
+    if let proxy, proxyAuthorization == nil, proxyTalk == nil,
+      var talk = conversation(for: .proxy, request, target, url, proxy)
+    {
+      extras.proxyAuthorization = talk.preemptiveValue() ?? extras.proxyAuthorization
+      proxyTalk = talk
+    }
+  }
+
+  /// A redirection leads to another request: whatever was said was about the one before.
+  func forgetAuthentication() {
+    originTalk = nil
+    proxyTalk = nil
+    authorization = nil
+    proxyAuthorization = nil
+  }
+
+  private func conversation(
+    for role: AuthenticationTarget.Role, _ request: URLRequest, _ target: LoadTarget, _ url: URL, _ proxy: Proxy?
+  ) -> AuthenticationConversation? {
+    let authenticated = AuthenticatedRequest(
+      method: request.own.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
+      to: role, bodyHash: bodyHash(of: request))
+    guard let whom = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
+    else { return nil }
+    return AuthenticationConversation(
+      with: whom, about: authenticated, url: url, memory: core.memory,
+      storage: core.configuration.storage.credentialStorage)
+  }
+
+  private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {
+    switch task.source {
+    case .request:
+      switch request.own.body {
+      case .none: nil
+      case .data(let data): BodyHashing.of(data)
+      case .stream: BodyHashing.impossible
+      }
+    case .data(let data): BodyHashing.of(data)
+    case .file(let url): BodyHashing.ofFile(at: url.path)
+    case .delegateStream: BodyHashing.impossible
+    }
+  }
+
+  private var canHashBody: Bool {
+    switch task.source {
+    case .request: if case .stream = machine.request.own.body { false } else { true }
+    case .data, .file: true
+    case .delegateStream: false
+    }
+  }
+
+  /// The server or the proxy has let the request pass.
+  func authenticationAccepted(by response: HTTPURLResponse) {
+    if response.statusCode != 401 { originTalk?.accepted(info: response.fields.values(of: "Authentication-Info")) }
+    if response.statusCode != 407 {
+      proxyTalk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
+    }
+  }
+
+  /// Finds credentials for what a response demands.
+  func answerChallenge(
+    of response: HTTPURLResponse, to request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?
+  ) async throws(URLError) -> TaskMachine.Step {
+    let isProxy = response.statusCode == 407
+    // A 407 that comes through a tunnel is no proxy's: an origin may not ask for the proxy's credentials.
+    guard !isProxy || proxy != nil, let url = request.url else { return machine.credentialRefused() }
+    let role: AuthenticationTarget.Role = isProxy ? .proxy : .origin
+    guard var talk = (isProxy ? proxyTalk : originTalk) ?? conversation(for: role, request, target, url, proxy) else {
+      return machine.credentialRefused()
+    }
+    let fields = response.fields.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
+    var step = talk.challenged(fields, canHashBody: canHashBody)
+    while case .ask(let question) = step {
+      step = talk.replied(try await askDelegate(question.challenge(response: response)))
+    }
+    if isProxy { proxyTalk = talk } else { originTalk = talk }
+    switch step {
+    case .send(let value):
+      if isProxy { proxyAuthorization = value } else { authorization = value }
+      return machine.credentialGiven()
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .ask, .deliver, .nothing: return machine.credentialRefused()
+    }
+  }
+
+  private func askDelegate(
+    _ challenge: URLAuthenticationChallenge
+  ) async throws(URLError) -> AuthenticationConversation.Reply {
+    let task = task
+    let standard = DelegateReply(.performDefaultHandling, nil)
+    let reply = try await ask(otherwise: standard) { session, delegate, answer in
+      delegate.urlSession(session, task: task, didReceive: challenge) { answer(DelegateReply($0, $1)) }
+      return !challenge.takeHasNoWord()
+    }
+    return reply.reply
+  }
+}
+
+/// What a delegate says to a challenge.
+struct DelegateReply: Sendable {
+  private let disposition: URLSession.AuthChallengeDisposition
+  private let credential: URLCredential?
+
+  init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+    self.disposition = disposition
+    self.credential = credential
+  }
+
+  var reply: AuthenticationConversation.Reply {
+    switch disposition {
+    case .useCredential: .useCredential(credential)
+    case .performDefaultHandling: .performDefaultHandling
+    case .cancelAuthenticationChallenge: .cancel
+    case .rejectProtectionSpace: .rejectProtectionSpace
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/// What becomes of a request, given what is stored for its URI: the reading side of RFC 9111, in one function.
+///
+///     nothing stored that matches ──► load
+///     fresh ────────────────────────► serve
+///     stale, and staleness allowed ─► serve, perhaps validate meanwhile
+///     stale, has a validator ───────► validate ──► 304: freshen and serve; 5xx or no answer: perhaps serve stale
+///     stale, has none ──────────────► load ──────► 5xx or no answer: perhaps serve stale
+///
+/// It knows no clock, no storage and no URIs: the candidates are those that are stored under the request's key.
+package enum CacheDecision: Sendable {
+  /// Ask the server, with these fields more. The number is that of a candidate that may stand in if the server fails.
+  case load(standIn: Int?, adding: CacheFields)
+  case validate(candidate: Int, adding: CacheFields)
+  case serve(CacheServing)
+  case fail(CacheFailure)
+}
+
+/// Why there is no answer.
+package enum CacheFailure: Hashable, Sendable {
+  /// The request takes stored responses only, and there is none.
+  case notStored
+  /// The same in the words of HTTP: the answer is a 504 (RFC 9111 5.2.1.7).
+  case onlyIfCached
+}
+
+/// How a candidate answers a request.
+package struct CacheServing: Sendable {
+  package enum Form: Hashable, Sendable {
+    case whole
+    /// The head only.
+    case head
+    /// These bytes of the stored body, as a 206.
+    case part(Range<Int>, ContentRange)
+    /// As a 304: the caller has it already.
+    case notModified
+  }
+
+  package var candidate: Int
+  package var form: Form
+  /// In whole seconds.
+  package var age: Int
+  package var isStale: Bool
+  /// With these fields added the request should be sent all the same, and its answer kept for the next time
+  /// (RFC 5861 3).
+  package var refresh: CacheFields?
+}
+
+extension CacheDecision {
+  /// - Parameter now: Seconds since 1970.
+  package static func decide(_ request: CacheRequest, among candidates: [StoredResponse], now: Double) -> CacheDecision
+  {
+    guard request.isGet || request.isHead, !request.hasBody else { return absent(request) }
+    switch request.policy {
+    case .ignoringStored: return .load(standIn: nil, adding: [])
+    case .ignoringAllCaches: return .load(standIn: nil, adding: bypassing(request))
+    case .byProtocol, .storedElseLoad, .storedOnly, .revalidating: break
+    }
+    // RFC 9111 5.2.1.5: what must not be stored is not looked for either, for its answer is not to be shared.
+    if request.control.noStore, request.policy == .byProtocol { return .load(standIn: nil, adding: []) }
+    guard let index = selected(for: request, among: candidates) else { return absent(request) }
+    let stored = candidates[index]
+    switch request.policy {
+    case .storedElseLoad, .storedOnly:
+      guard let form = form(of: stored, for: request) else { return absent(request) }
+      return .serve(serving(index, stored, form, now: now))
+    case .revalidating: return revalidated(index, stored, request, now: now)
+    default: return byProtocol(index, stored, request, now: now)
+    }
+  }
+
+  /// The most recent of those that match. One that names the fields that chose it goes before one that names none
+  /// (RFC 9111 4.1).
+  package static func selected(for request: CacheRequest, among candidates: [StoredResponse]) -> Int? {
+    candidates.indices.filter { index in
+      let stored = candidates[index]
+      guard stored.selection.matches(request.fields, isLenient: request.isLenient) else { return false }
+      // A body whose coding was undone is of no use to whoever wants it as it was sent.
+      return request.isDecoding || !stored.isDecoded || !stored.fields.contains(named: "Content-Encoding")
+    }.max { left, right in
+      let (one, other) = (candidates[left], candidates[right])
+      return one.selection.isEmpty == other.selection.isEmpty ? one.date < other.date : one.selection.isEmpty
+    }
+  }
+
+  private static func absent(_ request: CacheRequest) -> CacheDecision {
+    if request.policy == .storedOnly { return .fail(.notStored) }
+    if request.policy == .byProtocol, request.control.onlyIfCached { return .fail(.onlyIfCached) }
+    return .load(standIn: nil, adding: request.policy == .revalidating ? endToEnd(request) : [])
+  }
+
+  // MARK: - By policy
+
+  private static func byProtocol(
+    _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, now: Double
+  ) -> CacheDecision {
+    let usability = stored.usability(for: request.control, now: now)
+    let form = form(of: stored, for: request)
+    if request.isConditional {
+      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the caller
+      // and the server.
+      if usability == .fresh, let form, form == .whole, stored.answersNotModified(request.fields) {
+        return .serve(serving(index, stored, .notModified, now: now))
+      }
+      return request.control.onlyIfCached ? .fail(.onlyIfCached) : .load(standIn: nil, adding: [])
+    }
+    guard let form else { return absent(request) }
+    switch usability {
+    case .fresh, .staleAllowed: return .serve(serving(index, stored, form, now: now))
+    case .staleWhileRevalidated:
+      var serving = serving(index, stored, form, now: now)
+      serving.refresh = stored.validatingFields
+      return .serve(serving)
+    case .stale:
+      if request.control.onlyIfCached { return .fail(.onlyIfCached) }
+      return validatedOrLoaded(index, stored, request, adding: [])
+    }
+  }
+
+  private static func revalidated(
+    _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, now: Double
+  ) -> CacheDecision {
+    // RFC 8246 2: what never changes need not be asked about while it is fresh, not even on a reload.
+    if stored.control.isImmutable, !request.isConditional, let form = form(of: stored, for: request),
+      stored.usability(for: request.control, now: now) == .fresh
+    {
+      return .serve(serving(index, stored, form, now: now))
+    }
+    guard !request.isConditional, form(of: stored, for: request) != nil else { return absent(request) }
+    return validatedOrLoaded(index, stored, request, adding: endToEnd(request))
+  }
+
+  private static func validatedOrLoaded(
+    _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, adding fields: CacheFields
+  ) -> CacheDecision {
+    // The answer to a HEAD freshens what is stored without conditions (RFC 9111 4.3.5).
+    guard stored.hasValidator, request.isGet else { return .load(standIn: index, adding: fields) }
+    return .validate(candidate: index, adding: stored.validatingFields + fields)
+  }
+
+  /// Caches on the way are to ask the server as well (RFC 9111 5.2.1.1).
+  private static func endToEnd(_ request: CacheRequest) -> CacheFields {
+    request.control.isPresent ? [] : [(name: "Cache-Control", value: "max-age=0")]
+  }
+
+  private static func bypassing(_ request: CacheRequest) -> CacheFields {
+    var fields: CacheFields = []
+    if !request.control.isPresent { fields.append((name: "Cache-Control", value: "no-cache")) }
+    // For caches of HTTP/1.0 (RFC 9111 5.4).
+    if !request.fields.contains(named: "Pragma") { fields.append((name: "Pragma", value: "no-cache")) }
+    return fields
+  }
+
+  // MARK: - Forms
+
+  private static func serving(
+    _ index: Int, _ stored: StoredResponse, _ form: CacheServing.Form, now: Double
+  ) -> CacheServing {
+    let age = stored.age(now: now)
+    return CacheServing(
+      candidate: index, form: form, age: Int(min(age, Double(CacheControl.deltaSecondsMax))),
+      isStale: age >= stored.freshnessLifetime)
+  }
+
+  /// How the response answers the request; nil: not at all.
+  package static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
+    if request.isHead { return stored.part == nil ? .head : nil }
+    guard let wanted = request.fields.firstValue(named: "Range") else { return stored.part == nil ? .whole : nil }
+    // RFC 9110 14.2: a range is of a 200; any other response is the same with it or without.
+    if stored.part == nil, stored.status != 200 { return .whole }
+    // A range counts bytes as they are sent, and those are gone.
+    if stored.isDecoded, stored.fields.contains(named: "Content-Encoding") { return nil }
+    guard request.fields.values(named: "Range").count == 1, let range = RequestedRange(wanted) else { return nil }
+    if let condition = request.fields.firstValue(named: "If-Range"), !stored.isExactly(condition) { return nil }
+    let held = stored.part ?? ContentRange(bytes: 0..<stored.bodyCount, total: stored.bodyCount)
+    guard let bytes = range.bytes(ofTotal: held.total), held.bytes.lowerBound <= bytes.lowerBound,
+      bytes.upperBound <= held.bytes.upperBound
+    else { return nil }
+    let start = bytes.lowerBound - held.bytes.lowerBound
+    return .part(start..<(start + bytes.count), ContentRange(bytes: bytes, total: held.total))
+  }
+}

@@ -1,0 +1,109 @@
+/// The request fields that chose a response among others of the same URI, with their values (RFC 9111 4.1).
+package struct CacheSelection: Sendable {
+  /// Names in lower case, sorted. No value: the request did not have the field.
+  package private(set) var fields: [(name: String, value: String?)] = []
+
+  /// Chosen by nothing: right for every request.
+  package init() {}
+
+  package init(fields: [(name: String, value: String?)]) { self.fields = fields }
+
+  /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request will
+  /// ever match.
+  ///
+  /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one process
+  /// may speak for many users, and what one of them was told is not for the next.
+  package init?(response: CacheFields, request: CacheFields) {
+    let names = response.members(named: "Vary").map(\.asciiLowercased)
+    guard !names.contains("*") else { return nil }
+    var unique = Set(names)
+    if request.contains(named: Self.authorization), !Self.isForEverybody(CacheControl(response)) {
+      unique.insert(Self.authorization)
+    }
+    fields = unique.sorted().map { (name: $0, value: Self.normalised($0, in: request)) }
+  }
+
+  private static let authorization = "authorization"
+
+  /// What lets even a shared cache give it to other users.
+  private static func isForEverybody(_ control: CacheControl) -> Bool {
+    !control.isPrivate && (control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil)
+  }
+
+  /// Whether the response may answer a request with these fields.
+  ///
+  /// - Parameter isLenient: A field that the request does not have matches whatever was sent: whoever asks does not know
+  ///   what a session adds to a request.
+  package func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
+    fields.allSatisfy { field in
+      let value = Self.normalised(field.name, in: request)
+      return value == field.value || isLenient && value == nil
+    }
+  }
+
+  package var isEmpty: Bool { fields.isEmpty }
+
+  /// Tells variants of one URI apart.
+  package var hash: CacheHash {
+    var hash = CacheHash()
+    for field in fields {
+      hash.append(field.name)
+      hash.append(field.value.map { "=" + $0 } ?? "")
+    }
+    return hash
+  }
+
+  /// The values of all lines together, as far as their meaning is known to be the same however they are written.
+  static func normalised(_ name: String, in request: CacheFields) -> String? {
+    guard request.contains(named: name) else { return nil }
+    // Credentials are compared, never read again: what is kept of them is of no use to whoever finds it.
+    if name == authorization { return CacheHash(request.values(named: name).joined(separator: ",")).hexadecimal }
+    let members = request.members(named: name)
+    switch name {
+    // Case and order have no meaning: preference is in the weights (RFC 9110 12.5.2 to 12.5.4).
+    case "accept-charset", "accept-encoding", "accept-language":
+      return members.map { withoutWhitespace($0.asciiLowercased) }.sorted().joined(separator: ",")
+    default:
+      return members.joined(separator: ",")
+    }
+  }
+
+  private static func withoutWhitespace(_ text: String) -> String {
+    String(decoding: text.utf8.filter { !ASCII.isWhitespace($0) }, as: UTF8.self)
+  }
+}
+
+/// A number of 128 bits for some text, the same in every process (FNV-1a). Not for secrets: two texts with one hash can be
+/// found, and so whoever looks something up by it compares the text as well.
+package struct CacheHash: Hashable, Sendable {
+  package private(set) var value: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+
+  package init() {}
+
+  package init(_ text: String) { append(text) }
+
+  package init(value: UInt128) { self.value = value }
+
+  /// Adds the text and its end.
+  package mutating func append(_ text: String) {
+    for byte in text.utf8 { append(byte) }
+    append(0xff)
+  }
+
+  private mutating func append(_ byte: UInt8) {
+    value = (value ^ UInt128(byte)) &* 0x0100_0000_0000_0000_0000_013b
+  }
+
+  /// 32 digits.
+  package var hexadecimal: String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 32 - digits.utf8.count) + digits
+  }
+
+  package init?(hexadecimal: some StringProtocol) {
+    guard hexadecimal.utf8.count == 32, hexadecimal.utf8.allSatisfy({ ASCII.hexDigit($0) != nil }),
+      let value = UInt128(hexadecimal, radix: 16)
+    else { return nil }
+    self.value = value
+  }
+}

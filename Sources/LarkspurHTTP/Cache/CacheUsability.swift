@@ -1,0 +1,135 @@
+extension StoredResponse {
+  /// Whether it may be used without asking its server.
+  package enum Usability: Hashable, Sendable {
+    case fresh
+    /// The request takes it stale.
+    case staleAllowed
+    /// Its server lets it be used once more while it is validated.
+    case staleWhileRevalidated
+    case stale
+  }
+
+  package func usability(for request: CacheControl, now: Double) -> Usability {
+    let control = control
+    // RFC 9111 5.2.1.4 and 5.2.2.4.
+    if request.noCache != .nothing || control.noCache == .everything { return .stale }
+    let age = age(now: now)
+    let lifetime = freshnessLifetime
+    var isYoungEnough = true
+    switch request.maxAge {
+    case .seconds(let seconds)?: isYoungEnough = seconds > 0 && age <= Double(seconds)
+    case .invalid?: isYoungEnough = false
+    case nil: break
+    }
+    let reserve: Double =
+      switch request.minFresh {
+      case .seconds(let seconds)?: Double(seconds)
+      case .invalid?: .infinity
+      case nil: 0
+      }
+    if isYoungEnough, lifetime > age, lifetime >= age + reserve { return .fresh }
+    // RFC 9111 5.2.2.2: not stale, for no reason of the request's.
+    guard isYoungEnough, !control.mustRevalidate else { return .stale }
+    let staleness = age - lifetime
+    if let limit = request.maxStale?.seconds, staleness <= Double(limit), request.minFresh == nil {
+      return .staleAllowed
+    }
+    if let limit = control.staleWhileRevalidate?.seconds, staleness <= Double(limit), request.minFresh == nil,
+      request.maxAge == nil, control.maxAge?.seconds != nil || fields.contains(named: "Expires")
+    {
+      return .staleWhileRevalidated
+    }
+    return .stale
+  }
+
+  /// Whether it may be used when its server fails or cannot be reached (RFC 5861 4).
+  package func mayStandIn(for request: CacheControl, now: Double) -> Bool {
+    let control = control
+    guard request.noCache == .nothing, control.noCache != .everything, !control.mustRevalidate else { return false }
+    let allowed = max(control.staleIfError?.seconds ?? -1, request.staleIfError?.seconds ?? -1)
+    return age(now: now) - freshnessLifetime <= Double(allowed)
+  }
+}
+
+// MARK: - Validation
+
+extension StoredResponse {
+  /// What makes a request conditional on this response being out of date (RFC 9111 4.3.1).
+  package var validatingFields: CacheFields {
+    var fields: CacheFields = []
+    if let tag = entityTag { fields.append((name: "If-None-Match", value: tag)) }
+    // A date tells whole responses apart, not parts of them.
+    if part == nil, let date = lastModified { fields.append((name: "If-Modified-Since", value: date)) }
+    return fields
+  }
+
+  /// Whether the caller has it, as the conditions of his request say (RFC 9110 13.2.2).
+  func answersNotModified(_ request: CacheFields) -> Bool {
+    // RFC 9111 4.3.2: these are for the server alone.
+    guard status == 200, !request.contains(named: "If-Match"), !request.contains(named: "If-Unmodified-Since"),
+      !request.contains(named: "Range")
+    else { return false }
+    if request.contains(named: "If-None-Match") {
+      guard let tag = entityTag else { return false }
+      // RFC 9110 13.1.3: the date is not looked at where there are tags.
+      return request.members(named: "If-None-Match").contains { $0 == "*" || EntityTag.isWeaklyEqual($0, tag) }
+    }
+    guard let modified = lastModified.flatMap({ HTTPDate.parse($0, now: responseTime) }),
+      let date = request.firstValue(named: "If-Modified-Since").flatMap({ HTTPDate.parse($0, now: responseTime) })
+    else { return false }
+    return modified <= date
+  }
+
+  /// Whether it is what an `If-Range` names (RFC 9110 13.1.5).
+  func isExactly(_ condition: String) -> Bool {
+    if let tag = entityTag, EntityTag.isStronglyEqual(tag, condition) { return true }
+    // RFC 9110 8.8.2.2: a date is strong a minute later; within it there may have been two versions.
+    guard lastModified == condition, let modified = HTTPDate.parse(condition, now: responseTime) else { return false }
+    return date - modified >= 60
+  }
+
+  /// Whether both are parts of one representation, whose bytes may be put together (RFC 9111 3.4).
+  package func isPartOfSame(_ other: CacheFields) -> Bool {
+    guard let tag = entityTag, let otherTag = other.firstValue(named: "ETag") else { return false }
+    return EntityTag.isStronglyEqual(tag, otherTag)
+  }
+
+  /// Whether a 304 or the head of a 200 with these fields is about this response (RFC 9111 4.3.4 and 4.3.5).
+  package func isDescribed(by other: CacheFields) -> Bool {
+    if let tag = other.firstValue(named: "ETag") { return entityTag.map { EntityTag.isWeaklyEqual($0, tag) } ?? true }
+    guard let date = other.firstValue(named: "Last-Modified"), let own = lastModified else { return true }
+    return date == own
+  }
+
+  /// Whether the answer to a HEAD shows that it still holds.
+  package func isConfirmed(byHead other: CacheFields) -> Bool {
+    guard isDescribed(by: other), part == nil else { return false }
+    guard let length = other.firstValue(named: "Content-Length"),
+      let own = fields.firstValue(named: "Content-Length")
+    else { return true }
+    return length == own
+  }
+
+  /// The response with the news that a 304, a 206 or the answer to a HEAD brings (RFC 9111 3.2).
+  package func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
+    let news = CacheStorage.storable(other, CacheControl(other), now: responseTime).filter { field in
+      !Self.keptWhenFreshened.contains(field.name.asciiLowercased)
+    }
+    var freshened = self
+    let replaced = Set(news.map(\.name.asciiLowercased))
+    // An age that nobody tells again was that of another answer.
+    freshened.fields.removeAll { replaced.contains($0.name.asciiLowercased) || $0.name.isCaselessly("Age") }
+    freshened.fields += news
+    if case .fields(let names) = freshened.control.noCache {
+      freshened.fields.removeAll { field in names.contains { field.name.isCaselessly($0) } }
+    }
+    freshened.requestTime = requestTime
+    freshened.responseTime = responseTime
+    return freshened
+  }
+
+  /// They describe the body, which stays: its size, and what has been made of it (RFC 9111 3.2).
+  private static let keptWhenFreshened: Set<String> = [
+    "content-encoding", "content-length", "content-range",
+  ]
+}

@@ -1,0 +1,77 @@
+/// Which bytes of a representation a body has (RFC 9110 14.4).
+package struct ContentRange: Hashable, Sendable {
+  package var bytes: Range<Int>
+  /// The size of the whole; nil if nobody knows.
+  package var total: Int?
+
+  package init(bytes: Range<Int>, total: Int?) {
+    self.bytes = bytes
+    self.total = total
+  }
+
+  /// Reads `bytes 0-499/1234` and `bytes 0-499/*`.
+  package init?(_ text: String) {
+    let parts = text.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, String(parts[0]).isCaselessly("bytes") else { return nil }
+    let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last else {
+      return nil
+    }
+    bytes = first..<(last + 1)
+    if halves[1] != "*" {
+      guard let total = Self.number(halves[1]), total > last else { return nil }
+      self.total = total
+    }
+  }
+
+  package var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(total.map { "\($0)" } ?? "*")" }
+
+  package var isWhole: Bool { bytes.lowerBound == 0 && bytes.upperBound == total }
+
+  /// Digits and nothing else, and no number so large that sums of two would overflow.
+  fileprivate static func number(_ text: some StringProtocol) -> Int? {
+    guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
+    return Int(text)
+  }
+}
+
+/// One range of bytes that a request asks for (RFC 9110 14.1.2). Several in one request are left to servers.
+package enum RequestedRange: Hashable, Sendable {
+  case from(Int, through: Int?)
+  case suffix(Int)
+
+  package init?(_ text: String) {
+    guard text.utf8.count > 6, String(text.prefix(6)).isCaselessly("bytes=") else { return nil }
+    let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2 else { return nil }
+    if ends[0].isEmpty {
+      guard let count = ContentRange.number(ends[1]) else { return nil }
+      self = .suffix(count)
+      return
+    }
+    guard let first = ContentRange.number(ends[0]) else { return nil }
+    if ends[1].isEmpty {
+      self = .from(first, through: nil)
+    } else {
+      guard let last = ContentRange.number(ends[1]), first <= last else { return nil }
+      self = .from(first, through: last)
+    }
+  }
+
+  /// The bytes that are meant, of a representation of that size. Nil: none of them exist, or it cannot be told.
+  package func bytes(ofTotal total: Int?) -> Range<Int>? {
+    switch self {
+    case .from(let first, through: let last?):
+      let end = min(last + 1, total ?? last + 1)
+      return first < end ? first..<end : nil
+    case .from(let first, through: nil):
+      guard let total, first < total else { return nil }
+      return first..<total
+    case .suffix(let count):
+      guard let total, count > 0, total > 0 else { return nil }
+      return max(0, total - count)..<total
+    }
+  }
+}

@@ -1,0 +1,11 @@
+/// An entity tag (RFC 9110 8.8.3), as far as it has to be understood to be compared.
+enum EntityTag {
+  static func isStrong(_ tag: String) -> Bool { tag.utf8.count >= 2 && tag.utf8.first == ASCII.quote }
+
+  /// Equal but for weakness (RFC 9110 8.8.3.2).
+  static func isWeaklyEqual(_ tag: String, _ other: String) -> Bool { opaque(tag) == opaque(other) }
+
+  static func isStronglyEqual(_ tag: String, _ other: String) -> Bool { isStrong(tag) && tag == other }
+
+  private static func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
+}

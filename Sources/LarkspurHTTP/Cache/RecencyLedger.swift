@@ -1,0 +1,66 @@
+/// Costs of things, in the order in which they were last used.
+///
+/// Everything takes the same time however many there are: the order is a chain through a slab.
+package struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
+  private struct Link: Sendable {
+    var key: Key
+    var cost: Int
+    var older: Int
+    var newer: Int
+  }
+
+  private var links: [Link] = []
+  private var places: [Key: Int] = [:]
+  private var unused: [Int] = []
+  /// -1: there is none.
+  private var oldestPlace = -1
+  private var newestPlace = -1
+  /// Of all together.
+  package private(set) var cost = 0
+
+  package init() {}
+
+  package var count: Int { places.count }
+
+  package var isEmpty: Bool { places.isEmpty }
+
+  package var oldest: Key? { oldestPlace < 0 ? nil : links[oldestPlace].key }
+
+  package var keys: some Sequence<Key> { places.keys }
+
+  package func contains(_ key: Key) -> Bool { places[key] != nil }
+
+  /// Adds it, or changes its cost. It is now the newest.
+  package mutating func insert(_ key: Key, cost: Int) {
+    remove(key)
+    let link = Link(key: key, cost: cost, older: newestPlace, newer: -1)
+    let place: Int
+    if let free = unused.popLast() {
+      place = free
+      links[place] = link
+    } else {
+      place = links.count
+      links.append(link)
+    }
+    if newestPlace >= 0 { links[newestPlace].newer = place } else { oldestPlace = place }
+    newestPlace = place
+    places[key] = place
+    self.cost += cost
+  }
+
+  /// It is used now.
+  package mutating func touch(_ key: Key) {
+    guard let place = places[key], place != newestPlace else { return }
+    insert(key, cost: links[place].cost)
+  }
+
+  @discardableResult package mutating func remove(_ key: Key) -> Bool {
+    guard let place = places.removeValue(forKey: key) else { return false }
+    let link = links[place]
+    if link.older >= 0 { links[link.older].newer = link.newer } else { oldestPlace = link.newer }
+    if link.newer >= 0 { links[link.newer].older = link.older } else { newestPlace = link.older }
+    unused.append(place)
+    cost -= link.cost
+    return true
+  }
+}

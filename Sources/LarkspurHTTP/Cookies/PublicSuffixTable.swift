@@ -1,0 +1,163 @@
+/// The names under which anybody can have a name: `com`, `co.uk`, and with the list's private part `github.io`.
+/// A cookie for all of them would reach sites that have nothing to do with each other.
+///
+/// It is read from the text of the public suffix list (https://publicsuffix.org/list/). Where no rule matches, the last
+/// label is a public suffix, so that without a list every name of a single label is one.
+///
+/// The rules stand one behind the other in one array of bytes; a hash table holds their places. Hashes run from a
+/// name's end to its beginning: one pass over a host gives those of all domains above it. Looking up allocates nothing.
+package struct PublicSuffixTable: Sendable {
+  private struct Rule {
+    var start: Int
+    var count: Int
+    var kinds: Kinds
+  }
+
+  private struct Kinds: OptionSet {
+    let rawValue: UInt8
+    /// The name is a public suffix.
+    static let name = Kinds(rawValue: 1)
+    /// So is every name one label below it.
+    static let wildcard = Kinds(rawValue: 2)
+    /// It is none, though a wildcard says so.
+    static let exception = Kinds(rawValue: 4)
+  }
+
+  private var text: [UInt8] = []
+  private var rules: [Rule] = []
+  /// Open addressing: 0, or one more than a rule's index. A power of two of them, at least half of them free.
+  private var slots: [UInt32] = []
+
+  /// Without a list.
+  package init() {}
+
+  package init(list: [UInt8]) {
+    text.reserveCapacity(list.count / 2)
+    rules.reserveCapacity(list.count / 24)
+    // A line ends at its first white space.
+    for line in list.split(separator: ASCII.lf) {
+      let rule = line.prefix { $0 > ASCII.space }
+      guard let first = rule.first, first != UInt8(ascii: "/") else { continue }
+      if first == UInt8(ascii: "!") {
+        append(rule.dropFirst(), .exception)
+      } else if first == UInt8(ascii: "*"), rule.dropFirst().first == UInt8(ascii: ".") {
+        append(rule.dropFirst(2), .wildcard)
+      } else {
+        append(rule, .name)
+      }
+    }
+    index()
+  }
+
+  package var isEmpty: Bool { rules.isEmpty }
+  package var ruleCount: Int { rules.count }
+
+  private mutating func append(_ name: ArraySlice<UInt8>, _ kinds: Kinds) {
+    // A wildcard inside a name is in the list's grammar, but in none of its rules.
+    guard !name.isEmpty, !name.contains(UInt8(ascii: "*")) else { return }
+    let start = text.count
+    if name.allSatisfy({ $0 < 0x80 }) {
+      for byte in name { text.append(UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) }
+    } else {
+      guard let ascii = Punycode.asciiName(String(decoding: name, as: UTF8.self)) else { return }
+      text += ascii.utf8
+    }
+    rules.append(Rule(start: start, count: text.count - start, kinds: kinds))
+  }
+
+  private mutating func index() {
+    var capacity = 16
+    while capacity < rules.count * 2 { capacity *= 2 }
+    slots = Array(repeating: 0, count: capacity)
+    for index in rules.indices {
+      let rule = rules[index]
+      let name = text[rule.start..<(rule.start + rule.count)]
+      var hash = DomainHash()
+      for byte in name.reversed() { hash.add(byte) }
+      var slot = Int(truncatingIfNeeded: hash.value) & (capacity - 1)
+      while slots[slot] != 0 {
+        let other = rules[Int(slots[slot]) - 1]
+        if text[other.start..<(other.start + other.count)].elementsEqual(name) { break }
+        slot = (slot + 1) & (capacity - 1)
+      }
+      if slots[slot] == 0 {
+        slots[slot] = UInt32(index + 1)
+      } else {
+        // `*.ck` and `ck` are one entry.
+        rules[Int(slots[slot]) - 1].kinds.formUnion(rule.kinds)
+      }
+    }
+  }
+
+  private func kinds(of name: Substring.UTF8View, _ hash: DomainHash) -> Kinds {
+    guard !slots.isEmpty else { return [] }
+    var slot = Int(truncatingIfNeeded: hash.value) & (slots.count - 1)
+    while slots[slot] != 0 {
+      let rule = rules[Int(slots[slot]) - 1]
+      if rule.count == name.count, text[rule.start..<(rule.start + rule.count)].elementsEqual(name) {
+        return rule.kinds
+      }
+      slot = (slot + 1) & (slots.count - 1)
+    }
+    return []
+  }
+
+  /// Where the public suffix of a name begins. The name has no dot at its end.
+  private func suffixStart(_ name: Substring) -> Substring.Index {
+    let dot = UInt8(ascii: ".")
+    let bytes = name.utf8
+    var hash = DomainHash()
+    var start: Substring.Index?
+    var isBelowWildcard = false
+    var last = bytes.endIndex
+    var place = bytes.endIndex
+    while place > bytes.startIndex {
+      place = bytes.index(before: place)
+      hash.add(bytes[place])
+      let isLabelStart = place == bytes.startIndex || bytes[bytes.index(before: place)] == dot
+      guard isLabelStart, bytes[place] != dot else { continue }
+      let kinds = kinds(of: bytes[place...], hash)
+      // An exception is for the domain above it.
+      if kinds.contains(.exception) { return last }
+      // The last label counts without a rule.
+      if kinds.contains(.name) || isBelowWildcard || start == nil { start = place }
+      isBelowWildcard = kinds.contains(.wildcard)
+      last = place
+    }
+    return start ?? bytes.startIndex
+  }
+
+  /// Whether a cookie for the name and all names below it would be for strangers too. The name is in lower case and in
+  /// its ASCII form; a dot at its end does not make it another.
+  package func isPublicSuffix(_ name: String) -> Bool {
+    guard let name = Self.withoutDot(name) else { return true }
+    return suffixStart(name) == name.startIndex
+  }
+
+  /// The public suffix and one label more: what one owner has. Nil: the name is a public suffix, or above all.
+  package func registrableDomain(of name: String) -> Substring? {
+    guard let name = Self.withoutDot(name) else { return nil }
+    let start = suffixStart(name)
+    guard start > name.startIndex else { return nil }
+    let before = name.utf8.index(before: start)
+    guard before > name.startIndex else { return nil }
+    let dot = name.utf8[..<before].lastIndex(of: UInt8(ascii: "."))
+    return name[(dot.map { name.utf8.index(after: $0) } ?? name.startIndex)...]
+  }
+
+  /// Nil: there is a label without a letter.
+  private static func withoutDot(_ name: String) -> Substring? {
+    var name = name[...]
+    let dot = UInt8(ascii: ".")
+    if name.utf8.last == dot { name = name.dropLast() }
+    guard let first = name.utf8.first, let last = name.utf8.last, first != dot, last != dot else { return nil }
+    return name
+  }
+}
+
+/// The hash of a domain's name from its end to its beginning (FNV-1a).
+struct DomainHash {
+  private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+  mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+}

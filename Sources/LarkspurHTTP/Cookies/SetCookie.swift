@@ -1,0 +1,112 @@
+/// What one Set-Cookie field says (RFC 6265bis 5.6), before anybody has asked who says it.
+package struct SetCookie: Hashable, Sendable {
+  package enum Domain: Hashable, Sendable {
+    case absent
+    /// In lower case, without the dot that may stand before it.
+    case named(String)
+    /// No host could be meant: the whole cookie is refused.
+    case invalid
+  }
+
+  package var name: String
+  package var value: String
+  package var domain = Domain.absent
+  /// Nil: none, or one that does not begin with `/`. The request's path gives one then.
+  package var path: String?
+  package var isSecure = false
+  package var isHTTPOnly = false
+  package var sameSite = Cookie.SameSite.unspecified
+  package var expires: CookieTime?
+  /// In seconds; zero and less: it is to go.
+  package var maxAge: Int64?
+  /// The attributes that no browser knows, in their order, with names in lower case.
+  package var others: [(name: String, value: String)] { otherPairs.map { ($0.name, $0.value) } }
+
+  private struct Pair: Hashable, Sendable {
+    var name: String
+    var value: String
+  }
+  private var otherPairs: [Pair] = []
+
+  /// Nil: there is nothing to be kept.
+  package init?(_ field: some StringProtocol) {
+    let bytes = Array(field.utf8)
+    // A control character would end the Cookie field, or make servers refuse every request that it is sent with.
+    guard !bytes.contains(where: Self.isControl) else { return nil }
+    var parts = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
+    guard let pair = parts.popFirst() else { return nil }
+    if let equals = pair.firstIndex(of: ASCII.equals) {
+      name = Self.text(pair[..<equals])
+      value = Self.text(pair[(equals + 1)...])
+    } else {
+      name = ""
+      value = Self.text(pair)
+    }
+    let count = name.utf8.count + value.utf8.count
+    guard count > 0, count <= CookieLimits.pairBytesMax else { return nil }
+    for part in parts { read(part) }
+  }
+
+  private mutating func read(_ attribute: ArraySlice<UInt8>) {
+    let equals = attribute.firstIndex(of: ASCII.equals)
+    let name = HostName.normal(Self.text(attribute[..<(equals ?? attribute.endIndex)]))
+    let bytes = equals.map { Self.trim(attribute[($0 + 1)...]) } ?? []
+    guard bytes.count <= CookieLimits.attributeBytesMax else { return }
+    let value = String(decoding: bytes, as: UTF8.self)
+    // Of an attribute that comes twice the last counts.
+    switch name {
+    case "expires": expires = CookieDate.parse(bytes) ?? expires
+    case "max-age": maxAge = Self.seconds(bytes) ?? maxAge
+    case "domain": read(domain: bytes)
+    case "path": path = bytes.first == UInt8(ascii: "/") ? value : nil
+    case "secure": isSecure = true
+    case "httponly": isHTTPOnly = true
+    case "samesite": sameSite = Self.sameSite(value)
+    case "": break
+    default: otherPairs.append(Pair(name: name, value: value))
+    }
+  }
+
+  private mutating func read(domain bytes: ArraySlice<UInt8>) {
+    // RFC 6265 5.2.3. Later drafts let it take back a Domain that stands before it.
+    guard !bytes.isEmpty else { return }
+    let name = bytes.first == UInt8(ascii: ".") ? bytes.dropFirst() : bytes
+    guard !name.isEmpty, name.allSatisfy({ 0x21..<0x7f ~= $0 }) else {
+      domain = .invalid
+      return
+    }
+    domain = .named(HostName.normal(String(decoding: name, as: UTF8.self)))
+  }
+
+  /// RFC 6265bis 5.6.2. More seconds than fit are as good as the most that fit.
+  private static func seconds(_ bytes: ArraySlice<UInt8>) -> Int64? {
+    let isNegative = bytes.first == UInt8(ascii: "-")
+    let digits = isNegative ? bytes.dropFirst() : bytes
+    guard !digits.isEmpty, digits.allSatisfy(ASCII.isDigit) else { return nil }
+    let seconds = digits.reduce(0 as Int64) { sum, digit in
+      sum > 99_999_999_999 ? sum : sum * 10 + Int64(digit - UInt8(ascii: "0"))
+    }
+    return isNegative ? -seconds : seconds
+  }
+
+  private static func sameSite(_ value: String) -> Cookie.SameSite {
+    switch HostName.normal(value) {
+    case "none": .none
+    case "lax": .lax
+    case "strict": .strict
+    default: .unspecified
+    }
+  }
+
+  /// All but the tab (RFC 6265bis 5.6).
+  package static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != ASCII.tab || byte == 0x7f }
+
+  private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let isSpace = { (byte: UInt8) in byte == ASCII.space || byte == ASCII.tab }
+    let start = bytes.drop(while: isSpace)
+    guard let last = start.lastIndex(where: { !isSpace($0) }) else { return [] }
+    return start[...last]
+  }
+
+  private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: trim(bytes), as: UTF8.self) }
+}

@@ -1,0 +1,272 @@
+import LarkspurHTTP
+import Testing
+
+@Suite struct CacheDecisionTests {
+  /// What was decided, in few words.
+  private func decide(
+    _ policy: CacheRequest.Policy = .byProtocol, _ fields: CacheFields = [], method: String = "GET",
+    hasBody: Bool = false, isDecoding: Bool = true, among candidates: [StoredResponse], now: Double = 1001
+  ) -> String {
+    let request = CacheRequest(
+      method: method, fields: fields, policy: policy, hasBody: hasBody, isDecoding: isDecoding)
+    func text(_ fields: CacheFields) -> String { fields.map { " \($0.name)=\($0.value)" }.joined() }
+    switch CacheDecision.decide(request, among: candidates, now: now) {
+    case .fail(let failure): return "fail \(failure)"
+    case .load(let standIn, let adding): return "load" + (standIn.map { " for \($0)" } ?? "") + text(adding)
+    case .validate(let candidate, let adding): return "validate \(candidate)" + text(adding)
+    case .serve(let serving):
+      let form =
+        switch serving.form {
+        case .whole: "whole"
+        case .head: "head"
+        case .notModified: "304"
+        case .part(let bytes, let range): "\(bytes) \(range.text)"
+        }
+      return "serve \(serving.candidate) \(form) \(serving.age)" + (serving.isStale ? " stale" : "")
+        + (serving.refresh.map { " refresh" + text($0) } ?? "")
+    }
+  }
+
+  static let fresh = stored([("Cache-Control", "max-age=60"), ("ETag", "\"a\""), ("Last-Modified", date(0))])
+  static let stale = stored([("Cache-Control", "max-age=0"), ("ETag", "\"a\""), ("Last-Modified", date(0))])
+  static let bare = stored([("Cache-Control", "max-age=0")])
+
+  private static let validation = " If-None-Match=\"a\" If-Modified-Since=\(date(0))"
+
+  @Test(
+    arguments: [
+      (.byProtocol, ["load", "serve 0 whole 1", "validate 0\(validation)", "load for 0"]),
+      (.ignoringStored, ["load", "load", "load", "load"]),
+      (
+        .ignoringAllCaches,
+        Array(repeating: "load Cache-Control=no-cache Pragma=no-cache", count: 4)
+      ),
+      (.storedElseLoad, ["load", "serve 0 whole 1", "serve 0 whole 1 stale", "serve 0 whole 1 stale"]),
+      (.storedOnly, ["fail notStored", "serve 0 whole 1", "serve 0 whole 1 stale", "serve 0 whole 1 stale"]),
+      (
+        .revalidating,
+        [
+          "load Cache-Control=max-age=0", "validate 0\(validation) Cache-Control=max-age=0",
+          "validate 0\(validation) Cache-Control=max-age=0", "load for 0 Cache-Control=max-age=0",
+        ]
+      ),
+    ] as [(CacheRequest.Policy, [String])])
+  func policies(policy: CacheRequest.Policy, expected: [String]) {
+    for (candidates, expected) in zip([[], [Self.fresh], [Self.stale], [Self.bare]], expected) {
+      #expect(decide(policy, among: candidates) == expected)
+    }
+  }
+
+  /// Only GET and HEAD are looked up, whatever else there is.
+  @Test func otherMethods() {
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "get", ""] {
+      #expect(decide(method: method, among: [Self.fresh]) == "load")
+      #expect(decide(.storedOnly, method: method, among: [Self.fresh]) == "fail notStored")
+    }
+    #expect(decide(hasBody: true, among: [Self.fresh]) == "load")
+    #expect(decide(method: "HEAD", among: [Self.fresh]) == "serve 0 head 1")
+    #expect(decide(method: "HEAD", among: [Self.stale]) == "load for 0")
+  }
+
+  @Test func requestDirectives() {
+    let only: CacheFields = [("Cache-Control", "only-if-cached")]
+    #expect(decide(.byProtocol, only, among: []) == "fail onlyIfCached")
+    #expect(decide(.byProtocol, only, among: [Self.stale]) == "fail onlyIfCached")
+    #expect(decide(.byProtocol, only, among: [Self.fresh]) == "serve 0 whole 1")
+    #expect(decide(.byProtocol, only, method: "POST", among: []) == "fail onlyIfCached")
+    #expect(decide(.byProtocol, [("Cache-Control", "no-store")], among: [Self.fresh]) == "load")
+    #expect(decide(.byProtocol, [("Pragma", "no-cache")], among: [Self.fresh]) == "validate 0\(Self.validation)")
+    // What the caller says of caches stays as he says it.
+    #expect(decide(.ignoringAllCaches, [("Cache-Control", "max-age=5")], among: []) == "load Pragma=no-cache")
+    #expect(decide(.ignoringAllCaches, [("Pragma", "x")], among: []) == "load Cache-Control=no-cache")
+    #expect(
+      decide(.revalidating, [("Cache-Control", "max-age=5")], among: [Self.fresh]) == "validate 0\(Self.validation)")
+  }
+
+  @Test func staleWhileRevalidate() {
+    let some = stored([("Cache-Control", "max-age=0, stale-while-revalidate=9"), ("ETag", "\"a\"")])
+    #expect(decide(among: [some]) == "serve 0 whole 1 stale refresh If-None-Match=\"a\"")
+    #expect(decide(among: [some], now: 1010) == "validate 0 If-None-Match=\"a\"")
+  }
+
+  /// RFC 8246: a reload does not ask about what never changes.
+  @Test func immutable() {
+    let some = stored([("Cache-Control", "max-age=60, immutable"), ("ETag", "\"a\"")])
+    #expect(decide(.revalidating, among: [some]) == "serve 0 whole 1")
+    #expect(decide(.revalidating, among: [some], now: 1060).hasPrefix("validate 0"))
+    #expect(decide(.byProtocol, [("Cache-Control", "no-cache")], among: [some]).hasPrefix("validate 0"))
+  }
+
+  /// The caller's conditions are his: none is added, and the server is asked unless the answer is plain.
+  @Test func conditionsOfTheCaller() {
+    func answer(_ fields: CacheFields, _ stored: StoredResponse = Self.fresh) -> String {
+      decide(.byProtocol, fields, among: [stored])
+    }
+    #expect(answer([("If-None-Match", "\"a\"")]) == "serve 0 304 1")
+    #expect(answer([("If-None-Match", "W/\"a\"")]) == "serve 0 304 1")
+    #expect(answer([("If-None-Match", "\"x\", \"a\"")]) == "serve 0 304 1")
+    #expect(answer([("If-None-Match", "*")]) == "serve 0 304 1")
+    #expect(answer([("If-None-Match", "\"b\"")]) == "load")
+    #expect(answer([("If-None-Match", "\"b\""), ("If-Modified-Since", date(0))]) == "load")
+    #expect(answer([("If-Modified-Since", date(0))]) == "serve 0 304 1")
+    #expect(answer([("If-Modified-Since", date(-1))]) == "load")
+    #expect(answer([("If-Modified-Since", "x")]) == "load")
+    #expect(answer([("If-None-Match", "\"a\"")], Self.stale) == "load")
+    #expect(answer([("If-Match", "\"a\"")]) == "load" && answer([("If-Unmodified-Since", date(0))]) == "load")
+    #expect(answer([("If-None-Match", "\"a\""), ("If-Match", "\"a\"")]) == "load")
+    #expect(decide(.revalidating, [("If-None-Match", "\"b\"")], among: [Self.fresh]) == "load Cache-Control=max-age=0")
+  }
+
+  @Test func ranges() {
+    func answer(_ range: String, _ stored: StoredResponse = Self.fresh, _ more: CacheFields = []) -> String {
+      decide(.byProtocol, [("Range", range)] + more, among: [stored])
+    }
+    #expect(answer("bytes=0-1") == "serve 0 0..<2 bytes 0-1/10 1")
+    #expect(answer("bytes=8-") == "serve 0 8..<10 bytes 8-9/10 1")
+    #expect(answer("bytes=-3") == "serve 0 7..<10 bytes 7-9/10 1")
+    #expect(answer("bytes=-30") == "serve 0 0..<10 bytes 0-9/10 1")
+    #expect(answer("bytes=5-99") == "serve 0 5..<10 bytes 5-9/10 1")
+    // What cannot be answered is left to the server.
+    for range in ["bytes=10-", "bytes=0-1,3-4", "bytes=-0", "lines=0-1", "bytes=2-1", "bytes=", "x"] {
+      #expect(answer(range) == "load", "\(range)")
+    }
+    #expect(answer("bytes=0-1", Self.stale) == "validate 0\(Self.validation)")
+    #expect(answer("bytes=0-1", stored([("Cache-Control", "max-age=60")], status: 404)) == "serve 0 whole 1")
+    #expect(answer("bytes=0-1", Self.fresh, [("If-Range", "\"a\"")]) == "serve 0 0..<2 bytes 0-1/10 1")
+    #expect(answer("bytes=0-1", Self.fresh, [("If-Range", "W/\"a\"")]) == "load")
+    #expect(answer("bytes=0-1", Self.fresh, [("If-Range", date(0))]) == "serve 0 0..<2 bytes 0-1/10 1")
+    #expect(answer("bytes=0-1", Self.fresh, [("If-Range", date(1))]) == "load")
+    let young = stored([("Cache-Control", "max-age=60"), ("Last-Modified", date(950))])
+    #expect(answer("bytes=0-1", young, [("If-Range", date(950))]) == "load", "a date that is not yet strong")
+    let decoded = stored([("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip")], isDecoded: true)
+    #expect(answer("bytes=0-1", decoded) == "load")
+    let part = stored(
+      [("Cache-Control", "max-age=60"), ("ETag", "\"a\""), ("Last-Modified", date(0))], status: 206,
+      part: ContentRange(bytes: 4..<9, total: 10), bodyCount: 5)
+    #expect(answer("bytes=6-8", part) == "serve 0 2..<5 bytes 6-8/10 1")
+    #expect(answer("bytes=6-", part) == "load" && answer("bytes=0-4", part) == "load")
+    #expect(decide(among: [part]) == "load" && decide(method: "HEAD", among: [part]) == "load")
+    #expect(decide(.storedOnly, among: [part]) == "fail notStored")
+    // A date does not tell parts apart.
+    #expect(decide(.byProtocol, [("Range", "bytes=6-8")], among: [part], now: 2000) == "validate 0 If-None-Match=\"a\"")
+  }
+
+  @Test func choices() {
+    func variant(_ value: String?, at time: Double, _ fields: CacheFields = []) -> StoredResponse {
+      let selection = value.map { CacheSelection(fields: [(name: "foo", value: $0)]) } ?? CacheSelection()
+      return stored([("Cache-Control", "max-age=600"), ("Date", date(time))] + fields, selection: selection)
+    }
+    let all = [variant("1", at: 990), variant("2", at: 980), variant("1", at: 995), variant(nil, at: 999)]
+    #expect(decide(.byProtocol, [("Foo", "1")], among: all) == "serve 2 whole 6")
+    #expect(decide(.byProtocol, [("Foo", "2")], among: all) == "serve 1 whole 21")
+    #expect(decide(.byProtocol, [("Foo", "3")], among: all) == "serve 3 whole 2")
+    #expect(decide(.byProtocol, [], among: Array(all.dropLast())) == "load")
+    // What was decoded is not for those who decode for themselves.
+    let coded = stored([("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip")], isDecoded: true)
+    #expect(decide(isDecoding: false, among: [coded]) == "load" && decide(among: [coded]) == "serve 0 whole 1")
+    let plain = stored([("Cache-Control", "max-age=60")], isDecoded: true)
+    #expect(decide(isDecoding: false, among: [plain]) == "serve 0 whole 1")
+  }
+}
+
+@Suite struct CacheOutcomeTests {
+  private func outcome(
+    _ status: Int, _ fields: CacheFields = [], method: String = "GET", request: CacheFields = [],
+    policy: CacheRequest.Policy = .byProtocol, candidate: StoredResponse? = nil, isValidated: Bool = false
+  ) -> CacheOutcome {
+    CacheOutcome.received(
+      status: status, fields: fields, for: CacheRequest(method: method, fields: request, policy: policy),
+      candidate: candidate, isValidated: isValidated, requestTime: 2000, now: 2001)
+  }
+
+  private func name(_ outcome: CacheOutcome) -> String { "\(outcome)".prefix { $0 != "(" }.description }
+
+  @Test func everyMethodAndStatus() {
+    for method in ["GET", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "DELETE", "PATCH", "M-SEARCH"] {
+      for status in [200, 204, 206, 301, 304, 399, 400, 404, 500, 599] {
+        let name = name(outcome(status, [("Cache-Control", "max-age=5")], method: method))
+        let isSafe = ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+        let expected =
+          isSafe
+          ? (method == "GET" && status != 304 && status != 206 ? "store" : "deliver")
+          : (status < 400 ? "invalidate" : "deliver")
+        #expect(name == expected, "\(method) \(status)")
+      }
+    }
+  }
+
+  @Test func invalidation() {
+    guard
+      case .invalidate(let references) = outcome(
+        201, [("content-location", "/b"), ("Location", "/a"), ("Location", "/c")], method: "POST")
+    else {
+      Issue.record("not invalidated")
+      return
+    }
+    #expect(references == ["/a", "/b"])
+  }
+
+  @Test func notModified() throws {
+    let held = stored([
+      ("Cache-Control", "max-age=0"), ("ETag", "\"a\""), ("X", "1"), ("x", "2"), ("Y", "1"), ("Age", "100"),
+      ("Content-Length", "10"), ("Content-Encoding", "gzip"), ("Content-Type", "a/b"), ("Date", date(900)),
+    ])
+    let news: CacheFields = [
+      ("ETag", "\"a\""), ("Cache-Control", "max-age=9"), ("X", "3"), ("Content-Length", "0"),
+      ("Content-Encoding", "br"), ("Content-Range", "x"), ("Connection", "z"), ("Z", "1"), ("Content-Type", "c/d"),
+    ]
+    guard case .confirmed(let now) = outcome(304, news, candidate: held, isValidated: true) else {
+      Issue.record("not confirmed")
+      return
+    }
+    #expect(
+      now.fields.map { "\($0.name): \($0.value)" } == [
+        "Y: 1", "Content-Length: 10", "Content-Encoding: gzip", "ETag: \"a\"", "Cache-Control: max-age=9", "X: 3",
+        "Content-Type: c/d", "Date: \(date(2001))",
+      ])
+    #expect(now.requestTime == 2000 && now.responseTime == 2001 && now.bodyCount == 10)
+    #expect(now.usability(for: CacheControl(), now: 2002) == .fresh)
+  }
+
+  @Test func notModifiedOfSomethingElse() {
+    let held = stored([("ETag", "\"a\""), ("Last-Modified", date(0))])
+    func confirmed(_ fields: CacheFields, isValidated: Bool = true) -> String {
+      name(outcome(304, fields, candidate: held, isValidated: isValidated))
+    }
+    #expect(confirmed([]) == "confirmed" && confirmed([("ETag", "W/\"a\"")]) == "confirmed")
+    #expect(confirmed([("ETag", "\"b\"")]) == "confirmedOnce")
+    #expect(confirmed([("Last-Modified", date(1))]) == "confirmedOnce")
+    #expect(confirmed([("Last-Modified", date(0))]) == "confirmed")
+    // To conditions of the caller's.
+    #expect(confirmed([], isValidated: false) == "deliver")
+    #expect(confirmed([("ETag", "\"a\"")], isValidated: false) == "freshen")
+    #expect(confirmed([("ETag", "\"b\"")], isValidated: false) == "deliver")
+    #expect(confirmed([("Last-Modified", date(0))], isValidated: false) == "freshen")
+    #expect(name(outcome(304)) == "deliver")
+  }
+
+  @Test func heads() {
+    let held = stored([("ETag", "\"a\""), ("Content-Length", "10")])
+    func head(_ status: Int, _ fields: CacheFields) -> String {
+      name(outcome(status, fields, method: "HEAD", candidate: held))
+    }
+    #expect(head(200, []) == "freshen" && head(200, [("ETag", "\"a\""), ("Content-Length", "10")]) == "freshen")
+    #expect(head(200, [("ETag", "\"b\"")]) == "discard" && head(200, [("Content-Length", "11")]) == "discard")
+    #expect(head(404, []) == "deliver" && head(304, []) == "deliver")
+  }
+
+  @Test func failures() {
+    let held = stored([("Cache-Control", "max-age=0, stale-if-error=1000000"), ("ETag", "\"a\"")])
+    for status in [500, 502, 503, 504] {
+      #expect(name(outcome(status, candidate: held, isValidated: true)) == "standIn")
+      #expect(name(outcome(status, candidate: held)) == "standIn")
+      #expect(name(outcome(status, candidate: stored([]), isValidated: true)) == "deliver")
+    }
+    #expect(name(outcome(501, [("Cache-Control", "max-age=1")], candidate: held, isValidated: true)) == "store")
+    #expect(name(outcome(404, [("Cache-Control", "max-age=1")], candidate: held, isValidated: true)) == "store")
+  }
+
+  @Test func whoeverTakesAnyAgeStoresAnything() {
+    #expect(name(outcome(200, policy: .storedElseLoad)) == "store" && name(outcome(200)) == "deliver")
+  }
+}

@@ -1,0 +1,144 @@
+import LarkspurBytes
+import LarkspurHTTP
+import Testing
+
+@Suite struct CacheStorageTests {
+  private func isStored(
+    _ fields: CacheFields, status: Int = 200, request: CacheFields = [], method: String = "GET", hasBody: Bool = false,
+    isWanted: Bool = false
+  ) -> Bool {
+    CacheStorage.proposal(
+      request: CacheRequest(method: method, fields: request, hasBody: hasBody), status: status, fields: fields,
+      isWanted: isWanted, now: 1000) != nil
+  }
+
+  @Test func whatIsStored() {
+    #expect(isStored([("Cache-Control", "max-age=5")]))
+    #expect(isStored([("ETag", "\"a\"")]))
+    #expect(isStored([("last-modified", date(0))]))
+    #expect(isStored([("Expires", "0")]))
+    #expect(isStored([("Cache-Control", "private, max-age=5")], request: [("Authorization", "x")]))
+    #expect(isStored([("Cache-Control", "no-cache")]))
+    #expect(!isStored([]), "nothing says that it could be used again")
+    #expect(isStored([], isWanted: true))
+  }
+
+  @Test func whatIsNot() {
+    let fresh: CacheFields = [("Cache-Control", "max-age=5")]
+    #expect(!isStored([("Cache-Control", "max-age=5, No-Store")]))
+    #expect(!isStored([("Cache-Control", "no-store")], isWanted: true))
+    #expect(!isStored(fresh, request: [("Cache-Control", "no-store")]))
+    #expect(!isStored(fresh, method: "POST") && !isStored(fresh, method: "HEAD") && !isStored(fresh, method: "get"))
+    #expect(!isStored(fresh, hasBody: true))
+    #expect(!isStored(fresh + [("Vary", "*")]) && !isStored(fresh + [("Vary", "a, *")]))
+    #expect(!isStored(fresh + [("Vary", ""), ("Vary", ", *")]))
+  }
+
+  @Test func statuses() {
+    let fresh: CacheFields = [("Cache-Control", "max-age=5")]
+    let validated: CacheFields = [("ETag", "\"a\"")]
+    for status in 100...599 {
+      let isHeuristic = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
+      #expect(isStored(validated, status: status) == isHeuristic, "\(status)")
+      let isNever =
+        status < 200 || [206, 304, 401, 407, 408, 412, 416, 417, 421, 425, 426, 428, 511].contains(status)
+      #expect(isStored(fresh, status: status) == !isNever, "\(status)")
+    }
+    #expect(!isStored(fresh, status: 600) && !isStored(fresh, status: 0) && !isStored(fresh, status: -1))
+    #expect(isStored(fresh + [("Content-Range", "bytes 0-4/10")], status: 206))
+    #expect(!isStored(fresh + [("Content-Range", "bytes 5-4/10")], status: 206))
+  }
+
+  /// RFC 9111 5.2.2.3.
+  @Test func mustUnderstand() {
+    let fields: CacheFields = [("Cache-Control", "max-age=5, no-store, must-understand")]
+    #expect(isStored(fields) && !isStored(fields, status: 599) && !isStored(fields, status: 299))
+  }
+
+  @Test func fieldsThatAreNotStored() {
+    let fields: CacheFields = [
+      ("Cache-Control", "max-age=5, no-cache=\"secret, x\""), ("Connection", "a, B"), ("A", "1"), ("b", "2"),
+      ("c", "3"), ("Keep-Alive", "x"), ("Proxy-Authenticate", "x"), ("Proxy-Authentication-Info", "x"),
+      ("Proxy-Authorization", "x"), ("Proxy-Connection", "x"), ("TE", "x"), ("Trailer", "x"),
+      ("Transfer-Encoding", "x"), ("Upgrade", "x"), ("Secret", "s"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"),
+    ]
+    let kept = CacheStorage.storable(fields, now: 0).map { "\($0.name): \($0.value)" }
+    #expect(
+      kept == [
+        "Cache-Control: max-age=5, no-cache=\"secret, x\"", "c: 3", "Set-Cookie: a=b", "Set-Cookie: c=d",
+        "Date: Thu, 01 Jan 1970 00:00:00 GMT",
+      ])
+    #expect(CacheStorage.storable([("Date", "foo")], now: 0).map(\.value) == ["foo"])
+  }
+
+  @Test func bytesAreLookedAtAsTextIs() {
+    for name in ["ETag", "etag", "EXPIRES", "Cache-Control", "last-modified", "Server", "Date", "Content-Type", "Etax"] {
+      let fields: CacheFields = [("Server", "x"), ("Content-Length", "1"), (name, "v")]
+      var bytes: [UInt8] = []
+      var table = FieldTable()
+      for field in fields {
+        let start = bytes.count
+        bytes += field.name.utf8
+        table.append(FieldPosition(name: start..<bytes.count, value: bytes.count..<(bytes.count + 1)))
+        bytes += field.value.utf8
+      }
+      #expect(CacheStorage.isOfUse(table, in: bytes.span) == CacheStorage.isOfUse(fields), "\(name)")
+    }
+  }
+}
+
+@Suite struct CacheSelectionTests {
+  private func matches(_ vary: String, _ first: CacheFields, _ second: CacheFields, isLenient: Bool = false) -> Bool {
+    CacheSelection(response: [("Vary", vary)], request: first)?.matches(second, isLenient: isLenient) ?? false
+  }
+
+  @Test func requestsThatMatch() {
+    #expect(matches("Foo", [("Foo", "1")], [("foo", "1")]))
+    #expect(!matches("Foo", [("Foo", "1")], [("Foo", "2")]))
+    #expect(!matches("Foo", [], [("Foo", "1")]) && !matches("Foo", [("Foo", "1")], []))
+    #expect(!matches("Foo", [], [("Foo", "")]), "empty is something else than absent")
+    #expect(matches("Foo", [], []) && matches("", [("Foo", "1")], []))
+    #expect(matches("Foo, Bar", [("Foo", "1"), ("Bar", "2")], [("Bar", "2"), ("Foo", "1"), ("Baz", "3")]))
+    #expect(!matches("foo, Bar", [("Foo", "1"), ("Bar", "2")], [("Bar", "3"), ("Foo", "1")]))
+    #expect(matches("Foo", [("Foo", "1, 2")], [("Foo", "1"), ("Foo", "2")]))
+    #expect(matches("Foo", [("Foo", "1,2")], [("Foo", " 1, 2 ")]))
+    #expect(!matches("Foo", [("Foo", "\"1,2\"")], [("Foo", "\"1, 2\"")]))
+    #expect(matches("Accept-Language", [("Accept-Language", "en, de;q=0.5")], [("Accept-Language", "DE; q=0.5,En")]))
+    #expect(!matches("Accept", [("Accept", "a/b, c/d")], [("Accept", "c/d, a/b")]))
+    #expect(!matches("*", [], []) && !matches("Foo, *", [("Foo", "1")], [("Foo", "1")]))
+    #expect(matches("Foo", [("Foo", "1")], [], isLenient: true))
+    #expect(!matches("Foo", [("Foo", "1")], [("Foo", "2")], isLenient: true))
+  }
+
+  /// What one user was told is not for the next, unless a shared cache could give it to him as well.
+  @Test(
+    arguments: [
+      ("max-age=5", false), ("private, max-age=5", false), ("public, max-age=5", true), ("s-maxage=5", true),
+      ("must-revalidate, max-age=5", true), ("private, must-revalidate", false), ("public, private", false),
+    ])
+  func authorizations(control: String, isForEverybody: Bool) throws {
+    let selection = try #require(
+      CacheSelection(response: [("Cache-Control", control)], request: [("Authorization", "Bearer secret")]))
+    #expect(selection.matches([("Authorization", "Bearer secret")]))
+    #expect(selection.matches([("Authorization", "Bearer other")]) == isForEverybody)
+    #expect(selection.matches([]) == isForEverybody)
+    #expect(!selection.fields.contains { $0.value?.contains("secret") == true })
+  }
+
+  @Test func variantsHaveHashes() throws {
+    func hash(_ vary: String, _ request: CacheFields) -> CacheHash? {
+      CacheSelection(response: [("Vary", vary)], request: request)?.hash
+    }
+    #expect(hash("Foo", [("Foo", "1")]) == hash("foo", [("FOO", "1")]))
+    #expect(hash("Foo", [("Foo", "1")]) != hash("Foo", [("Foo", "2")]))
+    #expect(hash("Foo", [("Foo", "")]) != hash("Foo", []))
+    #expect(hash("", []) == CacheHash() && hash("Foo", []) != CacheHash())
+    #expect(hash("a, b", [("a", "b")]) != hash("a, b", [("b", "b")]))
+    let hash = CacheHash("x")
+    #expect(CacheHash(hexadecimal: hash.hexadecimal) == hash && hash.hexadecimal.utf8.count == 32)
+    // The published value of FNV-1a with 128 bits for no bytes, but for the end of the text.
+    #expect(CacheHash().hexadecimal == "6c62272e07bb014262b821756295c58d")
+    #expect(CacheHash(hexadecimal: "+" + hash.hexadecimal.dropFirst()) == nil && CacheHash(hexadecimal: "12") == nil)
+    #expect(CacheHash(value: 0xab).hexadecimal == String(repeating: "0", count: 30) + "ab")
+  }
+}

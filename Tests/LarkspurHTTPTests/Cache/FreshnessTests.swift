@@ -1,0 +1,112 @@
+import LarkspurHTTP
+import Testing
+
+/// A response that came at 1000 to a request of 990, unless something else is said.
+func stored(
+  _ fields: CacheFields, status: Int = 200, requestTime: Double = 1000, responseTime: Double = 1000,
+  selection: CacheSelection = CacheSelection(), part: ContentRange? = nil, bodyCount: Int = 10, isDecoded: Bool = false
+) -> StoredResponse {
+  StoredResponse(
+    status: status, fields: fields, requestTime: requestTime, responseTime: responseTime, selection: selection,
+    part: part, bodyCount: bodyCount, isDecoded: isDecoded)
+}
+
+func date(_ seconds: Double) -> String { HTTPDate.format(seconds) }
+
+@Suite struct FreshnessTests {
+  @Test func lifetimes() {
+    #expect(stored([("Cache-Control", "max-age=60")]).freshnessLifetime == 60)
+    #expect(stored([("Cache-Control", "max-age=x"), ("Expires", date(5000))]).freshnessLifetime == 0)
+    #expect(stored([("Cache-Control", "s-maxage=60")]).freshnessLifetime == 0, "this cache is private")
+    #expect(stored([("Expires", date(1060))]).freshnessLifetime == 60)
+    #expect(stored([("Expires", date(1060)), ("Date", date(1040))]).freshnessLifetime == 20)
+    #expect(stored([("Expires", date(1060)), ("Date", "foo")]).freshnessLifetime == 60)
+    #expect(stored([("Expires", date(900))]).freshnessLifetime == 0)
+    #expect(stored([("Expires", "0"), ("Last-Modified", date(0))]).freshnessLifetime == 0)
+    #expect(stored([("Expires", date(1060)), ("Expires", date(5000))]).freshnessLifetime == 60)
+    #expect(stored([("Expires", date(900)), ("Cache-Control", "max-age=60")]).freshnessLifetime == 60)
+    #expect(stored([]).freshnessLifetime == 0)
+  }
+
+  @Test func heuristics() {
+    let old: CacheFields = [("Last-Modified", date(0)), ("Date", date(1000))]
+    #expect(stored(old).freshnessLifetime == 100)
+    #expect(stored(old, status: 404).freshnessLifetime == 100)
+    #expect(stored(old, status: 403).freshnessLifetime == 0)
+    #expect(stored(old + [("Cache-Control", "public")], status: 599).freshnessLifetime == 100)
+    #expect(stored([("Last-Modified", date(2000)), ("Date", date(1000))]).freshnessLifetime == 0)
+    #expect(stored([("Last-Modified", "x")]).freshnessLifetime == 0)
+    let limit = StoredResponse.heuristicSecondsMax
+    let atLimit: CacheFields = [("Last-Modified", date(0)), ("Date", date(limit * 10))]
+    #expect(stored(atLimit, responseTime: limit * 10).freshnessLifetime == limit)
+    let past: CacheFields = [("Last-Modified", date(0)), ("Date", date(limit * 20))]
+    #expect(stored(past, responseTime: limit * 20).freshnessLifetime == limit)
+  }
+
+  @Test func ages() {
+    #expect(stored([]).age(now: 1000) == 0)
+    #expect(stored([]).age(now: 1007) == 7)
+    #expect(stored([("Age", "30")]).age(now: 1007) == 37)
+    // RFC 9111 4.2.3: the delay of the answer is counted, and the apparent age if it is larger.
+    #expect(stored([("Age", "30")], requestTime: 990).age(now: 1007) == 47)
+    #expect(stored([("Age", "30"), ("Date", date(900))], requestTime: 990).age(now: 1007) == 107)
+    #expect(stored([("Date", date(2000))]).age(now: 1007) == 7, "a server's clock that is fast")
+    #expect(stored([("Age", "30")]).age(now: 900) == 30, "our clock was set back")
+  }
+
+  @Test(
+    arguments: [
+      ("7200, 0", 7200), ("0, 7200", 0), ("abc", 0), ("-7200", 0), ("7200.0", 0), ("7200;foo=1", 0), ("", 0),
+      ("2147483648", 2_147_483_648), ("99999999999999999999", 2_147_483_648),
+    ] as [(String, Double)])
+  func ageFields(value: String, expected: Double) {
+    #expect(stored([("Age", value)]).age(now: 1000) == expected)
+    #expect(stored([("Age", value), ("Age", "5")]).age(now: 1000) == expected, "the first line counts")
+  }
+
+  @Test func usability() {
+    func use(_ response: String, _ request: String = "", after seconds: Double) -> StoredResponse.Usability {
+      stored([("Cache-Control", response)]).usability(
+        for: CacheControl([("Cache-Control", request)]), now: 1000 + seconds)
+    }
+    #expect(use("max-age=10", after: 9.9) == .fresh)
+    #expect(use("max-age=10", after: 10) == .stale)
+    #expect(use("max-age=0", after: 0) == .stale)
+    #expect(use("max-age=10, no-cache", after: 1) == .stale)
+    #expect(use("max-age=10, no-cache=\"a\"", after: 1) == .fresh)
+    #expect(use("max-age=10", "no-cache", after: 1) == .stale)
+    #expect(use("max-age=10", "max-age=0", after: 0) == .stale)
+    #expect(use("max-age=10", "max-age=5", after: 5) == .fresh)
+    #expect(use("max-age=10", "max-age=5", after: 6) == .stale)
+    #expect(use("max-age=10", "max-age=x", after: 1) == .stale)
+    #expect(use("max-age=10", "min-fresh=5", after: 5) == .fresh)
+    #expect(use("max-age=10", "min-fresh=5", after: 6) == .stale)
+    #expect(use("max-age=10", "min-fresh=x", after: 1) == .stale)
+    #expect(use("max-age=10", "max-stale", after: 1e9) == .staleAllowed)
+    #expect(use("max-age=10", "max-stale=5", after: 15) == .staleAllowed)
+    #expect(use("max-age=10", "max-stale=5", after: 16) == .stale)
+    #expect(use("max-age=10", "max-stale=5, max-age=12", after: 13) == .stale)
+    #expect(use("max-age=10, must-revalidate", "max-stale", after: 11) == .stale)
+    #expect(use("max-age=10, no-cache", "max-stale", after: 11) == .stale)
+    #expect(use("max-age=10, stale-while-revalidate=5", after: 15) == .staleWhileRevalidated)
+    #expect(use("max-age=10, stale-while-revalidate=5", after: 16) == .stale)
+    #expect(use("max-age=10, stale-while-revalidate=5, must-revalidate", after: 12) == .stale)
+    #expect(use("max-age=10, stale-while-revalidate=5", "max-age=100", after: 12) == .stale)
+    #expect(use("stale-while-revalidate=5", after: 0) == .stale, "no lifetime that could be over")
+  }
+
+  @Test func standIns() {
+    func may(_ response: String, _ request: String = "", after seconds: Double) -> Bool {
+      stored([("Cache-Control", response)]).mayStandIn(
+        for: CacheControl([("Cache-Control", request)]), now: 1000 + seconds)
+    }
+    #expect(!may("max-age=10", after: 11))
+    #expect(may("max-age=10, stale-if-error=5", after: 15))
+    #expect(!may("max-age=10, stale-if-error=5", after: 16))
+    #expect(may("max-age=10", "stale-if-error=5", after: 15))
+    #expect(may("max-age=10, stale-if-error=1", "stale-if-error=5", after: 15))
+    #expect(!may("max-age=10, stale-if-error=5, must-revalidate", after: 11))
+    #expect(!may("max-age=10, stale-if-error=5, no-cache", after: 11))
+    #expect(!may("max-age=10, stale-if-error=5", "no-cache", after: 11))
+  }
+}

@@ -1,0 +1,61 @@
+import LarkspurHTTP
+import TestKit
+import Testing
+
+/// The text of a cookie file.
+@Suite struct CookieFileTests {
+  static func cookies() -> [Cookie] {
+    var legacy = Cookie.Legacy()
+    legacy.version = 1
+    legacy.comment = "tab\tand % and é"
+    legacy.commentURL = ""
+    legacy.ports = [80, 8080]
+    let time = CookieTime(seconds: 0.1)
+    return Cookie.SameSite.allCases.map { sameSite in
+      var cookie = Cookie(
+        name: "n \(sameSite)", value: "=%;\u{1F36A}", domain: "example.com", path: "/a b", isHostOnly: sameSite == .lax,
+        isSecure: sameSite == .none, isHTTPOnly: sameSite == .strict, sameSite: sameSite,
+        expiry: CookieTime(seconds: 1e9 / 3), creation: time, legacy: sameSite == .lax ? legacy : nil)
+      cookie.update = time.adding(seconds: 1e-7)
+      cookie.lastAccess = time.adding(seconds: 5)
+      return cookie
+    }
+  }
+
+  @Test func comesBackAsItWas() {
+    #expect(CookieFile.read(CookieFile.bytes(of: Self.cookies())) == .cookies(Self.cookies()))
+    #expect(CookieFile.read(CookieFile.bytes(of: [])) == .cookies([]))
+  }
+
+  @Test func sessionCookiesAreLeftOut() {
+    var cookies = Self.cookies()
+    cookies[1].expiry = nil
+    let bytes = CookieFile.bytes(of: cookies)
+    cookies.remove(at: 1)
+    #expect(CookieFile.read(bytes) == .cookies(cookies))
+  }
+
+  @Test func aFileCutShortIsDamaged() {
+    let bytes = CookieFile.bytes(of: Self.cookies())
+    for end in bytes.indices { #expect(CookieFile.read(Array(bytes[..<end])) == .damaged, "\(end)") }
+    #expect(CookieFile.read(bytes + bytes) == .damaged)
+    #expect(CookieFile.read(bytes + [10]) == .damaged)
+  }
+
+  @Test func aByteThatChangedIsFound() {
+    var generator = SeededGenerator(for: "damaged cookie files")
+    let bytes = CookieFile.bytes(of: Self.cookies())
+    for place in bytes.indices {
+      var other = bytes
+      other[place] ^= UInt8.random(in: 1...255, using: &generator)
+      // The version's digit may become a later version's.
+      let content = CookieFile.read(other)
+      #expect(content == .damaged || content == .newer && place == 17, "\(place)")
+    }
+  }
+
+  @Test func laterVersionsAreLeftAlone() {
+    #expect(CookieFile.read(Array("larkspur-cookies 2\nwhatever\n".utf8)) == .newer)
+    #expect(CookieFile.read(Array("larkspur-cookies 0\nwhatever\n".utf8)) == .damaged)
+  }
+}

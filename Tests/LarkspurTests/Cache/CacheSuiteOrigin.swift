@@ -1,0 +1,113 @@
+import Foundation
+import LarkspurHTTP
+
+/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so that
+/// it may stand behind a function call or behind a socket.
+struct CacheSuiteOrigin: Sendable {
+  struct Answer: Sendable {
+    var status: Int
+    var fields: CacheFields
+    var body: Data
+    /// The connection is cut instead.
+    var isDisconnect = false
+  }
+
+  /// What it was asked, and what of its answer the client is expected to show.
+  struct Seen: Sendable {
+    var number: Int
+    var method: String
+    var fields: CacheFields
+    var shownFields: CacheFields
+  }
+
+  let id: String
+  private(set) var requests: [CacheSuite.Request]
+  private(set) var seen: [Seen] = []
+  /// The fields of the answers as they were sent: of dates only then the text is known.
+  private var sent: [Int: CacheFields] = [:]
+
+  init(id: String, requests: [CacheSuite.Request]) {
+    self.id = id
+    self.requests = requests
+  }
+
+  /// - Parameters:
+  ///   - path: Of the request, with its query.
+  ///   - now: Seconds since 1970.
+  mutating func answer(method: String, path: String, fields: CacheFields, now: Double) -> Answer? {
+    let count = seen.count + 1
+    let clientNumber = fields.firstValue(named: "Req-Num").flatMap(Int.init)
+    let number = clientNumber ?? count
+    guard requests.indices.contains(number - 1) else { return nil }
+    let script = requests[number - 1]
+    var status = script.status
+    if script.expected_type?.hasSuffix("validated") == true {
+      // An answer that was never asked for counts as it is written down.
+      let script = requests.indices.contains(number - 2) ? requests[number - 2].response_headers ?? [] : []
+      let before =
+        sent[number - 1] ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
+      let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains { condition, name in
+        let validator = before.values(named: name).last
+        return validator != nil && fields.firstValue(named: condition) == validator
+      }
+      status = isUnmodified ? 304 : 999
+    }
+    let milliseconds = Int(now * 1000)
+    var answered: CacheFields = [
+      ("Server-Base-Url", path), ("Server-Request-Count", "\(count)"),
+      ("Client-Request-Count", clientNumber.map { "\($0)" } ?? "NaN"), ("Server-Now", "\(milliseconds)"),
+    ]
+    var shown: CacheFields = []
+    for field in script.response_headers ?? [] {
+      guard let name = field.first?.text, field.count > 1 else { continue }
+      let value = Self.fixed(name, field[1], script: script, base: path, serverNow: Double(milliseconds) / 1000)
+      answered.append((name, value))
+      if field.count < 3 || field[2].flag == true {
+        let all = answered.values(named: name).joined(separator: ", ")
+        shown.replace(name, with: all)
+      }
+    }
+    sent[number] = answered
+    if !answered.contains(named: "Content-Type") { answered.append(("Content-Type", "text/plain")) }
+    seen.append(Seen(number: number, method: method, fields: fields, shownFields: shown))
+    answered.append(("Request-Numbers", seen.map { "\($0.number)" }.joined(separator: " ")))
+    // What the suite's HTTP library adds.
+    if !answered.contains(named: "Date") { answered.append(("Date", HTTPDate.format(now))) }
+    var body = Data()
+    if status != 204, status != 304 {
+      body = Data((script.response_body?.text ?? id).utf8)
+      if !answered.contains(named: "Content-Length"), !answered.contains(named: "Transfer-Encoding") {
+        answered.append(("Content-Length", "\(body.count)"))
+      }
+    }
+    return Answer(
+      status: status, fields: answered, body: method == "HEAD" ? Data() : body,
+      isDisconnect: script.disconnect == true)
+  }
+
+  /// A date is given as seconds from now, a place as one below the test's URL.
+  static func fixed(
+    _ name: String, _ value: CacheSuite.Value, script: CacheSuite.Request, base: String?, serverNow: Double?
+  ) -> String {
+    let lowercased = name.lowercased()
+    let dates = ["date", "expires", "last-modified", "if-modified-since", "if-unmodified-since"]
+    if dates.contains(lowercased), let seconds = value.number, let serverNow {
+      let isOld = script.rfc850date?.contains(lowercased) == true
+      return isOld ? rfc850(serverNow + Double(seconds)) : HTTPDate.format(serverNow + Double(seconds))
+    }
+    let text = value.text ?? value.number.map { "\($0)" } ?? ""
+    if ["location", "content-location"].contains(lowercased), script.magic_locations == true, let base {
+      return text.isEmpty ? base : "\(base)/\(text)"
+    }
+    return text
+  }
+
+  private static func rfc850(_ seconds: Double) -> String {
+    let date = HTTPDate.format(seconds).split(separator: " ")
+    let days = [
+      "Sun,": "Sunday", "Mon,": "Monday", "Tue,": "Tuesday", "Wed,": "Wednesday", "Thu,": "Thursday",
+      "Fri,": "Friday", "Sat,": "Saturday",
+    ]
+    return "\(days[String(date[0])] ?? ""), \(date[1])-\(date[2])-\(date[3].suffix(2)) \(date[4]) GMT"
+  }
+}

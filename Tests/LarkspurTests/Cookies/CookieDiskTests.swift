@@ -1,0 +1,198 @@
+import Foundation
+import LarkspurHTTP
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+/// Cookies in a file.
+@Suite struct CookieDiskTests {
+  static func cookie(_ name: String, _ value: String = "1", lifetime: TimeInterval? = 3600) throws -> HTTPCookie {
+    var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: "a.com", .path: "/"]
+    if let lifetime { properties[.expires] = Date(timeIntervalSinceNow: lifetime) }
+    return try #require(HTTPCookie(properties: properties))
+  }
+
+  static func names(_ storage: HTTPCookieStorage) -> [String] {
+    storage.cookies?.map { "\($0.name)=\($0.value)" } ?? []
+  }
+
+  static func permissions(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("deep/er")
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: path))
+    storage.setCookie(try Self.cookie("a"))
+    storage.setCookie(try Self.cookie("session", lifetime: nil))
+    #expect(storage.write() == .done)
+    #expect(try Self.permissions(path + "/cookies") == 0o600)
+    #expect(try Self.permissions(path) == 0o700)
+    let other = HTTPCookieStorage(disk: CookieDisk(path: path))
+    #expect(Self.names(other) == ["a=1"])
+    #expect(Self.names(storage) == ["a=1", "session=1"])
+    // What replaces a persistent cookie by one of the session removes it from the file.
+    other.setCookie(try Self.cookie("a", "2", lifetime: nil))
+    #expect(other.write() == .done)
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: path))) == [])
+    // Only if there is something to be written is anything written.
+    let before = try FileManager.default.attributesOfItem(atPath: path + "/cookies")[.systemFileNumber] as? Int
+    other.setCookie(try Self.cookie("session2", lifetime: nil))
+    #expect(other.write() == .done)
+    #expect(try FileManager.default.attributesOfItem(atPath: path + "/cookies")[.systemFileNumber] as? Int == before)
+  }
+
+  @Test func aStorageThatGoesWritesFirst() throws {
+    let folder = try TemporaryFolder()
+    do {
+      let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+      storage.setCookie(try Self.cookie("a"))
+    }
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))) == ["a=1"])
+  }
+
+  @Test func severalStoragesShareAFile() throws {
+    let folder = try TemporaryFolder()
+    let one = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+    let other = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+    #expect(Self.names(one) == [] && Self.names(other) == [])
+    one.setCookie(try Self.cookie("a"))
+    #expect(one.write() == .done)
+    other.setCookie(try Self.cookie("b"))
+    #expect(other.write() == .done)
+    #expect(Self.names(other) == ["a=1", "b=1"])
+    // The first has changed nothing since: it does not know yet, and writes nothing.
+    #expect(one.write() == .done)
+    #expect(Self.names(one) == ["a=1"])
+    one.setCookie(try Self.cookie("c"))
+    other.deleteCookie(try Self.cookie("a"))
+    other.setCookie(try Self.cookie("b", "2"))
+    #expect(other.write() == .done)
+    #expect(one.write() == .done)
+    #expect(Self.names(one) == ["b=2", "c=1"])
+    // What changed last counts, whoever writes last.
+    one.setCookie(try Self.cookie("b", "old"))
+    other.setCookie(try Self.cookie("b", "new"))
+    #expect(other.write() == .done)
+    #expect(one.write() == .done)
+    #expect(Self.names(one) == ["b=new", "c=1"])
+  }
+
+  @Test func damagedFilesAreSetAside() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("cookies")
+    for text in ["", "garbage", "larkspur-cookies 1\nend 0 0000000000000000\n"] {
+      try Data(text.utf8).write(to: URL(filePath: path))
+      let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+      #expect(storage.cookies == [])
+      storage.setCookie(try Self.cookie("a"))
+      #expect(storage.write() == .done)
+      #expect(try Data(contentsOf: URL(filePath: folder.path("cookies.damaged"))) == Data(text.utf8))
+      #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))) == ["a=1"])
+    }
+  }
+
+  @Test func laterVersionsAreLeftAlone() throws {
+    let folder = try TemporaryFolder()
+    let text = Data("larkspur-cookies 2\nwhat we do not know\n".utf8)
+    try text.write(to: URL(filePath: folder.path("cookies")))
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    storage.setCookie(try Self.cookie("a"))
+    #expect(storage.write() == .failed)
+    #expect(Self.names(storage) == ["a=1"])
+    #expect(try Data(contentsOf: URL(filePath: folder.path("cookies"))) == text)
+  }
+
+  /// CVE-2022-32207: nobody else may read the file, and no link leads us to another.
+  @Test func linksAreNotFollowed() throws {
+    let folder = try TemporaryFolder()
+    let target = folder.path("target")
+    try Data("precious".utf8).write(to: URL(filePath: target))
+    try FileManager.default.createDirectory(atPath: folder.path("x"), withIntermediateDirectories: true)
+    for name in ["cookies", "cookies.new"] {
+      try FileManager.default.createSymbolicLink(atPath: folder.path("x/\(name)"), withDestinationPath: target)
+    }
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+    storage.setCookie(try Self.cookie("a"))
+    #expect(storage.write() == .failed)
+    try FileManager.default.removeItem(atPath: folder.path("x/cookies"))
+    storage.setCookie(try Self.cookie("b"))
+    #expect(storage.write() == .done)
+    #expect(try Data(contentsOf: URL(filePath: target)) == Data("precious".utf8))
+    try FileManager.default.createSymbolicLink(atPath: folder.path("y"), withDestinationPath: folder.path("x"))
+    #expect(HTTPCookieStorage(disk: CookieDisk(path: folder.path("y"))).cookies == [])
+  }
+
+  @Test func aPlaceThatCannotBeWritten() throws {
+    let folder = try TemporaryFolder()
+    try Data().write(to: URL(filePath: folder.path("file")))
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("file/x")))
+    storage.setCookie(try Self.cookie("a"))
+    #expect(storage.write() == .failed)
+    #expect(Self.names(storage) == ["a=1"])
+    // It is tried again with what has changed.
+    try FileManager.default.removeItem(atPath: folder.path("file"))
+    #expect(storage.write() == .done)
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.path("file/x")))) == ["a=1"])
+  }
+
+  struct Killed: Error {}
+
+  /// The process ends after a step of a write; what it wrote and did not sync may be lost in part.
+  @Test(arguments: CookieDisk.Step.allCases) func killedAfterAStep(step: CookieDisk.Step) throws {
+    let folder = try TemporaryFolder()
+    var generator = SeededGenerator(for: "cookies killed after \(step)")
+    let before = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    before.setCookie(try Self.cookie("a", "old"))
+    #expect(before.write() == .done)
+    let disk = CookieDisk(path: folder.url.path) { if $0 == step { throw Killed() } }
+    // The step may come in its write at the end as well.
+    var storage: HTTPCookieStorage? = HTTPCookieStorage(disk: disk)
+    storage?.setCookie(try Self.cookie("a", "new"))
+    storage?.setCookie(try Self.cookie("b", "new"))
+    #expect(storage?.write() == .failed)
+    storage = nil
+    let new = URL(filePath: folder.path("cookies.new"))
+    if let bytes = try? Data(contentsOf: new), step != .synced {
+      try bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)).write(to: new)
+    }
+    let next = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    #expect(Self.names(next) == (step == .renamed ? ["a=new", "b=new"] : ["a=old"]))
+    next.setCookie(try Self.cookie("c"))
+    #expect(next.write() == .done)
+    #expect(Self.names(next).last == "c=1")
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
+    #expect(left == ["cookies", "cookies.lock"])
+  }
+
+  /// A write that finds another one under way does nothing.
+  @Test func aLockedFile() throws {
+    let folder = try TemporaryFolder()
+    let other = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    other.setCookie(try Self.cookie("b"))
+    let found = Mutex<HTTPCookieStorage.Written?>(nil)
+    let disk = CookieDisk(path: folder.url.path) { step in
+      if step == .half { found.withLock { $0 = other.write() } }
+    }
+    let storage = HTTPCookieStorage(disk: disk)
+    storage.setCookie(try Self.cookie("a"))
+    #expect(storage.write() == .done)
+    #expect(found.withLock { $0 } == .busy)
+    #expect(other.write() == .done)
+    #expect(Self.names(other) == ["b=1", "a=1"])
+  }
+
+  @Test func places() {
+    #expect(CookiePlaces.dataHome(["XDG_DATA_HOME": "/data", "HOME": "/home/me"]) == "/data")
+    #expect(CookiePlaces.dataHome(["XDG_DATA_HOME": "data", "HOME": "/home/me"]) == "/home/me/.local/share")
+    #expect(CookiePlaces.dataHome([:]).hasSuffix("/.local/share"))
+    let rows = ["a": "a", "../x": "%2E.%2Fx", ".": "%2E", "": "%", "a/b": "a%2Fb", "a%2Fb": "a%252Fb", "é": "%C3%A9"]
+    for (name, component) in rows { #expect(CookiePlaces.component(name) == component) }
+    let long = String(repeating: "x", count: 300)
+    #expect(CookiePlaces.component(long).utf8.count < 256)
+    #expect(CookiePlaces.component(long) != CookiePlaces.component(long + "y"))
+  }
+}

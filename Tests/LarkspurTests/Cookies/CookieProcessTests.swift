@@ -1,0 +1,94 @@
+import Foundation
+import Glibc
+import LarkspurHTTP
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+/// Cookies in a file that processes write, which may be killed.
+@Suite(.serialized) struct CookieProcessTests {
+  /// A process of `CookieWriter`, which stands beside the tests.
+  struct Writer {
+    let process = Process()
+    private let output = Pipe()
+
+    init(_ arguments: String..., environment: [String: String]? = nil) throws {
+      let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+      var folder = program.deletingLastPathComponent()
+      // Under `swift test` the program is not the test bundle.
+      if !FileManager.default.fileExists(atPath: folder.appending(path: "CookieWriter").path) {
+        folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+      }
+      process.executableURL = folder.appending(path: "CookieWriter")
+      process.arguments = arguments
+      if let environment { process.environment = environment }
+      process.standardOutput = output
+      try process.run()
+    }
+
+    /// The last of so many numbers that were printed. Nil: the process ended before.
+    func read(lines: Int) -> Int? {
+      var text = Data()
+      while text.count(where: { $0 == 10 }) < lines {
+        let piece = output.fileHandleForReading.availableData
+        if piece.isEmpty { return nil }
+        text += piece
+      }
+      return String(decoding: text, as: UTF8.self).split(separator: "\n").last.flatMap { Int($0) }
+    }
+
+    func kill() {
+      Glibc.kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+
+    /// Its exit status.
+    func finish() -> Int32 {
+      _ = output.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+  }
+
+  @Test func killedAtAnyMoment() throws {
+    var generator = SeededGenerator(for: "cookie writers killed")
+    let folder = try TemporaryFolder()
+    let path = folder.url.path
+    for round in 0..<25 {
+      let writer = try Writer(path, "r\(round)", "1000000")
+      let last = try #require(writer.read(lines: Int.random(in: 1...40, using: &generator)))
+      writer.kill()
+      let bytes = try Data(contentsOf: URL(filePath: folder.path("cookies")))
+      guard case .cookies(let cookies) = CookieFile.read(Array(bytes)) else {
+        Issue.record("the file is damaged")
+        return
+      }
+      // Both were written together, and what was said to be on the disk is there; so is all that came before.
+      let pair = cookies.filter { $0.name.hasPrefix("r\(round)-") }.compactMap { Int($0.value) }
+      try #require(pair.count == 2 && pair[0] == pair[1] && pair[0] >= last, "\(pair) \(last)")
+      #expect(cookies.count == 2 * (round + 1))
+    }
+  }
+
+  @Test func severalAtOnce() throws {
+    let folder = try TemporaryFolder()
+    let writers = try (0..<3).map { try Writer(folder.url.path, "w\($0)", "60") }
+    for writer in writers { #expect(writer.finish() == 0) }
+    let cookies = CookieDisk(path: folder.url.path).read()
+    #expect(cookies.map(\.name).sorted() == (0..<3).flatMap { ["w\($0)-a", "w\($0)-b"] })
+    // The last number is left to the end of each process.
+    #expect(Set(cookies.map(\.value)) == ["59"])
+  }
+
+  /// The program's own storage, in the folder that the environment names.
+  @Test func theSharedStorage() throws {
+    let folder = try TemporaryFolder()
+    for name in ["first", "second"] {
+      let writer = try Writer("-", name, "shared", environment: ["XDG_DATA_HOME": folder.url.path])
+      #expect(writer.finish() == 0)
+    }
+    let cookies = CookieDisk(path: folder.path("CookieWriter/larkspur")).read()
+    #expect(cookies.map(\.name) == ["first", "second"])
+  }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import LarkspurHTTP
+import Testing
+
+@testable import Larkspur
+
+/// `HTTPCookie`: what Apple's documents say of it.
+@Suite struct HTTPCookieTests {
+  typealias Properties = [HTTPCookiePropertyKey: Any]
+
+  static var required: Properties { [.name: "n", .value: "v", .path: "/p", .domain: "Example.com"] }
+
+  static func cookie(_ more: Properties = [:]) -> HTTPCookie? {
+    HTTPCookie(properties: required.merging(more) { $1 })
+  }
+
+  @Test func whatIsRequired() throws {
+    let cookie = try #require(Self.cookie())
+    #expect(cookie.name == "n" && cookie.value == "v" && cookie.path == "/p" && cookie.domain == "example.com")
+    #expect(cookie.version == 0 && cookie.isSessionOnly && cookie.expiresDate == nil)
+    #expect(!cookie.isSecure && !cookie.isHTTPOnly && cookie.sameSitePolicy == nil)
+    #expect(cookie.comment == nil && cookie.commentURL == nil && cookie.portList == nil)
+    for key in Self.required.keys {
+      var properties = Self.required
+      properties[key] = nil
+      #expect(HTTPCookie(properties: properties) == nil, "\(key.rawValue)")
+      properties[key] = 5
+      #expect(HTTPCookie(properties: properties) == nil, "\(key.rawValue)")
+    }
+    #expect(Self.cookie([.name: "", .value: ""]) == nil)
+    #expect(Self.cookie([.domain: ""]) == nil)
+  }
+
+  @Test func originURLs() throws {
+    var properties = Self.required
+    properties[.domain] = nil
+    properties[.originURL] = URL(string: "http://WWW.example.com:8080/x")
+    #expect(HTTPCookie(properties: properties)?.domain == "www.example.com")
+    properties[.originURL] = "http://b\u{fc}cher.de/"
+    #expect(HTTPCookie(properties: properties)?.domain == "xn--bcher-kva.de")
+    properties[.originURL] = "no host"
+    #expect(HTTPCookie(properties: properties) == nil)
+    // The domain goes before it.
+    #expect(Self.cookie([.originURL: "http://other.com/"])?.domain == "example.com")
+    #expect(Self.cookie([.domain: ".Example.com"])?.domain == ".example.com")
+  }
+
+  /// CVE-2022-3918: nothing may end a field's line.
+  @Test(arguments: ["\r\nX: y", "\n", "\r", "\0", "\u{7f}"]) func controlCharacters(text: String) {
+    for key: HTTPCookiePropertyKey in [.name, .value, .path, .domain] {
+      #expect(Self.cookie([key: "/a\(text)b"]) == nil)
+    }
+  }
+
+  @Test func expiry() throws {
+    let date = Date(timeIntervalSinceReferenceDate: 1_000_000_000.123)
+    #expect(Self.cookie([.expires: date])?.expiresDate == date)
+    #expect(Self.cookie([.expires: date])?.isSessionOnly == false)
+    #expect(
+      Self.cookie([.expires: "Fri, 01 Jan 2038 00:00:00 GMT"])?.expiresDate
+        == Date(timeIntervalSince1970: 2_145_916_800))
+    #expect(Self.cookie([.expires: "never"])?.isSessionOnly == true)
+    let discarded = try #require(Self.cookie([.expires: date, .discard: "TRUE"]))
+    #expect(discarded.isSessionOnly && discarded.expiresDate == date)
+    // The age is for version 1.
+    #expect(Self.cookie([.maximumAge: "60"])?.expiresDate == nil)
+    let start = Date()
+    let aged = try #require(Self.cookie([.version: "1", .maximumAge: "60"])?.expiresDate)
+    #expect(aged >= start.addingTimeInterval(60) && aged <= Date().addingTimeInterval(60))
+    #expect(Self.cookie([.version: "1"])?.isSessionOnly == true)
+    #expect(Self.cookie([.version: "1", .maximumAge: "60", .discard: "FALSE"])?.isSessionOnly == false)
+  }
+
+  @Test func versionOne() throws {
+    let more: Properties = [
+      .version: "1", .comment: "why", .commentURL: "http://example.com/why", .port: "80, 8080", .secure: "TRUE",
+      .sameSitePolicy: HTTPCookieStringPolicy.sameSiteLax,
+    ]
+    let cookie = try #require(Self.cookie(more))
+    #expect(cookie.version == 1 && cookie.comment == "why" && cookie.portList == [80, 8080] && cookie.isSecure)
+    #expect(cookie.commentURL?.absoluteString == "http://example.com/why")
+    #expect(cookie.sameSitePolicy == .sameSiteLax)
+    // They mean nothing to version 0.
+    var old = more
+    old[.version] = "0"
+    let plain = try #require(Self.cookie(old))
+    #expect(plain.comment == nil && plain.portList == nil && plain.commentURL == nil)
+  }
+
+  @Test func propertiesMakeTheSameCookie() throws {
+    let cookies = [
+      Self.cookie(), Self.cookie([.expires: Date(timeIntervalSinceReferenceDate: 5.5), .secure: "1"]),
+      Self.cookie([.version: "1", .maximumAge: "60", .comment: "c", .port: "80,81", .sameSitePolicy: "strict"]),
+      Self.cookie([.expires: Date(), .discard: "TRUE", HTTPCookiePropertyKey("HttpOnly"): "TRUE"]),
+    ]
+    for cookie in cookies {
+      let cookie = try #require(cookie)
+      var properties = try #require(cookie.properties)
+      // An age counts from now.
+      if cookie.version == 1 { properties[.maximumAge] = nil }
+      let other = try #require(HTTPCookie(properties: properties))
+      #expect(other == cookie && other.hash == cookie.hash)
+    }
+    #expect(Self.cookie() != Self.cookie([.value: "w"]))
+    #expect(Self.cookie([HTTPCookiePropertyKey("HttpOnly"): "TRUE"])?.isHTTPOnly == true)
+    #expect(Self.cookie()?.description.contains("name:n value:v") == true)
+  }
+
+  // MARK: Fields
+
+  @Test func responseFields() throws {
+    let url = try #require(URL(string: "http://www.example.com/a/b"))
+    let fields = [
+      "content-type": "text/html",
+      "SET-cookie": "a=1; Path=/a; Secure; HttpOnly; SameSite=Strict; Max-Age=60",
+    ]
+    let cookies = HTTPCookie.cookies(withResponseHeaderFields: fields, for: url)
+    let cookie = try #require(cookies.first)
+    #expect(cookies.count == 1 && cookie.name == "a" && cookie.path == "/a" && cookie.domain == "www.example.com")
+    #expect(cookie.isSecure && cookie.isHTTPOnly && cookie.sameSitePolicy == .sameSiteStrict && !cookie.isSessionOnly)
+    #expect(HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": ""], for: url).isEmpty)
+    #expect(HTTPCookie.cookies(withResponseHeaderFields: [:], for: url).isEmpty)
+    let fileURL = URL(fileURLWithPath: "/tmp/x")
+    #expect(HTTPCookie.cookies(withResponseHeaderFields: fields, for: fileURL).isEmpty)
+  }
+
+  @Test func domainsAndPathsOfFields() throws {
+    let url = try #require(URL(string: "http://www.example.com/a/b"))
+    let rows = [
+      ("a=1", "www.example.com", "/"), ("a=1; Domain=example.com", ".example.com", "/"),
+      ("a=1; Domain=.example.com; Path=/x", ".example.com", "/x"), ("a=1; Path=x", "www.example.com", "/"),
+    ]
+    for (field, domain, path) in rows {
+      let cookie = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url).first
+      #expect(cookie?.domain == domain && cookie?.path == path, "\(field)")
+    }
+  }
+
+  @Test func foldedFields() throws {
+    let url = try #require(URL(string: "http://example.com/"))
+    let rows: [(String, [String])] = [
+      ("a=1, b=2", ["a=1", "b=2"]),
+      ("a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT, b=2; Path=/", ["a=1", "b=2"]),
+      ("a=1; Expires=Fri, 01-Jan-38 00:00:00 GMT; Path=/,b=2", ["a=1", "b=2"]),
+      ("a=\"x, y\"; Path=/", ["a=\"x, y\""]), ("a=1,2,3", ["a=1,2,3"]), ("a=1,, b=2", ["a=1,", "b=2"]),
+      ("a=1; Max-Age=5, c=3; Domain=example.com, d=4", ["a=1", "c=3", "d=4"]), (",", [","]), ("a=,b=", ["a=", "b="]),
+    ]
+    for (field, pairs) in rows {
+      let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url)
+      #expect(cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" } == pairs, "\(field)")
+    }
+  }
+
+  @Test func versionOneFields() throws {
+    let url = try #require(URL(string: "http://example.com/"))
+    let field = "a=1; Version=1; Comment=why; CommentURL=http://example.com/why; Port=\"80,81\"; Discard; Max-Age=9"
+    let cookie = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url).first
+    #expect(cookie?.version == 1 && cookie?.comment == "why" && cookie?.portList == [80, 81])
+    #expect(cookie?.isSessionOnly == true && cookie?.commentURL?.path == "/why")
+  }
+
+  @Test func requestFields() throws {
+    let first = try #require(Self.cookie())
+    let second = try #require(Self.cookie([.name: "", .value: "only"]))
+    #expect(HTTPCookie.requestHeaderFields(with: [first, second]) == ["Cookie": "n=v; only"])
+    #expect(HTTPCookie.requestHeaderFields(with: []) == [:])
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@Suite struct ChallengeTests {
+  /// Answers every challenge in one way, and writes down what it was asked.
+  final class Delegate: NSObject, URLSessionDataDelegate {
+    let asked = Mutex<[(method: String, failures: Int)]>([])
+    let answer: @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)
+
+    init(
+      _ answer: @escaping @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)
+    ) { self.answer = answer }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      asked.withLock {
+        $0.append((challenge.protectionSpace.authenticationMethod, challenge.previousFailureCount))
+      }
+      let (disposition, credential) = answer(challenge)
+      completionHandler(disposition, credential)
+    }
+  }
+
+  private func basicServer() throws -> TestServer {
+    let server = try TestServer()
+    server.route("GET", "/secret/{name}") { request in
+      guard request.fields["authorization"] == "Basic dXNlcjpwYXNz" else {
+        return TestServer.Response(
+          status: 401, fields: ["WWW-Authenticate": "Basic realm=\"here\""], body: .bytes(Array("who are you?".utf8)))
+      }
+      return .text("come in")
+    }
+    return server
+  }
+
+  @Test func aCredentialIsAskedForAndThenSentUnasked() async throws {
+    let server = try basicServer()
+    let delegate = Delegate { _ in (.useCredential, URLCredential(user: "user", password: "pass", persistence: .forSession)) }
+    let session = URLSession(configuration: .ephemeral)
+    let one = try #require(URL(string: server.url("/secret/one")))
+    let (data, _) = try await session.data(from: one, delegate: delegate)
+    #expect(String(decoding: data, as: UTF8.self) == "come in")
+    #expect(server.requestsReceived == 2)
+    let two = try #require(URL(string: server.url("/secret/two")))
+    _ = try await session.data(from: two, delegate: delegate)
+    #expect(server.requestsReceived == 3)
+    #expect(delegate.asked.withLock { $0.count } == 1)
+  }
+
+  @Test func a401ThatNobodyAnswersIsTheResult() async throws {
+    let server = try basicServer()
+    let url = try #require(URL(string: server.url("/secret/one")))
+    let (data, response) = try await URLSession(configuration: .ephemeral).data(from: url)
+    #expect((response as? HTTPURLResponse)?.statusCode == 401)
+    #expect(String(decoding: data, as: UTF8.self) == "who are you?")
+  }
+
+  @Test func cancellingAChallengeCancelsTheTask() async throws {
+    let server = try basicServer()
+    let url = try #require(URL(string: server.url("/secret/one")))
+    let delegate = Delegate { _ in (.cancelAuthenticationChallenge, nil) }
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: .ephemeral).data(from: url, delegate: delegate)
+    }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test func aServersCertificateIsTheDelegatesToJudge() async throws {
+    let authority = try TestCA()
+    let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
+    let url = try #require(URL(string: server.url("/get")))
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: .ephemeral).data(from: url)
+    }
+    #expect(error?.code == .serverCertificateHasUnknownRoot)
+    let delegate = Delegate { challenge in
+      guard let trust = challenge.protectionSpace.serverTrust else { return (.cancelAuthenticationChallenge, nil) }
+      return (.useCredential, URLCredential(trust: trust))
+    }
+    let (_, response) = try await URLSession(configuration: .ephemeral).data(from: url, delegate: delegate)
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(delegate.asked.withLock { $0.map(\.method) } == [NSURLAuthenticationMethodServerTrust])
+  }
+}
