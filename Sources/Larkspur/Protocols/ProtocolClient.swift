@@ -19,20 +19,21 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
   }
 
   private struct State {
-    var events: [Event] = []
+    var events: [Event?] = []
     /// Those before it have been taken.
     var first = 0
     var reader: CheckedContinuation<Void, Never>?
     /// The protocol has said how its load ends.
     var hasEnded = false
     var isClosed = false
+    var hasStarted = false
     /// The challenge that somebody is asked about, and how to stop asking.
     var open: (challenge: URLAuthenticationChallenge, withdraw: @Sendable () -> Void)?
     var withdrawn: [URLAuthenticationChallenge] = []
   }
 
-  /// What the protocol is to load.
-  let request: URLRequest
+  /// What the protocol is to load. Settled before it starts.
+  var request: URLRequest
   private let state = Mutex(State())
 
   init(_ request: URLRequest) {
@@ -74,8 +75,13 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     withdraw?()
   }
 
-  /// Also said by who calls `startLoading()`.
-  func push(_ event: Event) {
+  /// Said by who has called it.
+  func startReturned() {
+    state.withLock { $0.hasStarted = true }
+    push(.startReturned)
+  }
+
+  private func push(_ event: Event) {
     let (reader, withdraw) = state.withLock {
       state -> (CheckedContinuation<Void, Never>?, (@Sendable () -> Void)?) in
       guard !state.isClosed, !state.hasEnded else { return (nil, nil) }
@@ -93,10 +99,15 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
   // MARK: - The performer's side
 
+  /// `startLoading()` has returned.
+  var hasStarted: Bool { state.withLock { $0.hasStarted } }
+
   func take() -> Event? {
     state.withLock { state in
       guard state.first < state.events.count else { return nil }
       defer {
+        // Data that has been taken is not kept.
+        state.events[state.first] = nil
         state.first += 1
         if state.first == state.events.count {
           state.events.removeAll(keepingCapacity: true)
@@ -119,6 +130,8 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
   }
 
+  func giveUpWait() { state.withLock { $0.reader.take() }?.resume() }
+
   /// What is said from now on has no effect.
   func close() {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
@@ -130,6 +143,10 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
       return state.reader.take()
     }
     reader?.resume()
+  }
+
+  func isWithdrawn(_ challenge: URLAuthenticationChallenge) -> Bool {
+    state.withLock { state in state.hasEnded || state.withdrawn.contains { $0 === challenge } }
   }
 
   /// False: the answer is not wanted any more.

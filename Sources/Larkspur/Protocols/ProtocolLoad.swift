@@ -38,12 +38,14 @@ final class ProtocolLoad: @unchecked Sendable {
   /// Classes are asked here: their methods may block, and must not hold up a loop.
   private static let questions = DispatchQueue(label: "larkspur.url-protocol-classes", attributes: .concurrent)
 
-  func start(for task: URLSessionTask, cached: CachedURLResponse?) {
+  /// - Parameter cache: Where the protocol may find what is stored.
+  func start(for task: URLSessionTask, cache: URLCache?) {
     queue.async { [self] in
+      let cached = cache?.cachedResponse(for: client.request)
       let instance = type.init(task: task, cachedResponse: cached, client: client)
       self.instance = instance
       instance.startLoading()
-      client.push(.startReturned)
+      client.startReturned()
     }
   }
 
@@ -62,6 +64,16 @@ final class ProtocolLoad: @unchecked Sendable {
   }
 
   private func stopOnQueue() { instance.take()?.stopLoading() }
+
+  /// Returns when it is done: a cache of the program's own may take its time.
+  static func store(_ response: CachedURLResponse, for request: URLRequest, in cache: URLCache) async {
+    await withCheckedContinuation { continuation in
+      questions.async {
+        cache.storeCachedResponse(response, for: request)
+        continuation.resume()
+      }
+    }
+  }
 
   /// Makes a call where the protocol is called.
   func call(_ call: @escaping @Sendable () -> Void) { queue.async(execute: call) }

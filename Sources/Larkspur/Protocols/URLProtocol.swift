@@ -8,9 +8,10 @@ import Synchronization
 /// first. The first whose ``canInit(with:)-(URLSessionTask)`` says yes makes an object for this load. The object tells its
 /// ``client`` what comes. After a redirection another object is made, of whatever class takes the new request.
 ///
-/// Threads. The class methods, the initialisers, ``startLoading()`` and ``stopLoading()`` are called one after another on a
-/// serial queue that belongs to this load. They may block; a `stopLoading()` comes after a `startLoading()` that does. There
-/// is no run loop on that queue. The client may be called from any thread.
+/// Threads. The initialisers, ``startLoading()`` and ``stopLoading()`` are called one after another on a serial queue that
+/// belongs to this load. They may block; a `stopLoading()` comes after a `startLoading()` that does. There is no run loop on
+/// that queue. The class methods are called on any thread, for several loads at once. The client may be called from any
+/// thread.
 ///
 /// The request that a protocol gets has the fields of the configuration's `httpAdditionalHeaders`. Its body is where the
 /// program has put it: data in `httpBody`, also that of an upload task; a stream or a file in `httpBodyStream`. (On other

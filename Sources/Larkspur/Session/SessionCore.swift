@@ -19,6 +19,8 @@ final class SessionCore: @unchecked Sendable {
   let hasTaskDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
+  /// Of the configuration.
+  let protocolClasses: [URLProtocol.Type]
   private let isShared: Bool
 
   private enum Phase {
@@ -49,6 +51,7 @@ final class SessionCore: @unchecked Sendable {
     delegateQueue = DelegateQueue(queue)
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
     memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
+    protocolClasses = configuration.storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
     composer = RequestComposer(additional: configuration.storage.additionalHeaders)
     state = Mutex(State(delegate: delegate))
   }

@@ -5,12 +5,12 @@ final class TaskEnding: @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
   private let core: SessionCore
-  private let failure: URLError?
+  private let failure: (any Error)?
   private let content: TaskContent
   var file: DownloadFile?
 
   init(
-    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: URLError?, _ content: TaskContent
+    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
   ) {
     self.task = task
     self.session = session
@@ -64,7 +64,7 @@ final class TaskEnding: @unchecked Sendable {
     core.ended(task)
   }
 
-  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), URLError> {
+  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), any Error> {
     if let failure { return .failure(failure) }
     guard let response = self.content.response else { return .failure(URLError(.unknown)) }
     return .success((content, response))

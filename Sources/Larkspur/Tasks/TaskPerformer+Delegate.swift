@@ -103,7 +103,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: URLError?) async {
+  func finish(_ failure: (any Error)?) async {
     if wantsMetrics { await tellMetrics() }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.file = file

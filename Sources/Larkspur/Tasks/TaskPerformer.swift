@@ -44,6 +44,8 @@ final class TaskPerformer: @unchecked Sendable {
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
+  /// What a program's protocol has failed with: the task's error is this very one.
+  var protocolFailure: (any Error)?
 
   init(_ task: URLSessionTask, of session: URLSession, core: SessionCore, engine: SessionEngine) {
     self.task = task
@@ -109,16 +111,17 @@ final class TaskPerformer: @unchecked Sendable {
     if let interruption { throw URLError.make(interruption) }
   }
 
-  /// Waits for something that an interruption has to end: `giveUp` makes it return.
+  /// Waits for something that an interruption has to end: `giveUp` makes it return. Time counts if it is the load that is
+  /// waited for, and not its owner.
   func waiting<T>(
-    givingUpBy giveUp: @escaping () -> Void, _ operation: () async -> T
+    givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
   ) async throws(URLError) -> T {
     if let interruption { throw URLError.make(interruption) }
-    clock.pause()
+    if !timeCounts { clock.pause() }
     self.giveUp = giveUp
     let result = await operation()
     self.giveUp = nil
-    clock.goOn()
+    if !timeCounts { clock.goOn() }
     if let interruption { throw URLError.make(interruption) }
     return result
   }
@@ -135,7 +138,8 @@ final class TaskPerformer: @unchecked Sendable {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     clock.stop()
-    await finish(failure?.failing(at: machine.request.url))
+    let ownFailure = interruption == nil ? protocolFailure : nil
+    await finish(ownFailure ?? failure?.failing(at: machine.request.url))
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -163,6 +167,7 @@ final class TaskPerformer: @unchecked Sendable {
   /// Loads a request. True: the machine wants another one to be loaded.
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
+    if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget(url)
