@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// Everything about the authentication of one request to one target: the machine, the session's memory and the users'
 /// credentials, put together. A value of its task's; a redirect to another origin begins with a new one.
 ///
-/// Its owner calls ``preemptiveValue()`` before the first send, ``challenged(_:canHashBody:proposing:)`` for each 401 (an
+/// Its owner calls ``preemptiveValue()`` before the first send, ``challenged(_:canHashBody:)`` for each 401 (an
 /// origin's) or 407 (a proxy's), ``replied(_:)`` for what the delegate says, ``accepted(info:)`` for any other response, and
 /// does what the ``Step`` says.
 struct AuthenticationConversation {
@@ -48,6 +48,7 @@ struct AuthenticationConversation {
   private let request: AuthenticatedRequest
   private let memory: AuthenticationMemory
   private let storage: URLCredentialStorage?
+  private let task: URLSessionTask?
   private let urlCredential: URLCredential?
   private var question: Question?
   /// What the last answer came from. Nil: it was sent unasked, and the memory has it.
@@ -57,10 +58,12 @@ struct AuthenticationConversation {
   ///   - request: As `target` sees it.
   ///   - url: Of the request; its user and password are the first to be proposed to an origin.
   ///   - storage: The session's. Nil: it has none.
+  ///   - task: For whom the storage is asked. Nil: for none.
   init(
     with target: AuthenticationTarget, about request: AuthenticatedRequest, url: URL, memory: AuthenticationMemory,
-    storage: URLCredentialStorage?
+    storage: URLCredentialStorage?, task: URLSessionTask? = nil
   ) {
+    self.task = task
     self.target = target
     self.request = request
     self.memory = memory
@@ -78,18 +81,13 @@ struct AuthenticationConversation {
   /// - Parameters:
   ///   - fields: The values of `WWW-Authenticate` or `Proxy-Authenticate`.
   ///   - canHashBody: Whether the body can be read before it is sent.
-  ///   - propose: Looks in the storage: for a task, by its methods that take one.
-  mutating func challenged(
-    _ fields: [String], canHashBody: Bool, proposing propose: ((URLProtectionSpace) -> URLCredential?)? = nil
-  ) -> Step {
+  mutating func challenged(_ fields: [String], canHashBody: Bool) -> Step {
     var actions: AuthenticationMachine.Actions = []
     machine.challenged(fields, canHashBody: canHashBody, into: &actions)
-    return perform(actions, propose)
+    return perform(actions)
   }
 
-  mutating func replied(
-    _ reply: Reply, proposing propose: ((URLProtectionSpace) -> URLCredential?)? = nil
-  ) -> Step {
+  mutating func replied(_ reply: Reply) -> Step {
     guard let question else { return .nothing }
     var actions: AuthenticationMachine.Actions = []
     switch reply {
@@ -99,7 +97,7 @@ struct AuthenticationConversation {
     case .rejectProtectionSpace: machine.spaceRejected(into: &actions)
     case .cancel: machine.cancelled(into: &actions)
     }
-    return perform(actions, propose)
+    return perform(actions)
   }
 
   /// The target has answered with something else than a challenge. `info`: the values of `Authentication-Info` or
@@ -121,9 +119,7 @@ struct AuthenticationConversation {
     }
   }
 
-  private mutating func perform(
-    _ actions: AuthenticationMachine.Actions, _ propose: ((URLProtectionSpace) -> URLCredential?)?
-  ) -> Step {
+  private mutating func perform(_ actions: AuthenticationMachine.Actions) -> Step {
     question = nil
     var step = Step.nothing
     for action in actions {
@@ -131,7 +127,7 @@ struct AuthenticationConversation {
       case .ask(let asked):
         let question = Question(
           space: URLProtectionSpace(target, asked.offer.space),
-          proposed: proposed(asked.offer.space, failures: asked.failures, propose), failures: asked.failures)
+          proposed: proposed(asked.offer.space, failures: asked.failures), failures: asked.failures)
         self.question = question
         step = .ask(question)
       case .send(let answer): step = send(answer)
@@ -152,14 +148,12 @@ struct AuthenticationConversation {
     return .nothing
   }
 
-  private func proposed(
-    _ space: AuthenticationOffer.Space, failures: Int, _ propose: ((URLProtectionSpace) -> URLCredential?)?
-  ) -> URLCredential? {
+  private func proposed(_ space: AuthenticationOffer.Space, failures: Int) -> URLCredential? {
     // Delegates show it again, to be corrected.
     if failures > 0, let used { return used }
     let protectionSpace = URLProtectionSpace(target, space)
-    return urlCredential ?? memory.credential(for: space, of: target) ?? propose?(protectionSpace)
-      ?? storage?.proposedCredential(for: protectionSpace)
+    return urlCredential ?? memory.credential(for: space, of: target)
+      ?? storage?.proposedCredential(for: protectionSpace, task: task)
   }
 
   private func remember(_ answer: AuthenticationAnswer, _ info: [String]) {
@@ -168,7 +162,7 @@ struct AuthenticationConversation {
     memory.succeeded(answer, credential: credential, for: request, to: target, info: info)
     // What stands in a URL is kept by whoever has the URL.
     if used != nil, credential !== urlCredential {
-      storage?.keep(credential, for: URLProtectionSpace(target, answer.offer.space))
+      storage?.keep(credential, for: URLProtectionSpace(target, answer.offer.space), task: task)
     }
   }
 }
@@ -186,18 +180,34 @@ extension URLCredential {
 extension URLCredentialStorage {
   /// What default handling would answer: the default credential, or the only one that there is; of the space, or else of
   /// the one with the same host and realm whose method is ``NSURLAuthenticationMethodDefault``.
-  func proposedCredential(for space: URLProtectionSpace) -> URLCredential? {
+  ///
+  /// Nil for `task`: it is for none.
+  func proposedCredential(for space: URLProtectionSpace, task: URLSessionTask?) -> URLCredential? {
     for space in [space, space.withDefaultMethod] {
-      if let credential = defaultCredential(for: space) { return credential }
-      if let all = credentials(for: space), all.count == 1 { return all.values.first }
+      if let credential = defaultCredential(for: space, of: task) { return credential }
+      if let all = credentials(for: space, of: task), all.count == 1 { return all.values.first }
     }
     return nil
   }
 
   /// Keeps a credential that was accepted.
-  func keep(_ credential: URLCredential, for space: URLProtectionSpace) {
-    guard let user = credential.user, credentials(for: space)?[user] != credential else { return }
-    set(credential, for: space)
+  func keep(_ credential: URLCredential, for space: URLProtectionSpace, task: URLSessionTask?) {
+    guard let user = credential.user, credentials(for: space, of: task)?[user] != credential else { return }
+    if let task { set(credential, for: space, task: task) } else { set(credential, for: space) }
+  }
+
+  private func defaultCredential(for space: URLProtectionSpace, of task: URLSessionTask?) -> URLCredential? {
+    guard let task else { return defaultCredential(for: space) }
+    var found: URLCredential?
+    getDefaultCredential(for: space, task: task) { found = $0 }
+    return found
+  }
+
+  private func credentials(for space: URLProtectionSpace, of task: URLSessionTask?) -> [String: URLCredential]? {
+    guard let task else { return credentials(for: space) }
+    var found: [String: URLCredential]?
+    getCredentials(for: space, task: task) { found = $0 }
+    return found
   }
 }
 

@@ -114,6 +114,46 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
+  // MARK: - For a task
+
+  // A session calls these and not those above, so that a subclass can answer by the task.
+
+  /// Hands over all credentials of a space, before it returns. Without an override it calls ``credentials(for:)``.
+  open func getCredentials(
+    for protectionSpace: URLProtectionSpace, task: URLSessionTask,
+    completionHandler: ([String: URLCredential]?) -> Void
+  ) {
+    completionHandler(credentials(for: protectionSpace))
+  }
+
+  /// Keeps a credential. Without an override it calls ``set(_:for:)``.
+  open func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+    set(credential, for: protectionSpace)
+  }
+
+  /// Removes a credential. Without an override it calls ``remove(_:for:options:)``.
+  open func remove(
+    _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: AnyObject]? = [:],
+    task: URLSessionTask
+  ) {
+    remove(credential, for: protectionSpace, options: options)
+  }
+
+  /// Hands over the credential that is tried first, before it returns. Without an override it calls
+  /// ``defaultCredential(for:)``.
+  open func getDefaultCredential(
+    for space: URLProtectionSpace, task: URLSessionTask, completionHandler: (URLCredential?) -> Void
+  ) {
+    completionHandler(defaultCredential(for: space))
+  }
+
+  /// Keeps a credential to be tried first. Without an override it calls ``setDefaultCredential(_:for:)``.
+  open func setDefaultCredential(
+    _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
+  ) {
+    setDefaultCredential(credential, for: protectionSpace)
+  }
+
   /// Forgets everything, in the file as well.
   func removeAll() { change { $0 = [:] } }
 

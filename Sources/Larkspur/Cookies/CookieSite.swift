@@ -5,7 +5,7 @@ import LarkspurHTTP
 enum CookieSite {
   /// Nil: the URL has no host that could have cookies.
   static func request(_ url: URL) -> CookieRequest? {
-    guard let host = url.host.flatMap({ CookieHost($0) }) else { return nil }
+    guard let host = url.asciiHost.flatMap({ CookieHost($0) }) else { return nil }
     return CookieRequest(host: host, path: url.path(percentEncoded: true), isSecure: isSecure(url))
   }
 
@@ -16,7 +16,8 @@ enum CookieSite {
 
   /// Whether two URLs belong to one owner: the registrable domains of their hosts are the same.
   static func isSameDomain(_ one: URL, _ other: URL, _ suffixes: () -> PublicSuffixTable) -> Bool {
-    guard let one = one.host.flatMap({ CookieHost($0) }), let other = other.host.flatMap({ CookieHost($0) }) else {
+    guard let one = one.asciiHost.flatMap({ CookieHost($0) }), let other = other.asciiHost.flatMap({ CookieHost($0) })
+    else {
       return false
     }
     if one == other { return true }

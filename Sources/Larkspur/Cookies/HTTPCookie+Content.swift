@@ -27,7 +27,7 @@ extension HTTPCookie.Content {
   }
 
   private static func domain(_ properties: [HTTPCookiePropertyKey: Any]) -> String? {
-    let given = properties[.domain] as? String ?? url(properties[.originURL])?.host
+    let given = properties[.domain] as? String ?? url(properties[.originURL])?.asciiHost
     guard let given, !given.isEmpty, given != "." else { return nil }
     // A host in another script is known by its ASCII form.
     return Punycode.asciiName(given) ?? given.lowercased()

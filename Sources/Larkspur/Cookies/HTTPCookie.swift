@@ -111,7 +111,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
   ///   may set cookies for the domain that a cookie does name is asked when the cookie is stored.
   /// - Returns: The cookies in their order. The path of one that names none is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
-    guard let host = URL.host.flatMap({ CookieHost($0) }) else { return [] }
+    guard let host = URL.asciiHost.flatMap({ CookieHost($0) }) else { return [] }
     let now = Date()
     return headerFields.filter { $0.key.lowercased() == "set-cookie" }.flatMap { FoldedCookies.split($0.value) }
       .compactMap { SetCookie($0) }.compactMap { Content($0, host: host.text, now: now) }.map { HTTPCookie($0) }

@@ -29,7 +29,7 @@ extension HTTPCookieStorage {
   }
 
   /// What ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` would send, one by one.
-  func cookies(goingWith request: URLRequest) -> [HTTPCookie]? {
+  func cookiesGoing(with request: URLRequest) -> [HTTPCookie]? {
     guard let url = request.url, var asking = CookieSite.request(url) else { return [] }
     if let mainDocument = request.mainDocumentURL {
       asking.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)

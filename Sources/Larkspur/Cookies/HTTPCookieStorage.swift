@@ -160,14 +160,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   open func getCookiesFor(
     _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
   ) {
-    let cookies = task.currentRequest.flatMap { cookies(goingWith: $0) }
+    let cookies = task.currentRequest.flatMap { cookiesGoing(with: $0) }
     Self.notifications.async { completionHandler(cookies) }
   }
 
   /// The cookies that a task's request would have, in the order in which they are sent.
   /// - Returns: Nil if the task has no request any more.
   open func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
-    task.currentRequest.flatMap { cookies(goingWith: $0) }
+    task.currentRequest.flatMap { cookiesGoing(with: $0) }
   }
 
   /// Keeps the cookies that the response to a task has set, as ``setCookies(_:for:mainDocumentURL:)`` does with the

@@ -96,6 +96,15 @@ struct RequestComposer: Sendable {
     return writer.finish(body: body)
   }
 
+  /// What will be sent beside what the cache adds, for the cache to choose by.
+  func fields(of request: URLRequest, _ extras: Extras) -> [(name: String, value: String)] {
+    var fields = request.own.fields?.all ?? []
+    for field in defaults where !Self.contains(fields, field.name) { fields.append(field) }
+    if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
+    if let value = extras.authorization { fields.append((name: "Authorization", value: value)) }
+    return fields
+  }
+
   private static func contains(_ fields: [(name: String, value: String)], _ name: String) -> Bool {
     fields.contains { $0.name.isCaseless(name) }
   }

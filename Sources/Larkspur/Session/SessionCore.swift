@@ -195,7 +195,10 @@ final class SessionCore: @unchecked Sendable {
   }
 
   func flush(_ completion: @escaping @Sendable () -> Void) {
-    guard let engine = state.withLock({ $0.engine }) else { return completion() }
-    engine.closeIdleConnections(completion)
+    let engine = state.withLock { $0.engine }
+    let goOn: @Sendable () -> Void = {
+      if let engine { engine.closeIdleConnections(completion) } else { completion() }
+    }
+    if let jar = configuration.storage.cookieStorage { jar.flush(goOn) } else { goOn() }
   }
 }

@@ -95,8 +95,7 @@ final class SessionEngine: @unchecked Sendable {
     let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
     var route = Route(host: origin.host, port: origin.port)
     if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
-    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
-    {
+    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
       var way = ProxyRoute(proxy)
       if proxy.kind == .https { way.security = asking(challenges, try await tls.security()) }
       way.userAgent = RequestComposer.userAgent

@@ -160,7 +160,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   /// Whom the session's connections trust, which keys hosts are pinned to, and the client's own certificate. Only Larkspur
   /// has it: elsewhere the same takes a delegate.
-  open var tlsTrustSettings: TLSTrustSettings { get { storage.trust } set { storage.trust = newValue } }
+  open var tlsTrustSettings: TLSTrustSettings {
+    get { storage.trust }
+    set { storage.trust = newValue }
+  }
 
   /// Whether requests that allow it may follow each other on a connection before they are answered (GET and HEAD only).
   open var httpShouldUsePipelining: Bool {

@@ -120,6 +120,7 @@ extension TaskPerformer {
   @inline(__always)
   func take(_ piece: Span<UInt8>) {
     content.pendingCount += piece.count
+    content.keep(piece)
     switch task.output {
     case .dataHandler, .dataResult: content.data.append(copying: piece)
     case .bytes: content.piece.append(copying: piece)
@@ -199,4 +200,21 @@ struct TaskContent {
   var pendingCount = 0
   /// Why the content cannot be taken.
   var failure: URLError?
+  /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
+  private(set) var kept: Data?
+  private var keptMax = 0
+
+  mutating func keepsCopy(upTo bytesMax: Int, for output: TaskOutput) {
+    switch output {
+    case .dataHandler, .dataResult: return
+    default: kept = Data()
+    }
+    keptMax = bytesMax
+  }
+
+  mutating func keep(_ piece: Span<UInt8>) {
+    guard let count = kept?.count else { return }
+    // A body that is too long is not stored at all.
+    if count + piece.count > keptMax { kept = nil } else { kept?.append(copying: piece) }
+  }
 }

@@ -14,35 +14,58 @@ extension TaskPerformer {
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
     let way = try await engine.way(to: target, of: core, asksDelegate: hasDelegate || core.delegate != nil)
     way.challenges?.isAsked(for: task)
+    var extras = extras(for: request, target, way)
+    var caching: CacheExchange?
+    switch try await planCaching(request, core.composer.fields(of: request, extras)) {
+    case nil: break
+    case .load(let exchange)?, .validate(let exchange)?:
+      extras.conditions = exchange.addedFields
+      caching = exchange
+    case .serve(let answer)?: return try await useStored(answer, for: request)
+    case .fail(let code)?:
+      throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
+    }
     try await passGate()
-    var poolRequest = try await poolRequest(for: request, target, way)
+    var poolRequest = try await poolRequest(for: request, target, way, extras)
     poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
     if wantsProgress { observe(&poolRequest, url: request.url) }
-    var goesOn = false
+    var next = Next.nothing
     var failure: URLError?
     do throws(TransportError) {
       try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
         do throws(URLError) {
           clock.progressed()
-          goesOn = try await received(exchange, of: request, target, way)
+          next = try await received(exchange, of: request, target, way, caching)
         } catch {
           failure = error
         }
       }
     } catch {
       collectMetrics(of: request)
+      if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
     collectMetrics(of: request)
     if let failure { throw failure }
-    return goesOn
+    switch next {
+    case .nothing: return false
+    case .load: return true
+    case .useStored(let answer): return try await useStored(answer, for: request)
+    }
+  }
+
+  /// What comes after a response.
+  private enum Next {
+    case nothing
+    case load
+    case useStored(CacheAnswer)
   }
 
   // MARK: - The request
 
-  private func poolRequest(
+  private func extras(
     for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
-  ) async throws(URLError) -> PoolRequest {
+  ) -> RequestComposer.Extras {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
     let storage = core.configuration.storage
@@ -51,8 +74,18 @@ extension TaskPerformer {
       let method = request.own.method
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
-        isTopLevel: true, now: Date())
+        isTopLevel: request.mainDocumentURL == nil || request.mainDocumentURL == url, now: Date())
     }
+    let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+    if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
+    prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
+    return extras
+  }
+
+  private func poolRequest(
+    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras
+  ) async throws(URLError) -> PoolRequest {
+    var extras = extras
     let (body, length) = try await body(of: request)
     if request.own.method == "GET", case .none = body {
     } else if request.own.method == "GET" {
@@ -62,12 +95,10 @@ extension TaskPerformer {
     if case .request = task.source, request.own.method == "POST", length != .none {
       extras.addsDefaultContentType = true
     }
-    let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
-    if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
-    prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
     do throws(RequestError) {
       let head = try core.composer.head(
-        for: request, to: target, through: isForwarded, body: length, extras: extras)
+        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false, body: length,
+        extras: extras)
       var poolRequest = PoolRequest(head)
       poolRequest.body = body
       return poolRequest
@@ -116,8 +147,9 @@ extension TaskPerformer {
   // MARK: - The response
 
   private func received(
-    _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
-  ) async throws(URLError) -> Bool {
+    _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way,
+    _ caching: CacheExchange?
+  ) async throws(URLError) -> Next {
     guard let url = request.url else { throw URLError(.badURL) }
     let head = exchange.head
     var decoder = try ContentDecoding.decoder(for: exchange, of: request)
@@ -129,12 +161,20 @@ extension TaskPerformer {
     latestResponse = response
     keepCookies(of: response, request)
     if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
+    var storing: CacheStoring?
+    switch cacheVerdict(on: response, caching) {
+    case .deliver: break
+    case .deliverAndStore(let wanted): storing = wanted
+    case .useStored(let answer):
+      try await drain(exchange)
+      return .useStored(answer)
+    }
     var step = machine.responseReceived(response)
     while true {
       switch step {
       case .load:
         try await drain(exchange)
-        return true
+        return .load
       case .askRedirection(let response, let next):
         step = machine.redirectionAnswered(try await askRedirection(response, next))
         forgetAuthentication()
@@ -142,8 +182,10 @@ extension TaskPerformer {
         let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
         step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
       case .deliver(let response):
+        if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
         try await deliver(response, from: exchange, &decoder)
-        return false
+        if let storing { try await storeContent(storing) }
+        return .nothing
       case .fail(let error): throw error
       }
     }
@@ -156,7 +198,9 @@ extension TaskPerformer {
     else { return }
     let fields = response.fields.values(of: "Set-Cookie")
     guard !fields.isEmpty else { return }
-    jar.store(setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, now: Date())
+    jar.store(
+      setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
+      policy: storage.cookieAcceptPolicy, now: Date())
   }
 
   /// Reads the rest of a response that is not wanted, if there is little of it.

@@ -73,6 +73,9 @@ final class TaskPerformer: @unchecked Sendable {
     engine.loop.post { [self] in interrupted(code) }
   }
 
+  /// Whether the task is to end, whatever else comes.
+  var isInterrupted: Bool { interruption != nil }
+
   func suspensionChanged() {
     isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in suspensionSettled() }

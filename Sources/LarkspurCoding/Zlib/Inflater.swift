@@ -16,6 +16,7 @@ struct Inflater: ~Copyable {
   }
 
   init(_ format: CompressionFormat) throws(CodingError) {
+    // Safe: the memory is freed when this value goes, or below if it does not come about.
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
     // Safe: the structure is zero, which is what inflateInit2 asks for.
@@ -46,6 +47,7 @@ struct Inflater: ~Copyable {
     // zlib counts in 32 bits: what is beyond is taken in by the next call.
     let step = min(input.count - consumed, 1 << 30)
     var result = Z_OK
+    // Safe: `count` is set to what has been written behind the bytes that were there.
     unsafe output.withUnsafeMutableBytes { room, count in
       guard let base = room.baseAddress, room.count > count else { return }
       let free = min(room.count - count, 1 << 30)

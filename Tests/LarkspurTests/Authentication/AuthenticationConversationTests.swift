@@ -186,6 +186,38 @@ import Testing
     #expect(try session.preemptiveValue() == nil)
   }
 
+  /// A subclass answers by the task, as Apple documents it, and is told by the task.
+  @Test func aStorageThatLooksAtTheTask() throws {
+    final class Choosy: URLCredentialStorage, @unchecked Sendable {
+      override func getDefaultCredential(
+        for space: URLProtectionSpace, task: URLSessionTask, completionHandler: (URLCredential?) -> Void
+      ) {
+        let user = task.originalRequest?.value(forHTTPHeaderField: "X-User") ?? "nobody"
+        completionHandler(URLCredential(user: user, password: "p", persistence: .permanent))
+      }
+
+      override func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+        let forSession = URLCredential(user: "kept", password: "p", persistence: .forSession)
+        super.set(forSession, for: protectionSpace, task: task)
+      }
+    }
+    let url = try #require(URL(string: "http://a.example/"))
+    var urlRequest = URLRequest(url: url)
+    urlRequest.setValue("me", forHTTPHeaderField: "X-User")
+    let session = URLSession(configuration: .ephemeral)
+    defer { session.invalidateAndCancel() }
+    let storage = Choosy()
+    var conversation = Conversation(
+      with: try #require(AuthenticationTarget(origin: url)),
+      about: AuthenticatedRequest(method: "GET", target: "/", to: .origin), url: url,
+      memory: AuthenticationMemory(storage: storage), storage: storage, task: session.dataTask(with: urlRequest))
+    let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
+    #expect(question.proposed?.user == "me")
+    #expect(Self.value(of: conversation.replied(.performDefaultHandling)) != nil)
+    conversation.accepted(info: [])
+    #expect(storage.credentials(for: question.space)?.keys.sorted() == ["kept"])
+  }
+
   /// Without a storage the session remembers by itself.
   @Test func noStorage() throws {
     let url = try #require(URL(string: "http://a.example/"))

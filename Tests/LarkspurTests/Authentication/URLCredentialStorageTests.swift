@@ -199,17 +199,17 @@ import Testing
 
   @Test func proposals() {
     let storage = URLCredentialStorage()
-    #expect(storage.proposedCredential(for: Self.space) == nil)
+    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
     let general = URLProtectionSpaceTests.space(method: nil)
     storage.set(Self.credential("general"), for: general)
-    #expect(storage.proposedCredential(for: Self.space)?.user == "general")
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "general")
     storage.set(Self.credential("u"), for: Self.space)
-    #expect(storage.proposedCredential(for: Self.space)?.user == "u")
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
     // Of two, which one is for the user to say.
     storage.set(Self.credential("v"), for: Self.space)
     storage.remove(Self.credential("general"), for: general)
-    #expect(storage.proposedCredential(for: Self.space) == nil)
+    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
     storage.setDefaultCredential(Self.credential("v"), for: Self.space)
-    #expect(storage.proposedCredential(for: Self.space)?.user == "v")
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "v")
   }
 }

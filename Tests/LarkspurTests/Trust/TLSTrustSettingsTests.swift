@@ -57,13 +57,6 @@ import Testing
     #expect(PinnedHost("no host", pins: [pin]) == nil)
   }
 
-  @Test func versions() {
-    let versions: [(tls_protocol_version_t, TLSVersion)] = [
-      (.TLSv10, .tls12), (.TLSv11, .tls12), (.TLSv12, .tls12), (.TLSv13, .tls13), (.DTLSv12, .tls12),
-    ]
-    for (version, spoken) in versions { #expect(version.version == spoken) }
-  }
-
   @Test func failuresHaveWords() throws {
     let certificate = try Self.certificate()
     let wanted = CertificatePin.publicKey(of: try Self.certificate())

@@ -1,0 +1,98 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+
+/// What the cache has to do with a task.
+extension TaskPerformer {
+  /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
+  private var cache: URLCache? {
+    task is URLSessionDownloadTask ? nil : core.configuration.storage.cache
+  }
+
+  /// What is to be done before anything is sent. Nil: there is no cache.
+  func planCaching(_ request: URLRequest, _ fields: CacheFields) async throws(URLError) -> CachePlan? {
+    guard let cache else { return nil }
+    let own = request.cachePolicy
+    let policy = own == .useProtocolCachePolicy ? core.configuration.storage.requestCachePolicy : own
+    let now = Date()
+    if let plan = cache.planNow(for: request, fields: fields, policy: policy, now: now) { return plan }
+    clock.pause()
+    let plan = await cache.plan(for: request, fields: fields, policy: policy, now: now)
+    clock.goOn()
+    try await passGate()
+    return plan
+  }
+
+  /// What the cache makes of a response.
+  func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
+    guard let exchange, let cache else { return .deliver }
+    return cache.received(response, for: exchange, now: Date())
+  }
+
+  /// What may be used although the server could not be reached.
+  func standIn(for exchange: CacheExchange?) -> CacheAnswer? {
+    guard let exchange, let cache else { return nil }
+    return cache.failed(exchange, now: Date())
+  }
+
+  /// True: the machine wants another request to be loaded.
+  func useStored(_ answer: CacheAnswer, for request: URLRequest) async throws(URLError) -> Bool {
+    if answer.refresh != nil { refresh(request) }
+    latestResponse = answer.response
+    let start = Date()
+    var step = machine.responseReceived(answer.response)
+    while true {
+      switch step {
+      case .load: return true
+      case .askRedirection(let response, let next):
+        step = machine.redirectionAnswered(try await askRedirection(response, next))
+      case .askCredential: step = machine.credentialRefused()
+      case .fail(let error): throw error
+      case .deliver(let response):
+        try await begin(response)
+        try await passGate()
+        if !answer.data.isEmpty {
+          take([UInt8](answer.data).span)
+          try await handOver()
+        }
+        if wantsMetrics {
+          transactions.append(
+            URLSessionTaskTransactionMetrics(
+              cached: request, response: response, start: start, end: Date(), bytes: Int64(answer.data.count)))
+        }
+        return false
+      }
+    }
+  }
+
+  /// The content is complete: it is stored, unless the delegate objects.
+  func storeContent(_ storing: CacheStoring) async throws(URLError) {
+    guard let cache else { return }
+    let data: Data
+    switch task.output {
+    case .dataHandler, .dataResult: data = content.data
+    default:
+      guard let kept = content.kept else { return }
+      data = kept
+    }
+    guard data.count <= storing.bodyBytesMax else { return }
+    var cached: CachedURLResponse? = storing.proposed(data)
+    if case .delegate = task.output, let proposed = cached, let dataTask = task as? URLSessionDataTask {
+      cached = try await ask(otherwise: proposed) { session, delegate, answer in
+        guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+        delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)
+        return true
+      }
+    }
+    if let cached { cache.store(cached, for: storing) }
+  }
+
+  /// RFC 5861 3: what was served is stale, and is asked for again behind the caller's back.
+  private func refresh(_ request: URLRequest) {
+    var request = request
+    request.cachePolicy = .reloadRevalidatingCacheData
+    let task = URLSessionDataTask(core, request: request, output: .dataHandler({ _, _, _ in }))
+    core.register(task, session)
+    task.resume()
+  }
+}
