@@ -130,6 +130,8 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
   }
 
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   func giveUpWait() { state.withLock { $0.reader.take() }?.resume() }
 
   /// What is said from now on has no effect.

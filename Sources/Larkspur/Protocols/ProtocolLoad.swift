@@ -41,6 +41,8 @@ final class ProtocolLoad: @unchecked Sendable {
   /// - Parameter cache: Where the protocol may find what is stored.
   func start(for task: URLSessionTask, cache: URLCache?) {
     queue.async { [self] in
+      // Cancelled before it could begin.
+      guard !client.isClosed else { return }
       let cached = cache?.cachedResponse(for: client.request)
       let instance = type.init(task: task, cachedResponse: cached, client: client)
       self.instance = instance

@@ -31,6 +31,7 @@ final class SessionCore: @unchecked Sendable {
 
   private struct State {
     var phase = Phase.open
+    var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
     var engine: SessionEngine?
@@ -138,15 +139,18 @@ final class SessionCore: @unchecked Sendable {
   /// One task goes on in place of another.
   func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
     other.read { $0.session = session }
-    state.withLock {
-      $0.tasks[other.taskIdentifier] = other
-      $0.tasks[old.taskIdentifier] = nil
+    let isCancelled = state.withLock { state -> Bool in
+      state.tasks[other.taskIdentifier] = other
+      state.tasks[old.taskIdentifier] = nil
+      return state.cancelsTasks
     }
     old.read {
       $0.state = .completed
       $0.session = nil
       $0.delegate = nil
     }
+    // It was not on the list when the others were cancelled.
+    if isCancelled { other.cancel() }
   }
 
   // MARK: - Invalidation
@@ -155,6 +159,7 @@ final class SessionCore: @unchecked Sendable {
     guard !isShared else { return }
     let tasks = state.withLock { state -> [URLSessionTask] in
       if state.phase == .open { state.phase = .closing }
+      if cancelsTasks { state.cancelsTasks = true }
       return cancelsTasks ? Array(state.tasks.values) : []
     }
     for task in tasks { task.cancel() }

@@ -72,14 +72,6 @@ final class TaskEnding: @unchecked Sendable {
 
   private func tellDelegate() {
     guard let session else { return }
-    if failure == nil, let file, let download = task as? URLSessionDownloadTask {
-      TaskPerformer.call(
-        { session, delegate in
-          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-          delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
-          return true
-        }, for: task, of: session, core)
-    }
     let (task, failure) = (task, failure)
     TaskPerformer.call(
       { session, delegate in

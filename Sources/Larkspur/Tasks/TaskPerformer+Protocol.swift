@@ -143,15 +143,15 @@ extension TaskPerformer {
     guard task is URLSessionDataTask, let (proposed, cache) = hearing.proposal,
       let stored = try await askWhetherToStore(proposed)
     else { return }
-    await ProtocolLoad.store(stored.response, for: hearing.request, in: cache)
+    await ProtocolLoad.store(stored, for: hearing.request, in: cache)
   }
 
-  private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> StoredAnswer? {
-    let standard: StoredAnswer? = StoredAnswer(response: proposed)
-    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask else { return standard }
-    return try await ask(otherwise: standard) { session, delegate, answer in
+  /// Nil: no.
+  private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
+    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask else { return proposed }
+    return try await ask(otherwise: Optional(proposed)) { session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) { answer($0.map(StoredAnswer.init)) }
+      delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)
       return true
     }
   }
@@ -168,6 +168,7 @@ extension TaskPerformer {
   // MARK: - Challenges
 
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
+    guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
     let asked = AskedChallenge()
     clock.pause()
@@ -204,9 +205,4 @@ extension TaskPerformer {
 /// The question that a challenge was put by; it is written on the delegate queue while the loop waits.
 private final class AskedChallenge: @unchecked Sendable {
   var question: Question<DelegateReply>?
-}
-
-/// Nil is an answer, too.
-private struct StoredAnswer: @unchecked Sendable {
-  let response: CachedURLResponse
 }

@@ -30,6 +30,8 @@ final class TaskPerformer: @unchecked Sendable {
   /// What is to be given up when the task is interrupted.
   private var giveUp: (() -> Void)?
   private let isSuspended: Atomic<Bool>
+  /// The last call that nobody has waited for, on a queue that makes several at once. The loop's.
+  var lastTold: Task<Void, Never>?
 
   var content = TaskContent()
   /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
@@ -76,9 +78,13 @@ final class TaskPerformer: @unchecked Sendable {
   /// Whether the task is to end, whatever else comes.
   var isInterrupted: Bool { interruption != nil }
 
-  func suspensionChanged() {
-    isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
-    engine.loop.post { [self] in suspensionSettled() }
+  /// - Parameter changed: The task that was told. It may be one that has just been replaced: the loop knows.
+  func suspensionChanged(of changed: URLSessionTask) {
+    isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
+    engine.loop.post { [self] in
+      isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
+      suspensionSettled()
+    }
   }
 
   private func interrupted(_ code: URLError.Code) {
