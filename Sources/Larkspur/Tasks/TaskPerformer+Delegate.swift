@@ -112,8 +112,8 @@ extension TaskPerformer {
     goOn(as: other)
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      call(session, delegate, old, other)
-      return true
+      // It is of the old one that a delegate without the method says so.
+      return old.implements { call(session, delegate, old, other) }
     }
   }
 

@@ -63,7 +63,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
 
   var description: String {
     "\(kind) redirects \(redirects) refused \(redirectRefused ?? -1) status \(status) pieces \(pieces.count) "
-      + "chunked \(isChunked) end \(end) waits \(waits) calls \(calls) deeds \(deeds) "
+      + "chunked \(isChunked) end \(end) waits \(waits.map { $0 ? 1 : 0 }) calls \(calls.map { "\($0)" }) deeds \(deeds.mapValues { "\($0)" }) "
       + "disposition \(disposition.rawValue) late \(answersLate) concurrent \(isConcurrent)"
   }
 
