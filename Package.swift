@@ -180,6 +180,9 @@ if wantsBenchmarks {
       name: "larkspur-bench",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport"],
       path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
+    .executableTarget(
+      name: "larkspur-session-bench", dependencies: ["Larkspur"], path: "Benchmarks/session-bench",
+      swiftSettings: testSettings),
   ]
 }
 

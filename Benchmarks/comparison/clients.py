@@ -56,4 +56,5 @@ CLIENTS = [
            scratch=BUILD / "foundation-networking", trusts_only_the_system=True),
     Client("larkspur", **LARKSPUR),
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
+    Client("larkspur-session", **(LARKSPUR | {"product": "larkspur-session-bench"})),
 ]

@@ -16,16 +16,16 @@ struct ContentDecoding: ~Copyable {
   static let stepBytes = 64 * 1024
 
   /// Nil: there is nothing to undo, or the program undoes it itself.
-  static func decoder(for exchange: Exchange, of request: URLRequest) throws(URLError) -> ContentDecoding? {
-    let head = exchange.head
+  static func decoder(
+    for head: ResponseHead, _ fields: ResponseFields, of request: URLRequest
+  ) throws(URLError) -> ContentDecoding? {
     // A part of an encoded representation cannot be decoded by itself (RFC 9110 14.2 speaks of the encoded bytes).
     guard head.framing != .none, head.status != 206, RequestComposer.decodes(request),
-      let value = exchange.value(of: "content-encoding")
+      fields.contains(KnownField.contentEncoding)
     else { return nil }
     do throws(CodingError) {
-      let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
       let codings = try ContentCodings(fieldValues: fields.values(of: "Content-Encoding"))
-      guard !value.isEmpty, let decompressor = try Decompressor(codings) else { return nil }
+      guard let decompressor = try Decompressor(codings) else { return nil }
       return ContentDecoding(decompressor)
     } catch {
       throw URLError(error, url: request.url)

@@ -64,7 +64,7 @@ struct LoadTarget: Hashable {
     guard !hasPort || number > 0 else { throw .portInvalid }
     let ownPort = isSecure ? 443 : 80
     port = UInt16(hasPort ? number : ownPort)
-    var name = Self.text(bytes, start..<hostEnd).lowercased()
+    var name = Self.lowercased(text, bytes, start..<hostEnd)
     if isBracketed {
       host = String(name.dropFirst().dropLast())
       // RFC 6874: a zone's `%` is encoded in a URL.
@@ -83,7 +83,7 @@ struct LoadTarget: Hashable {
     authority = port == UInt16(ownPort) ? name : "\(name):\(port)"
     var pathEnd = end
     while pathEnd < bytes.count, bytes[pathEnd] != 0x23 { pathEnd += 1 }
-    let rest = Self.text(bytes, end..<pathEnd)
+    let rest = Self.slice(of: text, end..<pathEnd)
     path = rest.isEmpty ? "/" : bytes[end] == 0x2F ? rest : "/" + rest
   }
 
@@ -97,11 +97,16 @@ struct LoadTarget: Hashable {
     return true
   }
 
-  private static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
-    var copy: [UInt8] = []
-    copy.reserveCapacity(range.count)
-    for index in range { copy.append(bytes[index]) }
-    return String(decoding: copy, as: UTF8.self)
+  private static func slice(of text: String, _ range: Range<Int>) -> String {
+    let bytes = text.utf8
+    let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)
+    return String(text[start..<bytes.index(start, offsetBy: range.count)])
+  }
+
+  private static func lowercased(_ text: String, _ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+    let slice = slice(of: text, range)
+    for index in range where (0x41...0x5A).contains(bytes[index]) || bytes[index] >= 0x80 { return slice.lowercased() }
+    return slice
   }
 }
 
@@ -111,6 +116,10 @@ extension LoadTarget {
     var isSecure: Bool
     var host: String
     var port: UInt16
+
+    func isOrigin(of target: LoadTarget) -> Bool {
+      port == target.port && isSecure == target.isSecure && host == target.host
+    }
   }
 
   var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }

@@ -5,6 +5,8 @@ import LarkspurHTTP
 struct RequestComposer: Sendable {
   /// For requests that do not say otherwise.
   private let defaults: [(name: String, value: String)]
+  /// The same, as they are sent: for requests that set none of them.
+  private let rendered: RenderedFields?
   /// Of them what says whose credentials these are: it does not go along to another origin.
   private let privateDefaults: [(name: String, value: String)]
 
@@ -35,6 +37,8 @@ struct RequestComposer: Sendable {
       defaults.append(field)
     }
     self.defaults = defaults
+    // Fields that cannot be sent fail with the request that has them.
+    rendered = try? RenderedFields(defaults)
     self.privateDefaults = privateDefaults
   }
 
@@ -85,7 +89,11 @@ struct RequestComposer: Sendable {
         try writer.field(field.name, field.value)
       }
     }
-    for field in defaults where !Self.contains(fields, field.name) { try writer.field(field.name, field.value) }
+    if let rendered, !fields.contains(where: { field in defaults.contains { $0.name.isCaseless(field.name) } }) {
+      writer.fields(rendered)
+    } else {
+      for field in defaults where !Self.contains(fields, field.name) { try writer.field(field.name, field.value) }
+    }
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
     }

@@ -42,6 +42,14 @@ enum ResponseFields: Sendable {
     }
   }
 
+  /// Whether there is a field of that name: quick, for names that are asked for with each response.
+  func contains(_ name: CaselessWord) -> Bool {
+    switch self {
+    case .given(let fields): fields.contains { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
+    case .wire(let bytes, let table): table.first(named: name, in: bytes.span) != nil
+    }
+  }
+
   /// The value of the field of that name, whatever its case; several are joined.
   func value(of name: String) -> String? {
     switch self {
@@ -84,4 +92,10 @@ enum FieldNames {
       "Strict-Transport-Security", "Trailer", "Transfer-Encoding", "Upgrade", "Vary", "Via", "WWW-Authenticate",
       "Warning",
     ].map { ($0.lowercased(), $0) })
+}
+
+/// Names that are asked for with each response.
+enum KnownField {
+  static let setCookie: CaselessWord = "set-cookie"
+  static let contentEncoding: CaselessWord = "content-encoding"
 }

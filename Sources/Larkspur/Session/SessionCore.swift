@@ -15,12 +15,21 @@ import Synchronization
 final class SessionCore: @unchecked Sendable {
   let configuration: URLSessionConfiguration
   let delegateQueue: DelegateQueue
+  let hasDelegate: Bool
   /// Whether the session's delegate wants to hear of tasks.
   let hasTaskDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
   /// Of the configuration.
   let protocolClasses: [URLProtocol.Type]
+  // What every task looks at: the configuration as a whole is large to copy.
+  let cookieStorage: HTTPCookieStorage?
+  let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
+  let credentialStorage: URLCredentialStorage?
+  let cache: URLCache?
+  let requestCachePolicy: URLRequest.CachePolicy
+  let timeoutForRequest: Duration?
+  let timeoutForResource: Duration?
   private let isShared: Bool
 
   private enum Phase {
@@ -50,10 +59,19 @@ final class SessionCore: @unchecked Sendable {
     self.configuration = configuration
     self.isShared = isShared
     delegateQueue = DelegateQueue(queue)
+    hasDelegate = delegate != nil
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
-    memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
-    protocolClasses = configuration.storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
-    composer = RequestComposer(additional: configuration.storage.additionalHeaders)
+    let storage = configuration.storage
+    memory = AuthenticationMemory(storage: storage.credentialStorage)
+    protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
+    composer = RequestComposer(additional: storage.additionalHeaders)
+    cookieStorage = storage.shouldSetCookies ? storage.cookieStorage : nil
+    cookieAcceptPolicy = storage.cookieAcceptPolicy
+    credentialStorage = storage.credentialStorage
+    cache = storage.cache
+    requestCachePolicy = storage.requestCachePolicy
+    timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
+    timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
     state = Mutex(State(delegate: delegate))
   }
 
@@ -77,6 +95,7 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// Runs a task that was made for an async function, within the caller's.
+  @inline(__always)
   func run(_ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?) async throws {
     if let delegate { task.delegate = delegate }
     register(task, session)

@@ -66,26 +66,32 @@ final class SessionEngine: @unchecked Sendable {
   /// How many requests may wait on a connection for their answers.
   private static let pipelineDepth = 8
 
-  /// The way to a target, for a task. On the loop.
+  /// The way to a target, for a task, if it has been gone before. On the loop.
   ///
   /// - Parameter asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
   ///   connections with those who are not.
-  func way(
-    to target: LoadTarget, of core: SessionCore, asksDelegate: Bool
-  ) async throws(URLError) -> Way {
-    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
-    if key == lastKey, let lastWay { return lastWay }
-    let way: Way
-    if let known = ways[key] {
-      way = known
-    } else {
-      way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
-      if ways.count >= Self.waysMax { ways = [:] }
-      ways[key] = way
+  func knownWay(to target: LoadTarget, asksDelegate: Bool) -> Way? {
+    if let lastKey, let lastWay, lastKey.asksDelegate == asksDelegate, lastKey.origin.isOrigin(of: target) {
+      return lastWay
     }
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    guard let way = ways[key] else { return nil }
     lastKey = key
     lastWay = way
     return way
+  }
+
+  /// The way to a target that has not been gone before. On the loop.
+  func makeWay(to target: LoadTarget, of core: SessionCore, asksDelegate: Bool) async throws(URLError) -> Way {
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
+    if ways.count >= Self.waysMax { ways = [:] }
+    // Somebody else may have made it meanwhile.
+    let first = ways[key] ?? way
+    ways[key] = first
+    lastKey = key
+    lastWay = first
+    return first
   }
 
   private func makeWay(

@@ -5,44 +5,50 @@ import LarkspurTransport
 
 /// The body that a task sends.
 extension TaskPerformer {
-  /// How it is sent, and how its length is told. Asked for each request that is made: a redirection or a challenge may want
-  /// it once more.
-  func body(of request: URLRequest) async throws(URLError) -> (RequestBody, RequestWriter.Body) {
-    switch task.source {
-    case .request: break
-    // What a redirection has turned into a GET has no body any more.
-    case .data, .file, .delegateStream:
-      if request.own.method == "GET", machine.redirectCount > 0 { return (.none, .none) }
-    }
+  /// How it is sent, and how its length is told.
+  struct Body {
+    var content = RequestBody.none
+    var length = RequestWriter.Body.none
+  }
+
+  /// What is sent with a request, for each request that is made: a redirection or a challenge may want it once more. Nil:
+  /// a stream, which the delegate may have to be asked for.
+  func knownBody(of request: URLRequest) throws(URLError) -> Body? {
     switch task.source {
     case .request:
       switch request.own.body {
-      case .none: return (.none, .none)
+      case .none: return Body()
       case .data(let data): return bytes(data)
-      case .stream: return try await stream(for: request)
+      case .stream: return nil
       }
+    // What a redirection has turned into a GET has no body any more.
+    case .data, .file, .delegateStream:
+      if request.own.method == "GET", machine.redirectCount > 0 { return Body() }
+    }
+    switch task.source {
     case .data(let data): return bytes(data)
     case .file(let url): return try file(url)
-    case .delegateStream: return try await stream(for: request)
+    case .request, .delegateStream: return nil
     }
   }
 
-  private func bytes(_ data: Data) -> (RequestBody, RequestWriter.Body) {
-    (data.isEmpty ? .none : .bytes([UInt8](data)), data.isEmpty ? .none : .length(UInt(data.count)))
+  private func bytes(_ data: Data) -> Body {
+    data.isEmpty ? Body() : Body(content: .bytes([UInt8](data)), length: .length(UInt(data.count)))
   }
 
-  private func file(_ url: URL) throws(URLError) -> (RequestBody, RequestWriter.Body) {
+  private func file(_ url: URL) throws(URLError) -> Body {
     guard url.isFileURL else { throw URLError.make(.fileDoesNotExist, "not a file URL: \(url.absoluteString)") }
     let problem: URLError
     do throws(Errno) {
       switch try FilePaths.kind(of: url.path) {
       case nil: problem = .make(.fileDoesNotExist, "there is no file \(url.path)")
       case .directory: problem = .make(.fileIsDirectory, "\(url.path) is a directory")
-      case .other: return (produced(by: InputStream(url: url), length: nil), .chunked)
+      case .other: return Body(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
       case .regularFile:
         let file = try OpenFile(reading: url.path)
         let length = try file.size(by: engine.loop.kernel)
-        return (length == 0 ? .none : .file(file, offset: 0, length: length), .length(UInt(length)))
+        return Body(
+          content: length == 0 ? .none : .file(file, offset: 0, length: length), length: .length(UInt(length)))
       }
     } catch {
       problem = URLError.make(
@@ -53,7 +59,7 @@ extension TaskPerformer {
   }
 
   /// A stream can be read once. For the second time, or if there is none, the delegate is asked.
-  private func stream(for request: URLRequest) async throws(URLError) -> (RequestBody, RequestWriter.Body) {
+  func askedBody(of request: URLRequest) async throws(URLError) -> Body {
     var stream = hasUsedStream ? nil : bodyStream
     if stream == nil {
       let task = task
@@ -70,7 +76,7 @@ extension TaskPerformer {
     // Who sets the length knows it.
     let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
     task.read { $0.bytesExpectedToSend = length.map(Int64.init) ?? NSURLSessionTransferSizeUnknown }
-    return (produced(by: stream, length: length), length.map { .length(UInt($0)) } ?? .chunked)
+    return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
   }
 
   private func produced(by stream: InputStream?, length: Int?) -> RequestBody {

@@ -5,19 +5,39 @@ import LarkspurTransport
 /// What the cache has to do with a task.
 extension TaskPerformer {
   /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
-  private var cache: URLCache? {
-    task is URLSessionDownloadTask ? nil : core.configuration.storage.cache
+  var cache: URLCache? {
+    core.cache == nil || task is URLSessionDownloadTask ? nil : core.cache
   }
 
-  /// What is to be done before anything is sent. Nil: there is no cache.
-  func planCaching(_ request: URLRequest, _ fields: CacheFields) async throws(URLError) -> CachePlan? {
-    guard let cache else { return nil }
+  /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
+  func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
+    guard request.own.fields == nil, request.own.method == "GET" else { return false }
+    switch policy(of: request) {
+    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
+    default: return false
+    }
+  }
+
+  /// The exchange that a plan would have made, for a request that was sent without one.
+  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
+    CacheExchange(request, core.composer.fields(of: request, extras), policy(of: request), date)
+  }
+
+  private func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     let own = request.cachePolicy
-    let policy = own == .useProtocolCachePolicy ? core.configuration.storage.requestCachePolicy : own
-    let now = Date()
-    if let plan = cache.planNow(for: request, fields: fields, policy: policy, now: now) { return plan }
+    return own == .useProtocolCachePolicy ? core.requestCachePolicy : own
+  }
+
+  /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
+  func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
+    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: Date())
+  }
+
+  func planLater(
+    _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
+  ) async throws(URLError) -> CachePlan {
     clock.pause()
-    let plan = await cache.plan(for: request, fields: fields, policy: policy, now: now)
+    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: Date())
     clock.goOn()
     try await passGate()
     return plan
@@ -49,7 +69,7 @@ extension TaskPerformer {
       case .askCredential: step = machine.credentialRefused()
       case .fail(let error): throw error
       case .deliver(let response):
-        try await begin(response)
+        try await begin(response, length: response.expectedContentLength)
         try await passGate()
         if !answer.data.isEmpty {
           take([UInt8](answer.data).span)

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurCoding
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
@@ -10,9 +11,11 @@ extension TaskPerformer {
   private static let reservedBytesMax = 16 << 20
 
   /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
-  func begin(_ response: URLResponse) async throws(URLError) {
+  ///
+  /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
+  @inline(__always)
+  func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
     content.response = response
-    let length = response.expectedContentLength
     task.read {
       $0.response = response
       $0.bytesExpectedToReceive = length
@@ -57,14 +60,14 @@ extension TaskPerformer {
   func deliver(
     _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: inout ContentDecoding?
   ) async throws(URLError) {
-    try await begin(response)
-    try await passGate()
+    try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.head.contentLength ?? -1))
+    if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {
       goesOn = try await deliverPiece(of: exchange, &decoder)
       clock.progressed()
-      try await handOver()
-      try await passGate()
+      if try !handOverNow() { try await handOver() }
+      if isHeldUp { try await passGate() }
     }
     guard decoder != nil else { return }
     do throws(CodingError) {
@@ -136,6 +139,24 @@ extension TaskPerformer {
     } catch {
       if content.failure == nil { content.failure = error }
     }
+  }
+
+  /// Gives the owner what has been taken, if that needs no waiting.
+  @inline(__always)
+  private func handOverNow() throws(URLError) -> Bool {
+    switch task.output {
+    case .dataHandler, .dataResult, .fileHandler, .fileResult: break
+    case .bytes, .delegate: return content.pendingCount == 0 && content.failure == nil
+    }
+    if let failure = content.failure { throw failure }
+    let count = content.pendingCount
+    content.pendingCount = 0
+    let isWatched = task.read { details in
+      details.bytesReceived += Int64(count)
+      return details.progress != nil
+    }
+    if isWatched { task.updateProgress() }
+    return true
   }
 
   /// Gives the owner what has been taken, and waits until it wants more.

@@ -35,7 +35,7 @@ extension TaskPerformer {
     }
   }
 
-  private func waitForTold() async {
+  func waitForTold() async {
     while let told = lastTold.take() { await told.value }
   }
 
@@ -120,10 +120,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: (any Error)?) async {
-    if failure == nil { await giveFile() }
-    if wantsMetrics { await tellMetrics() }
-    if lastTold != nil { await waitForTold() }
+  func finish(_ failure: (any Error)?) {
     let ending = TaskEnding(task, session, core, failure, content)
     ending.file = file
     file = nil
@@ -132,7 +129,7 @@ extension TaskPerformer {
   }
 
   /// A download's delegate takes the file, or loses it.
-  private func giveFile() async {
+  func giveFile() async {
     guard case .delegate = task.output, let file, let download = task as? URLSessionDownloadTask else { return }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }

@@ -22,7 +22,8 @@ extension TaskPerformer {
     let (file, length) = try opened.get()
     let type = MIMETypes.type(ofFile: url.pathExtension)
     try await begin(
-      URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil))
+      URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil), length: Int64(length)
+    )
     while true {
       try await passGate()
       let piece: [UInt8]
@@ -63,7 +64,8 @@ extension TaskPerformer {
       throw URLError.make(.badURL, "the data URL has no comma or is not Base64", url: url)
     }
     try await begin(
-      URLResponse(url: url, mimeType: type, expectedContentLength: data.count, textEncodingName: charset))
+      URLResponse(url: url, mimeType: type, expectedContentLength: data.count, textEncodingName: charset),
+      length: Int64(data.count))
     try await passGate()
     guard !data.isEmpty else { return }
     take([UInt8](data).span)

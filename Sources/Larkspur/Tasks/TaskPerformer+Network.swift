@@ -12,11 +12,25 @@ extension TaskPerformer {
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
-    let way = try await engine.way(to: target, of: core, asksDelegate: hasDelegate || core.delegate != nil)
+    let asksDelegate = hasDelegate || core.hasDelegate
+    let known = engine.knownWay(to: target, asksDelegate: asksDelegate)
+    let way: SessionEngine.Way
+    if let known {
+      way = known
+    } else {
+      way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate)
+    }
     way.challenges?.isAsked(for: task)
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
-    switch try await planCaching(request, core.composer.fields(of: request, extras)) {
+    var plan: CachePlan?
+    let sendDate = cache == nil ? .distantPast : Date()
+    if let cache, !isOutsideCache(request, cache, now: sendDate) {
+      let fields = core.composer.fields(of: request, extras)
+      plan = planNow(request, fields, cache)
+      if plan == nil { plan = try await planLater(request, fields, cache) }
+    }
+    switch plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
       extras.conditions = exchange.addedFields
@@ -25,8 +39,11 @@ extension TaskPerformer {
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
-    try await passGate()
-    var poolRequest = try await poolRequest(for: request, target, way, extras)
+    if isHeldUp { try await passGate() }
+    let knownBody = try knownBody(of: request)
+    let body: Body
+    if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
+    var poolRequest = try poolRequest(for: request, target, way, extras, body)
     poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
     if wantsProgress { observe(&poolRequest, url: request.url) }
     var next = Next.nothing
@@ -35,6 +52,9 @@ extension TaskPerformer {
       try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
         do throws(URLError) {
           clock.progressed()
+          if caching == nil, cache != nil, exchange.concernsCache {
+            caching = lateExchange(for: request, extras, sent: sendDate)
+          }
           next = try await received(exchange, of: request, target, way, caching)
         } catch {
           failure = error
@@ -83,10 +103,11 @@ extension TaskPerformer {
   }
 
   private func poolRequest(
-    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras
-  ) async throws(URLError) -> PoolRequest {
+    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras,
+    _ sent: Body
+  ) throws(URLError) -> PoolRequest {
     var extras = extras
-    let (body, length) = try await body(of: request)
+    let (body, length) = (sent.content, sent.length)
     if request.own.method == "GET", case .none = body {
     } else if request.own.method == "GET" {
       // As Darwin does it: a GET whose body a server on the way may take for the next request.
@@ -146,18 +167,20 @@ extension TaskPerformer {
 
   // MARK: - The response
 
+  @inline(__always)
   private func received(
     _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way,
     _ caching: CacheExchange?
   ) async throws(URLError) -> Next {
     guard let url = request.url else { throw URLError(.badURL) }
     let head = exchange.head
-    var decoder = try ContentDecoding.decoder(for: exchange, of: request)
+    let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
+    var decoder = try ContentDecoding.decoder(for: head, fields, of: request)
     let isDecoded: Bool
     if decoder == nil { isDecoded = false } else { isDecoded = true }
     let response = HTTPURLResponse(
       url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
-      fields: .wire(bytes: exchange.headBytes, table: head.fields), isDecoded: isDecoded)
+      fields: fields, isDecoded: isDecoded)
     latestResponse = response
     keepCookies(of: response, request)
     if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
@@ -192,15 +215,13 @@ extension TaskPerformer {
   }
 
   private func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
-    let storage = core.configuration.storage
-    guard request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage,
-      let url = request.url
+    guard response.fields.contains(KnownField.setCookie) else { return }
+    guard request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url
     else { return }
     let fields = response.fields.values(of: "Set-Cookie")
-    guard !fields.isEmpty else { return }
     jar.store(
       setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
-      policy: storage.cookieAcceptPolicy, now: Date())
+      policy: core.cookieAcceptPolicy, now: Date())
   }
 
   /// Reads the rest of a response that is not wanted, if there is little of it.

@@ -41,7 +41,7 @@ extension TaskPerformer {
     try await passGate()
     if case .delegateStream = task.source { load.client.request.httpBodyStream = try await bodyStreamOfDelegate() }
     let start = wantsMetrics ? Date() : .distantPast
-    let hearing = ProtocolHearing(load, cache: core.configuration.storage.cache)
+    let hearing = ProtocolHearing(load, cache: core.cache)
     load.start(for: task, cache: hearing.readableCache)
     let result: Result<Bool, URLError>
     do throws(URLError) {

@@ -57,10 +57,8 @@ final class TaskPerformer: @unchecked Sendable {
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
     machine = TaskMachine(request)
     scope = RequestScope(of: engine.pool)
-    let storage = core.configuration.storage
-    clock = TaskClock(
-      idle: Duration(interval: request.own.timeoutInterval ?? storage.timeoutIntervalForRequest),
-      total: Duration(interval: storage.timeoutIntervalForResource), on: engine.loop)
+    let idle = request.own.timeoutInterval.map { Duration(interval: $0) } ?? core.timeoutForRequest
+    clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
     scope.collectsMetrics = wantsMetrics
     isSuspended = Atomic(task.isSuspended)
@@ -111,7 +109,10 @@ final class TaskPerformer: @unchecked Sendable {
 
   // MARK: - On the loop
 
-  /// Waits while the task is suspended.
+  /// Whether something keeps the task from going on at once. It is asked often, and is hardly ever true.
+  var isHeldUp: Bool { interruption != nil || isSuspended.load(ordering: .relaxed) }
+
+  /// Waits while the task is suspended, and throws if it is to end. Nobody need call it who is not held up.
   func passGate() async throws(URLError) {
     if let interruption { throw URLError.make(interruption) }
     guard isSuspended.load(ordering: .relaxed) else { return }
@@ -141,14 +142,17 @@ final class TaskPerformer: @unchecked Sendable {
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
-      try await passGate()
+      if isHeldUp { try await passGate() }
       try await perform()
     } catch {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     clock.stop()
+    if file != nil, failure == nil { await giveFile() }
+    if wantsMetrics { await tellMetrics() }
+    if lastTold != nil { await waitForTold() }
     let ownFailure = interruption == nil ? protocolFailure : nil
-    await finish(ownFailure ?? failure?.failing(at: machine.request.url))
+    finish(ownFailure ?? failure?.failing(at: machine.request.url))
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -162,6 +166,7 @@ final class TaskPerformer: @unchecked Sendable {
   /// Another task goes on in place of this one.
   func goOn(as other: URLSessionTask) { task = other }
 
+  @inline(__always)
   private func perform() async throws(URLError) {
     if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
       throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
@@ -169,11 +174,12 @@ final class TaskPerformer: @unchecked Sendable {
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }
-      try await passGate()
+      if isHeldUp { try await passGate() }
     }
   }
 
   /// Loads a request. True: the machine wants another one to be loaded.
+  @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }

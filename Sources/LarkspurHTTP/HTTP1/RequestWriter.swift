@@ -35,9 +35,9 @@ package struct RequestWriter: Sendable {
     }
   }
 
-  private var bytes: [UInt8] = []
+  fileprivate var bytes: [UInt8] = []
   private let method: Method
-  private var context = RequestContext()
+  fileprivate var context = RequestContext()
   private var usuallyHasBody = false
   private let recipient: RequestHead.Recipient
 
@@ -85,6 +85,14 @@ package struct RequestWriter: Sendable {
     append(name, value)
   }
 
+  /// Adds fields that have been checked and written before.
+  package mutating func fields(_ rendered: RenderedFields) {
+    bytes.append(contentsOf: rendered.bytes)
+    if rendered.context.offersUpgrade { context.offersUpgrade = true }
+    if rendered.context.closesConnection { context.closesConnection = true }
+    if rendered.context.expectsContinue { context.expectsContinue = true }
+  }
+
   /// Ends the head.
   package consuming func finish(body: Body = .none) -> RequestHead {
     switch body {
@@ -106,6 +114,20 @@ package struct RequestWriter: Sendable {
     bytes.append(contentsOf: value.utf8)
     bytes.append(ASCII.cr)
     bytes.append(ASCII.lf)
+  }
+}
+
+/// Fields that many requests have in common, checked and written once.
+package struct RenderedFields: Sendable {
+  fileprivate let bytes: [UInt8]
+  fileprivate let context: RequestContext
+
+  package init(_ fields: [(name: String, value: String)]) throws(RequestError) {
+    var writer = try RequestWriter(method: "GET", target: "/", host: "")
+    let head = writer.bytes.count
+    for field in fields { try writer.field(field.name, field.value) }
+    bytes = Array(writer.bytes[head...])
+    context = writer.context
   }
 }
 
