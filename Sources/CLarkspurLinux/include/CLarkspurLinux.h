@@ -272,6 +272,10 @@ static inline int larkspur_open_in_folder(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
+static inline int larkspur_open_lock_in_folder(int folder, const char *name) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 static inline int larkspur_create_in_folder(int folder, const char *name) {
   return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
@@ -355,29 +359,6 @@ static inline long larkspur_mode_of_descriptor(int descriptor) {
 static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
-}
-
-// A folder for files that only this user may read. A link in its place is refused, and so is somebody else's folder.
-static inline int larkspur_open_state_folder(const char *path) {
-  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) return -1;
-  struct stat status;
-  if (fstat(folder, &status) == 0 && status.st_uid == geteuid()) return folder;
-  close(folder);
-  errno = EPERM;
-  return -1;
-}
-
-static inline int larkspur_open_state(int folder, const char *name) {
-  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-}
-
-static inline int larkspur_create_state(int folder, const char *name) {
-  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-static inline int larkspur_open_lock(int folder, const char *name) {
-  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 enum {

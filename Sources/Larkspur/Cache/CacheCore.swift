@@ -6,13 +6,15 @@ import Synchronization
 /// Memory and disk of a cache, and which of them a thing is in.
 ///
 /// What is in memory, and which files there are, is under one mutex that is held for a few hundred instructions: any
-/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held; who
-/// takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing before it.
+/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held;
+/// who takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing
+/// before it.
 ///
-/// The list of files is a hint. Another process may have added some and removed others: it is read again now and then, and
-/// a file that is listed and not there is a miss.
+/// The list of files is a hint. Another process may have added some and removed others: it is read again now and
+/// then, and a file that is listed and not there is a miss.
 final class CacheCore: Sendable {
-  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with them.
+  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with
+  /// them.
   static let variantsMax = 16
   /// Seconds after which the list of files is read again, for the sake of what other processes have added.
   static let scanSeconds: Int64 = 30
@@ -68,6 +70,13 @@ final class CacheCore: Sendable {
     case inMemory([CachedURLResponse])
     /// These, and more on disk.
     case alsoOnDisk([CachedURLResponse])
+  }
+
+  /// Nothing has been stored here, and the disk has been looked at. Any thread.
+  func isCertainlyEmpty(now: Double) -> Bool {
+    guard !mayHoldSomething.load(ordering: .acquiring) else { return false }
+    scanIfOld(now: now)
+    return true
   }
 
   /// What is known without waiting. Any thread.
@@ -165,6 +174,7 @@ final class CacheCore: Sendable {
 
   /// Removes everything under the key. Any thread; the disk follows.
   func remove(_ key: String) {
+    guard mayHoldSomething.load(ordering: .acquiring) else { return }
     let hash = CacheHash(key)
     state.withLock { state in
       state.changes += 1
@@ -172,9 +182,9 @@ final class CacheCore: Sendable {
       guard state.diskCapacity > 0 else { return }
       let names = state.files[hash] ?? []
       for name in names { state.forget(name) }
-      if !state.isScanned || !names.isEmpty {
-        queue.async { self.removeFiles(of: hash, names) }
-      }
+      // One that no field chose may have been stored by another process since: its name is known all the same.
+      let all = names + [CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)]
+      queue.async { self.removeFiles(of: hash, all) }
     }
   }
 
@@ -225,7 +235,9 @@ final class CacheCore: Sendable {
   var diskUsage: Int {
     waiting {
       self.onQueue.withLock { onQueue in
-        self.scan(&onQueue, now: Date().timeIntervalSince1970)
+        let now = Date().timeIntervalSince1970
+        self.scan(&onQueue, now: now)
+        self.trim(&onQueue, now: now)
         return self.state.withLock { $0.fileLedger.cost }
       }
     }
@@ -244,14 +256,22 @@ final class CacheCore: Sendable {
 
 extension CacheCore {
   private func scanIfOld(now: Double) {
-    let seconds = Int64(max(0, min(now, 1e15)))
+    let seconds = Self.wholeSeconds(now)
     let last = lastScan.load(ordering: .relaxed)
     // Zero: never, and the first one who needs it will see to that.
     guard last > 0, seconds - last >= Self.scanSeconds,
       lastScan.compareExchange(expected: last, desired: seconds, ordering: .relaxed).exchanged
     else { return }
-    queue.async { self.onQueue.withLock { self.scan(&$0, now: now) } }
+    queue.async {
+      self.onQueue.withLock { onQueue in
+        self.scan(&onQueue, now: now)
+        // All processes together keep to the budget.
+        self.trim(&onQueue, now: now)
+      }
+    }
   }
+
+  private static func wholeSeconds(_ time: Double) -> Int64 { time.isNaN ? 0 : Int64(max(0, min(time, 1e15))) }
 
   private func scanIfNeeded(_ onQueue: inout OnQueue, now: Double) {
     if !state.withLock({ $0.isScanned }) { scan(&onQueue, now: now) }
@@ -261,7 +281,7 @@ extension CacheCore {
     let entries = onQueue.disk.scan(now: now)
     onQueue.bytesSinceScan = 0
     onQueue.filesSinceScan = 0
-    lastScan.store(Int64(max(1, min(now, 1e15))), ordering: .relaxed)
+    lastScan.store(max(1, Self.wholeSeconds(now)), ordering: .relaxed)
     state.withLock { state in
       state.forgetFiles()
       guard state.diskCapacity > 0 || !entries.isEmpty else { return state.isScanned = true }

@@ -5,9 +5,9 @@ import LarkspurIO
 /// The entries of a cache on disk: one file each.
 ///
 /// A file is written under another name and renamed when it is complete, so that whoever is killed at whatever moment
-/// leaves either the old entry or the new one, and perhaps a file that nobody takes for an entry. Nothing is flushed: a
-/// power cut may leave a torn file behind, which its checksums show. No file says what the others are; several processes
-/// may therefore use one folder. All calls block, and are made on one queue.
+/// leaves either the old entry or the new one, and perhaps a file that nobody takes for an entry. Nothing is flushed:
+/// a power cut may leave a torn file behind, which its checksums show. No file says what the others are; several
+/// processes may therefore use one folder. All calls block, and are made on one queue.
 struct CacheDisk {
   /// How long a file that was never renamed may lie about, in seconds. A writer takes far less.
   static let orphanSecondsMax = 3600.0
@@ -29,7 +29,8 @@ struct CacheDisk {
 
   private mutating func folder(isCreating: Bool) -> (any CacheFiles)? {
     if let files { return files }
-    // A cache without its folder is a cache that finds nothing: whatever is wrong with the disk is no error of a request.
+    // A cache without its folder is a cache that finds nothing: whatever is wrong with the disk is no error of a
+    // request.
     files = try? open(isCreating)
     return files
   }

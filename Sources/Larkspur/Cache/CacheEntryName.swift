@@ -1,7 +1,7 @@
 import LarkspurHTTP
 
-/// Names one variant of what is stored under a key. The name of its file is made of hashes alone: no character of a URL
-/// ever becomes one of a path.
+/// Names one variant of what is stored under a key. The name of its file is made of hashes alone: no character of a
+/// URL ever becomes one of a path.
 struct CacheEntryName: Hashable, Sendable {
   var key: CacheHash
   var variant: CacheHash

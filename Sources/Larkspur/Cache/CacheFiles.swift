@@ -48,10 +48,12 @@ struct FolderFiles: CacheFiles {
 
 /// Where a cache keeps its files.
 enum CacheLocation {
-  /// A folder of its own in the one that was given: that one may belong to others as well, and have other permissions.
+  /// A folder of its own in the one that was given: that one may belong to others as well, and have other
+  /// permissions.
   static let folderName = "URLCache"
 
-  /// - Parameter path: Where the program wants it; a relative path is one below the program's cache folder. Nil: there.
+  /// - Parameter path: Where the program wants it; a relative path is one below the program's cache folder. Nil:
+  /// there.
   /// - Returns: Nil if there is no such place.
   static func path(_ path: String?) -> String? {
     if let path, path.hasPrefix("/") { return join(path, folderName) }

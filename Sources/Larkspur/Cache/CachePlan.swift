@@ -64,8 +64,8 @@ struct CacheAnswer: Sendable {
   var isStale = false
   /// The server answered that it still holds. Nil in ``CachePlan/serve(_:)``.
   var isValidated = false
-  /// The answer may be used while it is validated: send this exchange in the background as well, read its answer to the
-  /// end, and do with it as with any other but show nobody (RFC 5861 3).
+  /// The answer may be used while it is validated: send this exchange in the background as well, read its answer to
+  /// the end, and do with it as with any other but show nobody (RFC 5861 3).
   var refresh: CacheExchange?
 }
 
@@ -73,7 +73,8 @@ struct CacheAnswer: Sendable {
 enum CacheVerdict: Sendable {
   /// Show it, and read the body.
   case deliver
-  /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:now:)`` when it is complete.
+  /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:)`` when it is
+  /// complete.
   case deliverAndStore(CacheStoring)
   /// Show this instead. Drop the body of the answer, if it has any.
   case useStored(CacheAnswer)

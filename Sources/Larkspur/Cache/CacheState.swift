@@ -73,8 +73,8 @@ extension CacheCore.State {
 extension CachedURLResponse {
   static let variantOfAll = CacheHash()
 
-  /// A response that no request field chose goes in place of all others of its URI, and goes when one of them comes: a
-  /// server that names no fields sometimes and some at other times means the latest (RFC 9111 4.1).
+  /// A response that no request field chose goes in place of all others of its URI, and goes when one of them comes:
+  /// a server that names no fields sometimes and some at other times means the latest (RFC 9111 4.1).
   func replaces(_ other: CachedURLResponse) -> Bool {
     let nobody = Self.variantOfAll
     return variant == other.variant || variant == nobody || other.variant == nobody
@@ -96,8 +96,19 @@ extension CacheRecord {
           textEncodingName: response.textEncodingName))
     }
     self.init(
-      key: origin.key, uri: entry.response.url?.absoluteString ?? "", storedTime: origin.storedTime, kind: kind,
+      key: origin.key, uri: entry.response.url.map(Self.withoutPassword) ?? "", storedTime: origin.storedTime, kind: kind,
       userInfo: StoredUserInfo.bytes(of: entry.userInfo))
+  }
+}
+
+extension CacheRecord {
+  /// A password is nothing to leave on a disk.
+  fileprivate static func withoutPassword(_ url: URL) -> String {
+    guard url.password() != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+      return url.absoluteString
+    }
+    parts.password = nil
+    return parts.string ?? ""
   }
 }
 

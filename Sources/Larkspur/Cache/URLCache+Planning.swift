@@ -8,11 +8,12 @@ import LarkspurHTTP
 //          ├► serve             │             └► useStored
 //          └► fail              └ (no answer) ► failed ──► a stand-in, or the error
 //
-// `planNow`, `received`, `failed` and `store` never wait and may be called on a loop. The disk is read for a plan alone,
-// by `plan(for:fields:policy:now:then:)`, on the cache's queue. Whatever is written is written there, later.
+// `planNow`, `received`, `failed` and `store` never wait and may be called on a loop. The disk is read for a plan
+// alone, by `plan(for:fields:policy:now:then:)`, on the cache's queue. Whatever is written is written there, later.
 extension URLCache {
   /// The share of the disk's capacity that one response of a session may take: Apple's documentation says of
-  /// `willCacheResponse` that one larger than about 5 % is not offered. One large file would drive out everything else.
+  /// `willCacheResponse` that one larger than about 5 % is not offered. One large file would drive out everything
+  /// else.
   static let diskShareMax = 0.05
   /// The same of memory, which is smaller and soon filled again.
   static let memoryShareMax = 0.25
@@ -53,7 +54,8 @@ extension URLCache {
   ) {
     if let plan = planNow(for: request, fields: fields, policy: policy, now: now) { return body(plan) }
     guard let exchange = CacheExchange(request, fields, policy, now), let key = exchange.key else {
-      // No URL, or none that can be a key: nothing is stored for it, and what is wrong with it will be seen elsewhere.
+      // No URL, or none that can be a key: nothing is stored for it, and what is wrong with it will be seen
+      // elsewhere.
       return body(policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : .uncached(request, fields, now))
     }
     if isSubclass {

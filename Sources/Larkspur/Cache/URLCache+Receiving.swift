@@ -1,9 +1,10 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurTransport
 
 extension URLCache {
-  /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the body has
-  /// to be known first.
+  /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the
+  /// body has to be known first.
   func received(_ response: HTTPURLResponse, for exchange: CacheExchange, now: Date) -> CacheVerdict {
     let request = exchange.request
     if request.isSafe, exchange.candidate == nil, response.statusCode != 304 || !request.isConditional,
@@ -46,15 +47,15 @@ extension URLCache {
   /// What to give the caller although the server could not be reached; nil: the error (RFC 5861 4).
   func failed(_ exchange: CacheExchange, now: Date) -> CacheAnswer? {
     guard let stored = exchange.candidate?.origin?.stored,
-      stored.mayStandIn(for: exchange.request.control, now: now.timeIntervalSince1970)
+      stored.mayStandIn(for: exchange.request, now: now.timeIntervalSince1970)
     else { return nil }
     return standIn(exchange, now: now.timeIntervalSince1970)
   }
 
   /// Stores a response whose body is complete.
   ///
-  /// - Parameter cached: What the delegate has made of ``CacheStoring/proposed(_:)``; nothing is stored if it has made nil
-  ///   of it, and this is not called.
+  /// - Parameter cached: What the delegate has made of ``CacheStoring/proposed(_:)``; if it has made nil of
+  ///   it, this is not called.
   func store(_ cached: CachedURLResponse, for storing: CacheStoring) {
     guard cached.storagePolicy != .notAllowed, cached.data.count <= storing.bodyBytesMax,
       let key = storing.exchange.key, let entry = storing.entry(cached, key: key)
@@ -145,8 +146,7 @@ extension URLCache {
 
   private func standIn(_ exchange: CacheExchange, now: Double) -> CacheAnswer? {
     guard let candidate = exchange.candidate, let stored = candidate.origin?.stored else { return nil }
-    let age = Int(min(stored.age(now: now), Double(CacheControl.deltaSecondsMax)))
-    var answer = answer(candidate, stored, exchange, age: age)
+    var answer = answer(candidate, stored, exchange, age: stored.ageSeconds(now: now))
     answer.isStale = true
     return answer
   }
@@ -157,6 +157,16 @@ extension URLCache {
     let form = CacheDecision.form(of: stored, for: exchange.request) ?? .whole
     return CacheAnswer(entry, stored, form, age: age, url: exchange.url)
   }
+}
+
+extension Exchange {
+  /// Whether a cache could do anything with the response, even if it is empty.
+  var concernsCache: Bool { CacheStorage.isOfUse(head.fields, in: headBytes.span) }
+}
+
+extension URLCache {
+  /// Whether there is nothing in it, by a look that costs nothing. It may be empty all the same if not.
+  func isCertainlyEmpty(now: Date) -> Bool { !isSubclass && core.isCertainlyEmpty(now: now.timeIntervalSince1970) }
 }
 
 extension ResponseFields {

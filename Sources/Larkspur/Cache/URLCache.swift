@@ -5,13 +5,13 @@ import Synchronization
 
 /// Keeps responses in memory and on disk, and finds them again.
 ///
-/// A session uses it as a private HTTP cache (RFC 9111); a program may look things up and store them as well. Memory and
-/// disk have a budget each, in bytes; what was used longest ago goes first. On disk each response is a file of its own in
-/// a folder that only this user may read. A process that is killed at any moment leaves whole entries behind, and several
-/// processes may share a folder.
+/// A session uses it as a private HTTP cache (RFC 9111); a program may look things up and store them as well. Memory
+/// and disk have a budget each, in bytes; what was used longest ago goes first. On disk each response is a file of
+/// its own in a folder that only this user may read. A process that is killed at any moment leaves whole entries
+/// behind, and several processes may share a folder.
 ///
-/// For any thread. What is in memory is found at once; members that have to look at the disk wait for it and say so. The
-/// session waits for nothing: it is told when the disk has answered.
+/// For any thread. What is in memory is found at once; members that have to look at the disk wait for it and say so.
+/// The session waits for nothing: it is told when the disk has answered.
 open class URLCache: NSObject, @unchecked Sendable {
   /// Where a response may be stored.
   public enum StoragePolicy: UInt, Sendable {
@@ -30,8 +30,8 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   private static let current = Mutex<URLCache?>(nil)
 
-  /// The cache of sessions that were given no other: 4 MiB in memory and 20 MiB on disk, in the program's folder below
-  /// `$XDG_CACHE_HOME` or `~/.cache`, until a program sets another.
+  /// The cache of sessions that were given no other: 4 MiB in memory and 20 MiB on disk, in the program's folder
+  /// below `$XDG_CACHE_HOME` or `~/.cache`, until a program sets another.
   open class var shared: URLCache {
     get {
       current.withLock { cache in
@@ -114,8 +114,8 @@ open class URLCache: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Stores a response for a request, in place of what is stored for it, whatever HTTP says about its being stored. What
-  /// is larger than a capacity is not stored there. The disk follows soon.
+  /// Stores a response for a request, in place of what is stored for it, whatever HTTP says about its being stored.
+  /// What is larger than a capacity is not stored there. The disk follows soon.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = Date().timeIntervalSince1970

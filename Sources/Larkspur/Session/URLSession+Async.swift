@@ -16,7 +16,10 @@ extension URLSession {
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
-    try await data(for: URLRequest(url: url), delegate: delegate)
+    let result = TaskResult<Data>()
+    try await core.run(
+      URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate)
+    return try result.get()
   }
 
   /// Sends a file as the request's body.

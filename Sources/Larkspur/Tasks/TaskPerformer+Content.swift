@@ -13,6 +13,7 @@ extension TaskPerformer {
   /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
   ///
   /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
+  @inline(__always)
   func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
     content.response = response
     task.read {

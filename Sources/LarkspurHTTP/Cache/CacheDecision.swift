@@ -96,8 +96,8 @@ extension CacheDecision {
     let usability = stored.usability(for: request.control, now: now)
     let form = form(of: stored, for: request)
     if request.isConditional {
-      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the caller
-      // and the server.
+      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the
+      // caller and the server.
       if usability == .fresh, let form, form == .whole, stored.answersNotModified(request.fields) {
         return .serve(serving(index, stored, .notModified, now: now))
       }
@@ -155,10 +155,9 @@ extension CacheDecision {
   private static func serving(
     _ index: Int, _ stored: StoredResponse, _ form: CacheServing.Form, now: Double
   ) -> CacheServing {
-    let age = stored.age(now: now)
-    return CacheServing(
-      candidate: index, form: form, age: Int(min(age, Double(CacheControl.deltaSecondsMax))),
-      isStale: age >= stored.freshnessLifetime)
+    CacheServing(
+      candidate: index, form: form, age: stored.ageSeconds(now: now),
+      isStale: stored.age(now: now) >= stored.freshnessLifetime)
   }
 
   /// How the response answers the request; nil: not at all.

@@ -25,8 +25,8 @@ extension Array where Element == (name: String, value: String) {
     append((name: name, value: value))
   }
 
-  /// The members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A comma in a
-  /// quoted string divides nothing.
+  /// The members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A comma in
+  /// a quoted string divides nothing.
   package func members(named name: String) -> [String] {
     values(named: name).flatMap(ListMembers.split)
   }

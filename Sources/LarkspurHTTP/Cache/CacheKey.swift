@@ -1,12 +1,13 @@
 /// What responses are stored under: the URI, written in one way, and the method (RFC 9111 2).
 ///
-/// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A password
-/// is no part of it either, and would not be safe here; the user's name is, for two users see two things.
+/// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A
+/// password is no part of it either, and would not be safe here; the user's name is, for two users see two things.
 package enum CacheKey {
   /// Nil: the URI is not absolute.
   package static func make(method: String, uri: String) -> String? {
     let bytes = Array(uri.utf8)
-    guard let colon = bytes.firstIndex(of: ASCII.colon), colon > 0 else { return nil }
+    let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
+    guard let colon = bytes[..<end].firstIndex(of: ASCII.colon), colon > 0 else { return nil }
     var key: [UInt8] = []
     key.reserveCapacity(bytes.count + 8)
     if method != "GET", method != "HEAD" {
@@ -15,9 +16,8 @@ package enum CacheKey {
     }
     let scheme = bytes[..<colon].map(lowered)
     key += scheme
-    let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
     guard bytes[colon..<end].starts(with: "://".utf8) else {
-      key += bytes[colon..<max(colon, end)]
+      key += bytes[colon..<end]
       return String(decoding: key, as: UTF8.self)
     }
     key += "://".utf8

@@ -14,8 +14,8 @@ package enum CacheOutcome: Sendable {
   case confirmedOnce(StoredResponse)
   /// The caller gets the candidate in place of the failure.
   case standIn
-  /// The answer is for the caller. Everything under the target's key goes, and under those of these references if they
-  /// are of the same origin (RFC 9111 4.4).
+  /// The answer is for the caller. Everything under the target's key goes, and under those of these references if
+  /// they are of the same origin (RFC 9111 4.4).
   case invalidate(references: [String])
 
   /// - Parameters:
@@ -39,7 +39,7 @@ package enum CacheOutcome: Sendable {
         // The caller's own condition: only a validator shows that he and we have the same.
         return candidate.isShared(with: fields) ? .freshen(freshened) : .deliver
       }
-      if CacheStatus.isServerFailure(status), candidate.mayStandIn(for: request.control, now: now) { return .standIn }
+      if CacheStatus.isServerFailure(status), candidate.mayStandIn(for: request, now: now) { return .standIn }
       if request.isHead, status == 200 {
         return candidate.isConfirmed(byHead: fields)
           ? .freshen(candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)) : .discard

@@ -8,8 +8,8 @@
 ///     ...        the head: numbers, and texts behind their sizes
 ///     ...        the body
 ///
-/// Numbers are little-endian. A file that is cut off, or that somebody has changed in passing, is no record. It is not
-/// proof against those who mean it: whoever may write to a user's files needs no such tricks.
+/// Numbers are little-endian. A file that is cut off, or that somebody has changed in passing, is no record. It is
+/// not proof against those who mean it: whoever may write to a user's files needs no such tricks.
 package struct CacheRecord: Sendable {
   /// What it holds of a response that did not come over HTTP.
   package struct Plain: Sendable {

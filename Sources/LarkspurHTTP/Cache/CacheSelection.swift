@@ -8,11 +8,11 @@ package struct CacheSelection: Sendable {
 
   package init(fields: [(name: String, value: String?)]) { self.fields = fields }
 
-  /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request will
-  /// ever match.
+  /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request
+  /// will ever match.
   ///
-  /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one process
-  /// may speak for many users, and what one of them was told is not for the next.
+  /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one
+  /// process may speak for many users, and what one of them was told is not for the next.
   package init?(response: CacheFields, request: CacheFields) {
     let names = response.members(named: "Vary").map(\.asciiLowercased)
     guard !names.contains("*") else { return nil }
@@ -32,8 +32,8 @@ package struct CacheSelection: Sendable {
 
   /// Whether the response may answer a request with these fields.
   ///
-  /// - Parameter isLenient: A field that the request does not have matches whatever was sent: whoever asks does not know
-  ///   what a session adds to a request.
+  /// - Parameter isLenient: A field that the request does not have matches whatever was sent: whoever asks does not
+  ///   know what a session adds to a request.
   package func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
     fields.allSatisfy { field in
       let value = Self.normalised(field.name, in: request)
@@ -73,8 +73,8 @@ package struct CacheSelection: Sendable {
   }
 }
 
-/// A number of 128 bits for some text, the same in every process (FNV-1a). Not for secrets: two texts with one hash can be
-/// found, and so whoever looks something up by it compares the text as well.
+/// A number of 128 bits for some text, the same in every process (FNV-1a). Not for secrets: two texts with one hash
+/// can be found, and so whoever looks something up by it compares the text as well.
 package struct CacheHash: Hashable, Sendable {
   package private(set) var value: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
 

@@ -39,13 +39,14 @@ package enum CacheStorage {
     200...599 ~= status && status != 304 && !CacheStatus.isAboutTheRequest(status)
   }
 
-  /// The server's consent for a status that is not cacheable by itself. This is a private cache: `s-maxage` is no consent.
+  /// The server's consent for a status that is not cacheable by itself. This is a private cache: `s-maxage` is no
+  /// consent.
   private static func isExplicit(_ control: CacheControl, _ fields: CacheFields) -> Bool {
     control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains(named: "Expires")
   }
 
-  /// The fields that say how a response may be used again. Most answers of programs for programs have none of them: to
-  /// store those would cost every request, and help none but the ones that take answers of any age.
+  /// The fields that say how a response may be used again. Most answers of programs for programs have none of them:
+  /// to store those would cost every request, and help none but the ones that take answers of any age.
   package static func isOfUse(_ fields: CacheFields) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {

@@ -43,10 +43,16 @@ extension StoredResponse {
   }
 
   /// Whether it may be used when its server fails or cannot be reached (RFC 5861 4).
+  package func mayStandIn(for request: CacheRequest, now: Double) -> Bool {
+    // Every other policy says itself what is to be used.
+    request.policy == .byProtocol && mayStandIn(for: request.control, now: now)
+  }
+
   package func mayStandIn(for request: CacheControl, now: Double) -> Bool {
     let control = control
     guard request.noCache == .nothing, control.noCache != .everything, !control.mustRevalidate else { return false }
     let allowed = max(control.staleIfError?.seconds ?? -1, request.staleIfError?.seconds ?? -1)
+    guard allowed >= 0 else { return false }
     return age(now: now) - freshnessLifetime <= Double(allowed)
   }
 }

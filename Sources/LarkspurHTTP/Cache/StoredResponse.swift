@@ -1,4 +1,5 @@
-/// What a cache knows of a response that it has stored, but for its body. Times are seconds since 1970 on the wall clock.
+/// What a cache knows of a response that it has stored, but for its body. Times are seconds since 1970 on the wall
+/// clock.
 package struct StoredResponse: Sendable {
   package var status: Int
   /// Without those that may not be stored (RFC 9111 3.1).
@@ -47,15 +48,16 @@ package struct StoredResponse: Sendable {
 // MARK: - Freshness
 
 extension StoredResponse {
-  /// Of the time since it was last modified, the share for which a response without a lifetime of its own is taken to be
-  /// fresh (RFC 9111 4.2.2).
+  /// Of the time since it was last modified, the share for which a response without a lifetime of its own is taken to
+  /// be fresh (RFC 9111 4.2.2).
   package static let heuristicShare = 0.1
 
   /// Seconds that a heuristic may make a response fresh for, at most: a file that was last touched ten years ago may
   /// change tomorrow all the same.
   package static let heuristicSecondsMax = 7.0 * 86_400
 
-  /// How many seconds after it was made it is fresh (RFC 9111 4.2.1). This is a private cache: `s-maxage` is not for it.
+  /// How many seconds after it was made it is fresh (RFC 9111 4.2.1). This is a private cache: `s-maxage` is not for
+  /// it.
   package var freshnessLifetime: Double {
     let control = control
     switch control.maxAge {
@@ -80,6 +82,12 @@ extension StoredResponse {
     let correctedAge = ageValue + max(0, responseTime - requestTime)
     // A wall clock that was set back makes nothing younger than it was when it came.
     return max(apparentAge, correctedAge) + max(0, now - responseTime)
+  }
+
+  /// The same for a field: whole seconds, and a number whatever the times are.
+  package func ageSeconds(now: Double) -> Int {
+    let age = age(now: now)
+    return age.isNaN ? 0 : Int(min(max(0, age), Double(CacheControl.deltaSecondsMax)))
   }
 
   /// What `Age` says. Of a list the first member counts, and one that is no number is ignored (RFC 9111 5.1).
@@ -109,8 +117,9 @@ package enum CacheStatus {
     }
   }
 
-  /// Answers to one request and to its circumstances rather than about the resource. Nothing forbids storing them where
-  /// their server gives them a lifetime; but a stored 401 would answer the request that carries the credentials.
+  /// Answers to one request and to its circumstances rather than about the resource. Nothing forbids storing them
+  /// where their server gives them a lifetime; but a stored 401 would answer the request that carries the
+  /// credentials.
   static func isAboutTheRequest(_ status: Int) -> Bool {
     switch status {
     case 401, 407, 408, 412, 416, 417, 421, 425, 426, 428, 511: true

@@ -40,7 +40,8 @@ import Testing
 
   @Test(
     arguments: [
-      ("no-cache", .everything), ("no-cache=\"A, b\"", .fields(["a", "b"])), ("no-cache=Set-Cookie", .fields(["set-cookie"])),
+      ("no-cache", .everything), ("no-cache=\"A, b\"", .fields(["a", "b"])),
+      ("no-cache=Set-Cookie", .fields(["set-cookie"])),
       ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])), ("no-cache=\"a\", no-cache", .everything),
       ("no-cache, no-cache=\"a\"", .everything), ("no-cache=\"a", .everything), ("no-cache =\"a\"", .everything),
       ("max-age=1", .nothing),

@@ -72,7 +72,8 @@ import Testing
   }
 
   @Test func bytesAreLookedAtAsTextIs() {
-    for name in ["ETag", "etag", "EXPIRES", "Cache-Control", "last-modified", "Server", "Date", "Content-Type", "Etax"] {
+    for name in ["ETag", "etag", "EXPIRES", "Cache-Control", "last-modified", "Server", "Date", "Content-Type", "Etax"]
+    {
       let fields: CacheFields = [("Server", "x"), ("Content-Length", "1"), (name, "v")]
       var bytes: [UInt8] = []
       var table = FieldTable()

@@ -43,10 +43,9 @@ import Testing
   }
 
   @Test func noKeys() {
-    for uri in ["", "/a", "a", ":x"] { #expect(CacheKey.make(method: "GET", uri: uri) == nil, "\(uri)") }
-    // A fragment that starts before the colon: no scheme, and nothing that could trap.
-    _ = CacheKey.make(method: "GET", uri: "#a:b")
-    _ = CacheKey.make(method: "GET", uri: "a#b:c")
+    for uri in ["", "/a", "a", ":x", "#a:b", "a#b:c"] {
+      #expect(CacheKey.make(method: "GET", uri: uri) == nil, "\(uri)")
+    }
   }
 
   @Test func origins() {

@@ -1,8 +1,8 @@
 import Foundation
 import TestKit
 
-/// The public conformance suite of HTTP caches: tests of requests, what their origin answers, and what the client should
-/// see.
+/// The public conformance suite of HTTP caches: tests of requests, what their origin answers, and what the client
+/// should see.
 struct CacheSuite: Decodable {
   var name: String
   var id: String

@@ -1,8 +1,8 @@
 import Foundation
 import LarkspurHTTP
 
-/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so that
-/// it may stand behind a function call or behind a socket.
+/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so
+/// that it may stand behind a function call or behind a socket.
 struct CacheSuiteOrigin: Sendable {
   struct Answer: Sendable {
     var status: Int
@@ -45,8 +45,10 @@ struct CacheSuiteOrigin: Sendable {
       // An answer that was never asked for counts as it is written down.
       let script = requests.indices.contains(number - 2) ? requests[number - 2].response_headers ?? [] : []
       let before =
-        sent[number - 1] ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
-      let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains { condition, name in
+        sent[number - 1]
+        ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
+      let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains {
+        condition, name in
         let validator = before.values(named: name).last
         return validator != nil && fields.firstValue(named: condition) == validator
       }

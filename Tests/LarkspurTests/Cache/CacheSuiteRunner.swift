@@ -109,7 +109,9 @@ struct CacheSuiteRunner {
     }
     let about = "response \(number) has status \(response.status)"
     if let expected = script.expected_status {
-      if let status = expected.number { try assert(script.isSetup("expected_status"), response.status == status, about) }
+      if let status = expected.number {
+        try assert(script.isSetup("expected_status"), response.status == status, about)
+      }
     } else if script.response_status != nil {
       try assert(true, response.status == script.status, about)
     } else if response.status == 999 {
@@ -129,7 +131,8 @@ struct CacheSuiteRunner {
       let value = response.value(name)
       try assert(isSetup, value != nil || parts.count == 2, "response \(number) has no \(name)")
       if parts.count == 3, parts[1].text == "=" {
-        try assert(isSetup, value == response.value(parts[2].text ?? ""), "response \(number): \(name) is \(value ?? "-")")
+        try assert(
+          isSetup, value == response.value(parts[2].text ?? ""), "response \(number): \(name) is \(value ?? "-")")
       } else if parts.count == 3 {
         let limit = parts[2].number ?? 0
         try assert(isSetup, (value.flatMap(Int.init) ?? -1) > limit, "response \(number): \(name) is \(value ?? "-")")

@@ -1,0 +1,209 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+@Suite struct CacheDiskTests {
+  static let a = "http://cache.test/a"
+
+  private func cache(_ files: KillableFiles, memory: Int = 0, disk: Int = 1 << 20) -> URLCache {
+    URLCache(core: CacheCore(memoryCapacity: memory, diskCapacity: disk, disk: files.disk))
+  }
+
+  /// Every step of storing, replacing and removing is once the last that is done. Whoever comes after finds what was
+  /// there before or what was to be there, whole, and his own storing works.
+  @Test func killedAtEveryStep() throws {
+    for steps in 0..<30 {
+      for isRemoval in [false, true] {
+        let files = KillableFiles()
+        let before = cache(files)
+        before.storeCachedResponse(entry(Self.a, "before"), for: request(Self.a))
+        before.core.settle()
+        files.stepsLeft = steps
+        let killed = cache(files)
+        if isRemoval {
+          killed.removeCachedResponse(for: request(Self.a))
+        } else {
+          killed.storeCachedResponse(entry(Self.a, "after, and longer"), for: request(Self.a))
+        }
+        killed.core.settle()
+        files.stepsLeft = .max
+        let after = cache(files)
+        let found = after.cachedResponse(for: request(Self.a))?.text
+        #expect(
+          isRemoval ? [nil, "before"].contains(found) : ["before", "after, and longer"].contains(found),
+          "\(steps) steps: \(found ?? "-")")
+        if steps == 0 { #expect(found == "before") }
+        if steps == 29 { #expect(found == (isRemoval ? nil : "after, and longer")) }
+        after.storeCachedResponse(entry(Self.a, "again"), for: request(Self.a))
+        #expect(after.cachedResponse(for: request(Self.a))?.text == "again")
+      }
+    }
+  }
+
+  /// What a writer left that was killed goes when it is old, and not before: another may be writing it now.
+  @Test func orphans() {
+    let files = KillableFiles()
+    let now = Date().timeIntervalSince1970
+    files.put("9-1.part", [1], changed: now - CacheDisk.orphanSecondsMax - 100)
+    files.put("9-2.part", [1], changed: now - CacheDisk.orphanSecondsMax + 100)
+    let cache = cache(files)
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentDiskUsage == 0)
+    #expect(files.files.keys.sorted() == ["9-2.part"])
+  }
+
+  /// The process has had its number before.
+  @Test func takenTemporaryNames() {
+    let files = KillableFiles()
+    let now = Date().timeIntervalSince1970
+    for number in 1...7 { files.put("1-\(number).part", [1], changed: now) }
+    let cache = cache(files)
+    cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "x")
+    files.put("1-9.part", [1], changed: now)
+    for number in 10...16 { files.put("1-\(number).part", [1], changed: now) }
+    cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    // Eight in a row are one too many: nothing is stored, and what is there is not passed off as the new one.
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  /// Files that are torn, that are another key's, or that are gone are misses, and cost nothing more.
+  @Test func filesThatAreNotWhatTheyWere() throws {
+    let files = KillableFiles()
+    let first = cache(files)
+    first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    first.core.settle()
+    let (name, file) = try #require(files.files.first)
+    files.put(name, Array(file.bytes.dropLast()), changed: 0)
+    #expect(first.cachedResponse(for: request(Self.a)) == nil && files.files.isEmpty && first.currentDiskUsage == 0)
+    let other = CacheEntryName(key: CacheHash("http://cache.test/b"), variant: CacheHash())
+    files.put(other.fileName, file.bytes, changed: 0)
+    #expect(cache(files).cachedResponse(for: request("http://cache.test/b")) == nil, "two keys of one hash")
+    files.put(name, file.bytes, changed: 0)
+    let last = cache(files)
+    #expect(last.currentDiskUsage > 0)
+    try files.remove(name)
+    #expect(last.cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  /// A disk that fails is an empty one.
+  @Test func brokenDisks() {
+    let files = KillableFiles()
+    files.stepsLeft = 0
+    let cache = cache(files, memory: 1 << 20)
+    cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "x", "the memory still works")
+    #expect(cache.currentDiskUsage == 0)
+    let disk = CacheDisk { (_) throws(Errno) in throw .readOnlyFileSystem }
+    let none = URLCache(core: CacheCore(memoryCapacity: 0, diskCapacity: 1 << 20, disk: disk))
+    none.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    none.removeAllCachedResponses()
+    #expect(none.cachedResponse(for: request(Self.a)) == nil && none.currentDiskUsage == 0)
+  }
+
+  /// Random scripts on two processes' caches over one set of files, and beside them what was stored last. What is
+  /// found is that, or nothing.
+  @Test func model() {
+    var seeds = SeededGenerator(for: "cache disk model")
+    for _ in 0..<60 {
+      let seed = UInt64.random(in: 0...UInt64(UInt32.max), using: &seeds)
+      var generator = SeededGenerator(seed: seed)
+      let files = KillableFiles()
+      let isShared = Bool.random(using: &generator)
+      let memory = isShared ? 0 : [0, 2000, 1 << 20].randomElement(using: &generator) ?? 0
+      let capacity = [3000, 1 << 20].randomElement(using: &generator) ?? 0
+      var caches = (0..<(isShared ? 2 : 1)).map { _ in cache(files, memory: memory, disk: capacity) }
+      var model: [String: String] = [:]
+      for step in 0..<80 {
+        let which = Int.random(in: 0..<caches.count, using: &generator)
+        let url = "http://cache.test/\(Int.random(in: 0..<6, using: &generator))"
+        switch Int.random(in: 0..<12, using: &generator) {
+        case 0..<5:
+          let text = "\(step) " + String(repeating: "x", count: Int.random(in: 0..<900, using: &generator))
+          caches[which].storeCachedResponse(entry(url, text), for: request(url))
+          model[url] = text
+        case 5:
+          // Whoever knows of nothing has nothing to remove: let it look.
+          if isShared { _ = caches[which].currentDiskUsage }
+          caches[which].removeCachedResponse(for: request(url))
+          model[url] = nil
+        case 6:
+          caches[which] = cache(files, memory: memory, disk: capacity)
+        case 7:
+          #expect(caches[which].currentDiskUsage <= capacity, "seed \(seed)")
+          #expect(caches[which].currentMemoryUsage <= memory, "seed \(seed)")
+        default:
+          let found = caches[which].cachedResponse(for: request(url))?.text
+          #expect(found == nil || found == model[url], "seed \(seed), step \(step)")
+          // What fits is found, by its own cache at least.
+          if capacity == 1 << 20, !isShared { #expect(found == model[url], "seed \(seed), step \(step)") }
+        }
+        for cache in caches { cache.core.settle() }
+      }
+    }
+  }
+
+  @Test func severalProcesses() {
+    let folder = CacheFolder()
+    let first = folder.cache()
+    let second = folder.cache()
+    #expect(second.cachedResponse(for: request(Self.a)) == nil)
+    first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    first.core.settle()
+    // Until it looks again, the second does not know; looking is what the usage does, and what time does.
+    #expect(second.currentDiskUsage == first.currentDiskUsage)
+    #expect(second.cachedResponse(for: request(Self.a))?.text == "x")
+    second.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    second.core.settle()
+    #expect(first.cachedResponse(for: request(Self.a))?.text == "y")
+    second.removeAllCachedResponses()
+    second.core.settle()
+    #expect(first.cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  /// Time makes a cache look again at what others have stored.
+  @Test func timeShowsWhatOthersStore() {
+    let folder = CacheFolder()
+    let first = folder.cache()
+    let second = folder.cache()
+    let now = Date().timeIntervalSince1970
+    func isKnown(after seconds: Double) -> Bool {
+      if case .alsoOnDisk = second.core.find({ Self.a }, now: now + seconds) { true } else { false }
+    }
+    _ = second.cachedResponse(for: request(Self.a))
+    #expect(!isKnown(after: 0))
+    first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    first.core.settle()
+    #expect(!isKnown(after: 1))
+    _ = isKnown(after: Double(CacheCore.scanSeconds) + 2)
+    second.core.settle()
+    #expect(isKnown(after: 0))
+  }
+
+  /// Threads that store, look up and remove, with budgets that make them all evict.
+  @Test func manyThreads() async {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 4000, disk: 8000)
+    await withTaskGroup(of: Void.self) { group in
+      for worker in 0..<4 {
+        group.addTask {
+          for step in 0..<100 {
+            let url = "http://cache.test/\((worker + step) % 7)"
+            switch step % 5 {
+            case 0, 1: cache.storeCachedResponse(entry(url, url), for: request(url))
+            case 2: cache.removeCachedResponse(for: request(url))
+            default:
+              let found = cache.cachedResponse(for: request(url))
+              #expect(found == nil || found?.text == url)
+            }
+          }
+        }
+      }
+    }
+    #expect(cache.currentDiskUsage <= 8000 && cache.currentMemoryUsage <= 4000)
+  }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import Synchronization
+
+@testable import Larkspur
+
+/// A folder that is removed when its test is done.
+final class CacheFolder {
+  let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-cache-\(UUID().uuidString)")
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  /// Where the cache has its files.
+  var path: String { url.path + "/URLCache" }
+
+  var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+
+  func cache(memory: Int = 0, disk: Int = 1 << 20) -> URLCache {
+    URLCache(memoryCapacity: memory, diskCapacity: disk, directory: url)
+  }
+}
+
+/// Files in memory, of a machine that stops dead after so many steps: then nothing is done any more.
+final class KillableFiles: CacheFiles {
+  struct File {
+    var bytes: [UInt8]
+    var used = 0.0
+    var changed = 0.0
+  }
+
+  struct Killed: Error {}
+
+  private struct State {
+    var files: [String: File] = [:]
+    var stepsLeft = Int.max
+  }
+
+  private let state = Mutex(State())
+
+  var files: [String: File] { state.withLock { $0.files } }
+
+  /// How many steps are still done.
+  var stepsLeft: Int {
+    get { state.withLock { $0.stepsLeft } }
+    set { state.withLock { $0.stepsLeft = newValue } }
+  }
+
+  var disk: CacheDisk { CacheDisk(process: 1) { (_) throws(Errno) in self } }
+
+  private func step<T: Sendable>(
+    _ body: @Sendable (inout [String: File]) -> Result<T, Errno>
+  ) throws(Errno) -> T {
+    let result: Result<T, Errno> = state.withLock { state in
+      guard state.stepsLeft > 0 else { return .failure(.inputOutput) }
+      state.stepsLeft -= 1
+      return body(&state.files)
+    }
+    return try result.get()
+  }
+
+  func list() throws(Errno) -> [Folder.Facts] {
+    try step { files in
+      .success(
+        files.map {
+          Folder.Facts(
+            name: $0.key, size: $0.value.bytes.count, usedTime: $0.value.used, changedTime: $0.value.changed)
+        })
+    }
+  }
+
+  func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
+    try step { files in files[name].map { .success(Array($0.bytes.prefix(count))) } ?? .failure(.noSuchFile) }
+  }
+
+  func create(_ name: String, _ head: [UInt8], _ body: Data) throws(Errno) {
+    try step { files -> Result<Void, Errno> in
+      guard files[name] == nil else { return .failure(.fileExists) }
+      files[name] = File(bytes: [])
+      return .success(())
+    }
+    let all = head + [UInt8](body)
+    // In three pieces, none of which ends where the head does.
+    let piece = all.count / 3 + 1
+    for start in stride(from: 0, to: all.count, by: piece) {
+      try step { files -> Result<Void, Errno> in
+        files[name]?.bytes += all[start..<min(start + piece, all.count)]
+        return .success(())
+      }
+    }
+  }
+
+  func rename(_ name: String, to other: String) throws(Errno) {
+    try step { files -> Result<Void, Errno> in
+      guard let file = files.removeValue(forKey: name) else { return .failure(.noSuchFile) }
+      files[other] = file
+      return .success(())
+    }
+  }
+
+  func remove(_ name: String) throws(Errno) {
+    try step { files -> Result<Void, Errno> in
+      files.removeValue(forKey: name) == nil ? .failure(.noSuchFile) : .success(())
+    }
+  }
+
+  func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno) {
+    try step { files -> Result<Void, Errno> in
+      guard files[name] != nil else { return .failure(.noSuchFile) }
+      if let used { files[name]?.used = used }
+      if let changed { files[name]?.changed = changed }
+      return .success(())
+    }
+  }
+
+  /// As if a writer elsewhere had done it.
+  func put(_ name: String, _ bytes: [UInt8], changed: Double) {
+    state.withLock { $0.files[name] = File(bytes: bytes, used: changed, changed: changed) }
+  }
+}
+
+func request(_ url: String, _ fields: [String: String] = [:], method: String = "GET") -> URLRequest {
+  var request = URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/"))
+  request.httpMethod = method
+  for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+  return request
+}
+
+func response(_ url: String, _ fields: [String: String] = [:], status: Int = 200) -> HTTPURLResponse {
+  HTTPURLResponse.make(
+    url: URL(string: url) ?? URL(fileURLWithPath: "/"), status: status, version: "HTTP/1.1",
+    fields: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }, isDecoded: false)
+}
+
+func entry(
+  _ url: String, _ text: String, _ fields: [String: String] = [:], policy: URLCache.StoragePolicy = .allowed
+) -> CachedURLResponse {
+  CachedURLResponse(response: response(url, fields), data: Data(text.utf8), storagePolicy: policy)
+}
+
+extension CachedURLResponse {
+  var text: String { String(decoding: data, as: UTF8.self) }
+}

@@ -1,0 +1,284 @@
+import Foundation
+import LarkspurHTTP
+import Testing
+
+@testable import Larkspur
+
+@Suite struct URLCacheTests {
+  static let a = "http://cache.test/a"
+  static let b = "http://cache.test/b"
+
+  @Test func memoryAlone() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20, disk: 0)
+    cache.storeCachedResponse(entry(Self.a, "one", ["X": "y"]), for: request(Self.a))
+    let found = try #require(cache.cachedResponse(for: request(Self.a)))
+    #expect(found.text == "one" && (found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "x") == "y")
+    #expect(cache.cachedResponse(for: request(Self.b)) == nil)
+    #expect(cache.cachedResponse(for: request(Self.a + "#fragment"))?.text == "one")
+    #expect(cache.cachedResponse(for: request(Self.a, method: "POST")) == nil)
+    #expect(cache.currentMemoryUsage >= 3 && cache.currentDiskUsage == 0 && folder.names.isEmpty)
+    cache.storeCachedResponse(entry(Self.a, "two"), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "two")
+    cache.removeCachedResponse(for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentMemoryUsage == 0)
+  }
+
+  @Test(arguments: [0, 1 << 20]) func diskOutlivesTheCache(memory: Int) throws {
+    let folder = CacheFolder()
+    do {
+      let cache = folder.cache(memory: memory)
+      let info: [AnyHashable: Any] = [
+        "n": 1, "t": "x", "f": true, "d": 1.5, "l": [1, "y"], "b": Data([1]), "at": Date(timeIntervalSince1970: 5),
+      ]
+      let response = response(Self.a, ["ETag": "\"e\"", "Set-Cookie": "a=b"], status: 404)
+      cache.storeCachedResponse(
+        CachedURLResponse(response: response, data: Data("one".utf8), userInfo: info, storagePolicy: .allowed),
+        for: request(Self.a))
+      let plain = URLResponse(
+        url: try #require(URL(string: "x-test:p")), mimeType: "text/plain", expectedContentLength: 3,
+        textEncodingName: "utf-8")
+      cache.storeCachedResponse(CachedURLResponse(response: plain, data: Data("abc".utf8)), for: request("x-test:p"))
+      cache.core.settle()
+    }
+    let cache = folder.cache(memory: memory)
+    let found = try #require(cache.cachedResponse(for: request(Self.a)))
+    let head = try #require(found.response as? HTTPURLResponse)
+    #expect(found.text == "one" && head.statusCode == 404 && head.value(forHTTPHeaderField: "etag") == "\"e\"")
+    #expect(
+      found.storagePolicy == .allowed && found.userInfo?["n"] as? Int == 1 && found.userInfo?["f"] as? Bool == true)
+    #expect(found.userInfo?["t"] as? String == "x" && found.userInfo?["d"] as? Double == 1.5)
+    #expect(found.userInfo?["at"] as? Date == Date(timeIntervalSince1970: 5))
+    #expect(found.userInfo?["b"] as? Data == Data([1]) && (found.userInfo?["l"] as? [Any])?.count == 2)
+    let plain = try #require(cache.cachedResponse(for: request("x-test:p")))
+    #expect(plain.text == "abc" && plain.response.mimeType == "text/plain" && plain.response.expectedContentLength == 3)
+    #expect(!(plain.response is HTTPURLResponse) && plain.response.textEncodingName == "utf-8")
+    #expect(cache.currentDiskUsage > 6)
+    cache.removeAllCachedResponses()
+    #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0 && folder.names.isEmpty)
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  /// What cannot be written down is not, and the rest is.
+  @Test func userInfoThatIsNoPropertyList() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    let odd = CachedURLResponse(
+      response: response(Self.a), data: Data("x".utf8), userInfo: ["o": NSObject()], storagePolicy: .allowed)
+    cache.storeCachedResponse(odd, for: request(Self.a))
+    let found = try #require(cache.cachedResponse(for: request(Self.a)))
+    #expect(found.text == "x" && found.userInfo == nil)
+  }
+
+  @Test func storagePolicies() {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20)
+    cache.storeCachedResponse(entry(Self.a, "x", policy: .notAllowed), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentMemoryUsage == 0)
+    cache.storeCachedResponse(entry(Self.a, "x", policy: .allowedInMemoryOnly), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "x" && cache.currentDiskUsage == 0)
+    cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    #expect(cache.currentDiskUsage > 0)
+    // The file would come back as soon as the memory is gone.
+    cache.storeCachedResponse(entry(Self.a, "z", policy: .allowedInMemoryOnly), for: request(Self.a))
+    #expect(cache.currentDiskUsage == 0 && folder.cache().cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  @Test func budgets() {
+    let folder = CacheFolder()
+    let body = String(repeating: "x", count: 1000)
+    let one = entry(Self.a, body).prepared(key: Self.a, now: 0).cost
+    let cache = folder.cache(memory: one * 3, disk: 0)
+    for name in ["a", "b", "c"] {
+      cache.storeCachedResponse(entry("http://cache.test/\(name)", body), for: request("http://cache.test/\(name)"))
+    }
+    #expect(cache.currentMemoryUsage == one * 3)
+    // `a` is used, and so `b` goes.
+    #expect(cache.cachedResponse(for: request(Self.a)) != nil)
+    cache.storeCachedResponse(entry("http://cache.test/d", body), for: request("http://cache.test/d"))
+    #expect(cache.currentMemoryUsage == one * 3 && cache.cachedResponse(for: request(Self.b)) == nil)
+    #expect(cache.cachedResponse(for: request(Self.a)) != nil)
+    cache.memoryCapacity = one
+    #expect(cache.currentMemoryUsage == one && cache.cachedResponse(for: request(Self.a)) != nil)
+    cache.memoryCapacity = one - 1
+    #expect(cache.currentMemoryUsage == 0)
+    cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
+    #expect(cache.currentMemoryUsage == 0, "one byte too large")
+    cache.memoryCapacity = one
+    cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
+    #expect(cache.currentMemoryUsage == one, "at the limit")
+    cache.memoryCapacity = -1
+    #expect(cache.memoryCapacity == 0 && cache.currentMemoryUsage == 0)
+  }
+
+  @Test func diskBudget() {
+    let folder = CacheFolder()
+    let body = String(repeating: "x", count: 1000)
+    let cache = folder.cache(disk: 1 << 20)
+    cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
+    let one = cache.currentDiskUsage
+    #expect(one > 1000 && one < 1400)
+    cache.diskCapacity = one * 3
+    for name in ["b", "c", "d", "e"] {
+      cache.storeCachedResponse(entry("http://cache.test/\(name)", body), for: request("http://cache.test/\(name)"))
+    }
+    #expect(cache.currentDiskUsage <= one * 3 && folder.names.count == 3)
+    #expect(cache.cachedResponse(for: request(Self.a)) == nil)
+    #expect(cache.cachedResponse(for: request("http://cache.test/e")) != nil)
+    cache.diskCapacity = one
+    #expect(cache.currentDiskUsage == one && folder.names.count == 1)
+    cache.diskCapacity = 0
+    #expect(cache.currentDiskUsage == 0 && folder.names.isEmpty)
+    cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
+    #expect(cache.currentDiskUsage == 0 && folder.names.isEmpty)
+  }
+
+  @Test func since() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20)
+    for (url, time) in [(Self.a, 1000.0), (Self.b, 2000.0)] {
+      let stored = entry(url, "x").prepared(key: url, now: time)
+      cache.core.store(stored, now: time)
+    }
+    cache.removeCachedResponses(since: Date(timeIntervalSince1970: 2000.5))
+    #expect(cache.cachedResponse(for: request(Self.b)) != nil)
+    cache.removeCachedResponses(since: Date(timeIntervalSince1970: 1500))
+    #expect(cache.cachedResponse(for: request(Self.b)) == nil && cache.cachedResponse(for: request(Self.a)) != nil)
+    #expect(folder.cache().cachedResponse(for: request(Self.b)) == nil)
+    #expect(folder.cache().cachedResponse(for: request(Self.a)) != nil)
+    cache.removeCachedResponses(since: .distantFuture)
+    cache.removeCachedResponses(since: .distantPast)
+    #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0)
+  }
+
+  /// Nobody else may look, and no name tells what was asked for.
+  @Test func filesArePrivate() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    let url = "http://cache.test/../../../secret?../x"
+    cache.storeCachedResponse(entry(url, "x"), for: request(url))
+    cache.core.settle()
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder.path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+    let name = try #require(folder.names.first)
+    let file = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name)
+    #expect((file[.posixPermissions] as? NSNumber)?.intValue == 0o600 && folder.names.count == 1)
+    #expect(
+      name.utf8.count == 71 && name.hasSuffix(".entry") && name.allSatisfy { $0.isHexDigit || "-.entry".contains($0) })
+  }
+
+  /// The user's name tells two responses apart; the password is nowhere on the disk.
+  @Test func passwordsAreNotWritten() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    let url = "http://me:pass-word@cache.test/"
+    cache.storeCachedResponse(entry(url, "x"), for: request(url))
+    #expect(cache.cachedResponse(for: request(url))?.text == "x")
+    #expect(cache.cachedResponse(for: request("http://cache.test/")) == nil)
+    let name = try #require(folder.names.first)
+    let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
+    #expect(file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
+  }
+
+  /// A link where the folder should be leads to somebody else's files.
+  @Test func aLinkIsNoFolder() throws {
+    let folder = CacheFolder()
+    let other = CacheFolder()
+    try FileManager.default.createDirectory(at: folder.url, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(at: other.url, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: other.url.path)
+    let cache = folder.cache()
+    cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    #expect(cache.currentDiskUsage == 0 && cache.cachedResponse(for: request(Self.a)) == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other.url.path).isEmpty)
+  }
+
+  /// Files of others in the folder are left alone, and none of them is an entry.
+  @Test func otherFilesStay() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    cache.core.settle()
+    let mine = folder.names
+    for name in ["notes", "x.entry", String(repeating: "0", count: 65) + ".entry"] {
+      try Data("hello".utf8).write(to: URL(fileURLWithPath: folder.path + "/" + name))
+    }
+    let again = folder.cache()
+    #expect(again.cachedResponse(for: request(Self.a))?.text == "x")
+    again.removeAllCachedResponses()
+    again.core.settle()
+    #expect(folder.names.count == 3 && !folder.names.contains { mine.contains($0) })
+  }
+
+  @Test func places() throws {
+    #expect(CacheLocation.path("/x") == "/x/URLCache" && CacheLocation.path("/x/") == "/x/URLCache")
+    let program = try #require(CacheLocation.programFolder)
+    #expect(CacheLocation.path(nil) == program + "/URLCache" && CacheLocation.path("") == program + "/URLCache")
+    #expect(CacheLocation.path("mine") == program + "/mine/URLCache")
+    #expect(CacheLocation.path("../x") == nil && CacheLocation.path("a/../../x") == nil)
+    #expect(CacheLocation.path("a..b") == program + "/a..b/URLCache")
+  }
+
+  @Test func variants() {
+    let folder = CacheFolder()
+    for memory in [0, 1 << 20] {
+      let cache = folder.cache(memory: memory)
+      cache.removeAllCachedResponses()
+      func store(_ value: String?, _ text: String) {
+        let fields: CacheFields = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
+        let selection = CacheSelection(response: fields, request: value.map { [("Foo", $0)] } ?? [])
+        let stored = StoredResponse(
+          status: 200, fields: fields, requestTime: 0, responseTime: 0, selection: selection ?? CacheSelection(),
+          bodyCount: text.utf8.count)
+        let origin = CachedURLResponse.Origin(key: Self.a, stored: stored, storedTime: 0)
+        cache.core.store(entry(Self.a, text, ["Vary": "Foo"]).with(origin), now: 0)
+      }
+      store("1", "one")
+      store("2", "two")
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "1"]))?.text == "one")
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"]))?.text == "two")
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "3"])) == nil)
+      #expect(cache.cachedResponse(for: request(Self.a)) != nil, "a session would add the field")
+      // The limit, and one more.
+      for index in 3...CacheCore.variantsMax { store("\(index)", "\(index)") }
+      cache.core.settle()
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "1"]))?.text == "one")
+      #expect(folder.names.count == CacheCore.variantsMax)
+      store("17", "17")
+      cache.core.settle()
+      let found = (1...17).compactMap { cache.cachedResponse(for: request(Self.a, ["Foo": "\($0)"]))?.text }
+      #expect(found.count == CacheCore.variantsMax && found.last == "17")
+      #expect(folder.names.count == CacheCore.variantsMax)
+      // One that no field chose stands for all, and for none when there are fields again.
+      cache.storeCachedResponse(entry(Self.a, "all"), for: request(Self.a))
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"]))?.text == "all")
+      cache.core.settle()
+      #expect(folder.names.count == 1)
+      store("1", "one")
+      #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"])) == nil)
+      cache.core.settle()
+      #expect(folder.names.count == 1)
+    }
+  }
+
+  @Test func equality() {
+    let one = entry(Self.a, "x", ["A": "1"])
+    #expect(one == entry(Self.a, "x", ["A": "1"]) && one.hash == entry(Self.a, "x", ["A": "1"]).hash)
+    #expect(one != entry(Self.a, "y", ["A": "1"]) && one != entry(Self.a, "x", ["A": "2"]))
+    #expect(one != entry(Self.a, "x", ["A": "1"], policy: .notAllowed) && !one.isEqual("x"))
+    #expect(one.copy() as? CachedURLResponse === one)
+  }
+}
+
+/// Members of the class that belong to the process.
+@Suite(.serialized) struct SharedURLCacheTests {
+  @Test func sharedCanBeSet() {
+    let before = URLCache.shared
+    defer { URLCache.shared = before }
+    #expect(before === URLCache.shared)
+    #expect(before.memoryCapacity == 4 << 20 && before.diskCapacity == 20 << 20)
+    let mine = URLCache(memoryCapacity: 1, diskCapacity: 0, diskPath: nil)
+    URLCache.shared = mine
+    #expect(URLCache.shared === mine)
+  }
+}
