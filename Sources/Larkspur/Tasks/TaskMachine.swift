@@ -62,6 +62,17 @@ struct TaskMachine {
     }
   }
 
+  /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
+  /// shown.
+  mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
+    guard redirectCount < Redirection.countMax else {
+      return .fail(.make(.httpTooManyRedirects, "too many redirects", url: next.url))
+    }
+    guard let response else { return redirectionAnswered(next) }
+    pending = response
+    return .askRedirection(response, next)
+  }
+
   /// Nil: the redirecting response itself is what the task has loaded.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
     guard case .redirecting(let response) = state else { return fail(.unknown, "nobody was asked for a redirection") }

@@ -90,6 +90,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// A task is its own copy: it cannot be done twice.
   open func copy(with zone: NSZone?) -> Any { self }
 
+  /// What a download goes on from. Nil: it begins at the beginning.
+  var resumption: Resumption? { nil }
+
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
   // MARK: - What it is
@@ -233,15 +236,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// As `cancel`, with another reason.
   func end(with code: URLError.Code) {
     guard let core else { return }
-    let begins = read { details -> Bool in
-      guard details.state == .running || details.state == .suspended else { return false }
+    // The performer of the moment: another task may go on in place of this one, and then the end is that one's.
+    let (begins, performer) = read { details -> (Bool, TaskPerformer?) in
+      guard details.state == .running || details.state == .suspended else { return (false, details.performer) }
       details.state = .canceling
       let begins = !details.hasBegun
       details.hasBegun = true
-      return begins
+      return (begins, details.performer)
     }
     if begins { core.begin(self) }
-    if let performer = read({ $0.performer }) { performer.interrupt(code) }
+    (performer ?? read { $0.performer })?.interrupt(code)
   }
 
   /// Stops reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
@@ -253,7 +257,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.state = .suspended
       return details.performer
     }
-    performer?.suspensionChanged()
+    performer?.suspensionChanged(of: self)
   }
 
   /// Begins the task, or lets it go on.
@@ -268,7 +272,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasBegun = true
       return (begins, details.performer)
     }
-    performer?.suspensionChanged()
+    performer?.suspensionChanged(of: self)
     if begins { core.begin(self) }
   }
 
