@@ -104,7 +104,7 @@ extension TaskPerformer {
   private func begin(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.response = response
     latestResponse = response as? HTTPURLResponse
-    try await begin(response)
+    try await begin(response, length: response.expectedContentLength)
     try await passGate()
   }
 
