@@ -148,9 +148,19 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
+    .executableTarget(
+      name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
+    .target(
+      name: "UserReportRunner", dependencies: ["LarkspurTestServer"], path: "Tests/UserReportRunner",
+      swiftSettings: testSettings),
+    .executableTarget(
+      name: "UserReportsTable", dependencies: ["UserReportRunner"], path: "Tests/UserReportsTable",
+      swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
+        "UserReports", "UserReportRunner",
         "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],

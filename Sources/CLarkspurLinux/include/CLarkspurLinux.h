@@ -405,4 +405,24 @@ static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, siz
   return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
 }
 
+// A file that is to be written on. Anything but a regular file of this user's with one name and that size is refused.
+static inline int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
+  int file = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = 0;
+  if (fstat(file, &facts) != 0) error = errno;
+  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1 || facts.st_size != size)
+    error = EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
+static inline int larkspur_cut_file(int descriptor, int64_t size) {
+  if (ftruncate(descriptor, size) != 0) return -1;
+  return lseek(descriptor, size, SEEK_SET) == size ? 0 : -1;
+}
+
 #endif

@@ -57,6 +57,17 @@ extension URLSession {
     try await download(for: URLRequest(url: url), delegate: delegate)
   }
 
+  /// Goes on with a download that has been cancelled or has failed, as ``downloadTask(withResumeData:)`` does. The file is
+  /// the caller's from then on. What it throws has the data to go on from again, if it can: `downloadTaskResumeData`.
+  public func download(
+    resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (URL, URLResponse) {
+    let result = TaskResult<URL>()
+    try await core.run(
+      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
+    return try result.get()
+  }
+
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.
   public func bytes(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil

@@ -96,6 +96,7 @@ extension TaskPerformer {
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
         isTopLevel: request.mainDocumentURL == nil || request.mainDocumentURL == url, now: Date())
     }
+    extras.conditions = downloadConditions
     let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
     if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
     prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
@@ -205,10 +206,14 @@ extension TaskPerformer {
         let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
         step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
       case .deliver(let response):
+        guard try admits(response) else {
+          try await drain(exchange)
+          return .load
+        }
         if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
         try await deliver(response, from: exchange, &decoder)
         if let storing { try await storeContent(storing) }
-        return .nothing
+        return try wantsAnotherPart() ? .load : .nothing
       case .fail(let error): throw error
       }
     }

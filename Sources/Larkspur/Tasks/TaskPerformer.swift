@@ -43,6 +43,8 @@ final class TaskPerformer: @unchecked Sendable {
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
   var file: DownloadFile?
+  /// Of a download that goes on, or may.
+  var download: DownloadState?
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
@@ -172,6 +174,7 @@ final class TaskPerformer: @unchecked Sendable {
     if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
       throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
     }
+    try prepareDownload()
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }

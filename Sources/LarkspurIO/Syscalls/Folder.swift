@@ -17,7 +17,7 @@ package final class Folder: Sendable {
     }
   }
 
-  private let descriptor: OpenFile
+  let descriptor: OpenFile
 
   /// - Parameter isCreating: It is made if it is not there; its parent has to be.
   /// - Throws: `notPermitted` if the folder is somebody else's.
