@@ -148,10 +148,13 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // A process that stores responses until it is killed.
+    .executableTarget(
+      name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
