@@ -151,10 +151,21 @@ let package = Package(
     // A process that stores responses until it is killed.
     .executableTarget(
       name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
+    // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
+    .executableTarget(
+      name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
+    .target(
+      name: "UserReportRunner", dependencies: ["LarkspurTestServer"], path: "Tests/UserReportRunner",
+      swiftSettings: testSettings),
+    .executableTarget(
+      name: "UserReportsTable", dependencies: ["UserReportRunner"], path: "Tests/UserReportsTable",
+      swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "UserReports", "UserReportRunner",
+        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),

@@ -272,6 +272,10 @@ static inline int larkspur_open_in_folder(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
+static inline int larkspur_open_lock_in_folder(int folder, const char *name) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 static inline int larkspur_create_in_folder(int folder, const char *name) {
   return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
@@ -357,29 +361,6 @@ static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
 }
 
-// A folder for files that only this user may read. A link in its place is refused, and so is somebody else's folder.
-static inline int larkspur_open_state_folder(const char *path) {
-  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) return -1;
-  struct stat status;
-  if (fstat(folder, &status) == 0 && status.st_uid == geteuid()) return folder;
-  close(folder);
-  errno = EPERM;
-  return -1;
-}
-
-static inline int larkspur_open_state(int folder, const char *name) {
-  return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-}
-
-static inline int larkspur_create_state(int folder, const char *name) {
-  return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-static inline int larkspur_open_lock(int folder, const char *name) {
-  return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
 enum {
   LARKSPUR_MODE_TYPE = S_IFMT,
   LARKSPUR_MODE_REGULAR = S_IFREG,
@@ -422,6 +403,26 @@ static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, siz
   ssize_t length = recvmsg(descriptor, &message, MSG_TRUNC);
   if (length < 0) return length;
   return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
+}
+
+// A file that is to be written on. Anything but a regular file of this user's with one name and that size is refused.
+static inline int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
+  int file = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = 0;
+  if (fstat(file, &facts) != 0) error = errno;
+  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1 || facts.st_size != size)
+    error = EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
+static inline int larkspur_cut_file(int descriptor, int64_t size) {
+  if (ftruncate(descriptor, size) != 0) return -1;
+  return lseek(descriptor, size, SEEK_SET) == size ? 0 : -1;
 }
 
 #endif

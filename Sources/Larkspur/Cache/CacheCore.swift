@@ -72,6 +72,13 @@ final class CacheCore: Sendable {
     case alsoOnDisk([CachedURLResponse])
   }
 
+  /// Nothing has been stored here, and the disk has been looked at. Any thread.
+  func isCertainlyEmpty(now: Double) -> Bool {
+    guard !mayHoldSomething.load(ordering: .acquiring) else { return false }
+    scanIfOld(now: now)
+    return true
+  }
+
   /// What is known without waiting. Any thread.
   func find(_ makeKey: () -> String?, now: Double) -> Found {
     guard mayHoldSomething.load(ordering: .acquiring) else {

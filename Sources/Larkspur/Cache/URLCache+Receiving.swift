@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurTransport
 
 extension URLCache {
   /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the
@@ -156,6 +157,16 @@ extension URLCache {
     let form = CacheDecision.form(of: stored, for: exchange.request) ?? .whole
     return CacheAnswer(entry, stored, form, age: age, url: exchange.url)
   }
+}
+
+extension Exchange {
+  /// Whether a cache could do anything with the response, even if it is empty.
+  var concernsCache: Bool { CacheStorage.isOfUse(head.fields, in: headBytes.span) }
+}
+
+extension URLCache {
+  /// Whether there is nothing in it, by a look that costs nothing. It may be empty all the same if not.
+  func isCertainlyEmpty(now: Date) -> Bool { !isSubclass && core.isCertainlyEmpty(now: now.timeIntervalSince1970) }
 }
 
 extension ResponseFields {

@@ -33,8 +33,7 @@ package final class CookieDisk: Sendable {
 
   /// What is there now. None if there is no file, or none that can be read.
   func read() -> [Cookie] {
-    guard let folder = try? StateFolder(path: path),
-      let bytes = try? folder.read(Self.name, atMost: CookieFile.bytesMax),
+    guard let folder = try? Folder(path: path, isCreating: false), let bytes = try? content(of: folder),
       case .cookies(let cookies) = CookieFile.read(bytes)
     else { return [] }
     return cookies
@@ -52,7 +51,7 @@ package final class CookieDisk: Sendable {
     defer { withExtendedLifetime(lock) {} }
     try afterStep?(.locked)
     var present: [Cookie] = []
-    if let bytes = try folder.read(Self.name, atMost: CookieFile.bytesMax) {
+    if let bytes = try content(of: folder) {
       switch CookieFile.read(bytes) {
       case .cookies(let cookies): present = cookies
       case .damaged: try folder.rename(Self.name, to: Self.damagedName)
@@ -64,8 +63,8 @@ package final class CookieDisk: Sendable {
     return wanted
   }
 
-  private func replace(in folder: StateFolder, with bytes: [UInt8]) throws {
-    try folder.remove(Self.newName)
+  private func replace(in folder: Folder, with bytes: [UInt8]) throws {
+    do { try folder.remove(Self.newName) } catch Errno.noSuchFile {}
     try afterStep?(.cleared)
     let file = try folder.create(Self.newName)
     try afterStep?(.created)
@@ -81,13 +80,24 @@ package final class CookieDisk: Sendable {
     try folder.sync()
   }
 
-  private func makeFolder() throws -> StateFolder {
+  /// Nil: there is no file.
+  private func content(of folder: Folder) throws(Errno) -> [UInt8]? {
+    do throws(Errno) {
+      let bytes = try folder.read(Self.name, atMost: CookieFile.bytesMax + 1)
+      guard bytes.count <= CookieFile.bytesMax else { throw .fileTooLarge }
+      return bytes
+    } catch .noSuchFile {
+      return nil
+    }
+  }
+
+  private func makeFolder() throws -> Folder {
     do {
-      return try StateFolder(path: path)
+      return try Folder(path: path, isCreating: false)
     } catch Errno.noSuchFile {
       try FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      return try StateFolder(path: path)
+      return try Folder(path: path, isCreating: false)
     }
   }
 }

@@ -9,9 +9,20 @@ final class DownloadFile: @unchecked Sendable {
   let file: OpenFile
   private var isOurs = true
 
-  init() throws(URLError) {
+  /// A name that is free.
+  static func freshURL() -> URL {
     let name = "LarkspurDownload_\(UUID().uuidString).tmp"
-    url = FileManager.default.temporaryDirectory.appendingPathComponent(name, isDirectory: false)
+    return FileManager.default.temporaryDirectory.appendingPathComponent(name, isDirectory: false)
+  }
+
+  /// A file that is there and open, and nobody else's.
+  init(_ url: URL, continuing file: OpenFile) {
+    self.url = url
+    self.file = file
+  }
+
+  init() throws(URLError) {
+    url = Self.freshURL()
     do throws(Errno) {
       file = try OpenFile(creating: url.path)
       try file.setPermissions(0o600)
@@ -23,6 +34,15 @@ final class DownloadFile: @unchecked Sendable {
   func write(_ bytes: Span<UInt8>) throws(URLError) {
     do throws(Errno) {
       try file.write(bytes)
+    } catch {
+      throw Self.failure(.cannotWriteToFile, url, error)
+    }
+  }
+
+  /// Takes away what is behind so many bytes; writing goes on there.
+  func cut(toBytes count: Int) throws(URLError) {
+    do throws(Errno) {
+      try file.cut(toBytes: count)
     } catch {
       throw Self.failure(.cannotWriteToFile, url, error)
     }

@@ -89,10 +89,11 @@ struct RequestComposer: Sendable {
         try writer.field(field.name, field.value)
       }
     }
-    if let rendered, !fields.contains(where: { field in defaults.contains { $0.name.isCaseless(field.name) } }) {
+    let set = extras.conditions.isEmpty ? fields : fields + extras.conditions
+    if let rendered, !set.contains(where: { field in defaults.contains { $0.name.isCaseless(field.name) } }) {
       writer.fields(rendered)
     } else {
-      for field in defaults where !Self.contains(fields, field.name) { try writer.field(field.name, field.value) }
+      for field in defaults where !Self.contains(set, field.name) { try writer.field(field.name, field.value) }
     }
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")

@@ -45,7 +45,7 @@ final class SessionChallenges: Sendable {
       ?? AuthenticationConversation(
         with: AuthenticationTarget(proxy: asked.proxy),
         about: AuthenticatedRequest(method: asked.method, target: asked.target, to: .proxy),
-        url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.configuration.storage.credentialStorage)
+        url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage)
     var step = talk.challenged(asked.values, canHashBody: true)
     while case .ask(let question) = step { step = talk.replied(await ask(question.challenge(response: nil))) }
     talks.talk = talk

@@ -20,6 +20,14 @@ final class SessionCore: @unchecked Sendable {
   let hasTaskDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
+  // What every task looks at: the configuration as a whole is large to copy.
+  let cookieStorage: HTTPCookieStorage?
+  let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
+  let credentialStorage: URLCredentialStorage?
+  let cache: URLCache?
+  let requestCachePolicy: URLRequest.CachePolicy
+  let timeoutForRequest: Duration?
+  let timeoutForResource: Duration?
   private let isShared: Bool
 
   private enum Phase {
@@ -50,8 +58,16 @@ final class SessionCore: @unchecked Sendable {
     delegateQueue = DelegateQueue(queue)
     hasDelegate = delegate != nil
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
-    memory = AuthenticationMemory(storage: configuration.storage.credentialStorage)
-    composer = RequestComposer(additional: configuration.storage.additionalHeaders)
+    let storage = configuration.storage
+    memory = AuthenticationMemory(storage: storage.credentialStorage)
+    composer = RequestComposer(additional: storage.additionalHeaders)
+    cookieStorage = storage.shouldSetCookies ? storage.cookieStorage : nil
+    cookieAcceptPolicy = storage.cookieAcceptPolicy
+    credentialStorage = storage.credentialStorage
+    cache = storage.cache
+    requestCachePolicy = storage.requestCachePolicy
+    timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
+    timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
     state = Mutex(State(delegate: delegate))
   }
 
@@ -75,6 +91,7 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// Runs a task that was made for an async function, within the caller's.
+  @inline(__always)
   func run(_ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?) async throws {
     if let delegate { task.delegate = delegate }
     register(task, session)

@@ -16,7 +16,10 @@ extension URLSession {
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
-    try await data(for: URLRequest(url: url), delegate: delegate)
+    let result = TaskResult<Data>()
+    try await core.run(
+      URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate)
+    return try result.get()
   }
 
   /// Sends a file as the request's body.
@@ -52,6 +55,17 @@ extension URLSession {
   public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse)
   {
     try await download(for: URLRequest(url: url), delegate: delegate)
+  }
+
+  /// Goes on with a download that has been cancelled or has failed, as ``downloadTask(withResumeData:)`` does. The file is
+  /// the caller's from then on. What it throws has the data to go on from again, if it can: `downloadTaskResumeData`.
+  public func download(
+    resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (URL, URLResponse) {
+    let result = TaskResult<URL>()
+    try await core.run(
+      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
+    return try result.get()
   }
 
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.

@@ -212,6 +212,26 @@ open class URLSession: NSObject, @unchecked Sendable {
     downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
   }
 
+  /// Goes on with a download that has been cancelled or has failed. If the resource has changed since, or what was there
+  /// is gone, it begins again from its beginning.
+  ///
+  /// - Parameter resumeData: From ``URLSessionDownloadTask/cancel(byProducingResumeData:)``, or from an error's
+  ///   `downloadTaskResumeData`. With data that this user's sessions have not made the task fails with
+  ///   `URLError.unsupportedURL`.
+  open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+    make(URLSessionDownloadTask(core, resumeData: resumeData, output: .delegate))
+  }
+
+  /// As ``downloadTask(withResumeData:)``.
+  ///
+  /// - Parameter completionHandler: The file is removed when the handler has returned: move it, or read it.
+  open func downloadTask(
+    withResumeData resumeData: Data,
+    completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDownloadTask {
+    make(URLSessionDownloadTask(core, resumeData: resumeData, output: .fileHandler(completionHandler)))
+  }
+
   // MARK: - Other kinds
 
   /// Not spoken in this version: the task fails when it is resumed.

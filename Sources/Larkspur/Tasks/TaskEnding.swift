@@ -8,6 +8,8 @@ final class TaskEnding: @unchecked Sendable {
   private let failure: URLError?
   private let content: TaskContent
   var file: DownloadFile?
+  /// What a download that has failed can go on from.
+  var resumeData: Data?
 
   init(
     _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: URLError?, _ content: TaskContent
@@ -44,6 +46,7 @@ final class TaskEnding: @unchecked Sendable {
   }
 
   func tell() {
+    tellResumeData()
     switch task.output {
     case .dataResult(let result):
       result.set(outcome(content.data))
@@ -57,11 +60,17 @@ final class TaskEnding: @unchecked Sendable {
       if let failure { handler(nil, content.response, failure) } else { handler(file?.url, content.response, nil) }
     case .delegate: tellDelegate()
     }
-    if let download = task as? URLSessionDownloadTask {
-      for handler in download.takeResumeDataHandlers() { handler.call(nil) }
-    }
     file = nil
     core.ended(task)
+  }
+
+  private func tellResumeData() {
+    guard let download = task as? URLSessionDownloadTask else { return }
+    let handlers = download.takeResumeDataHandlers()
+    guard !handlers.isEmpty else { return }
+    let call: @Sendable () -> Void = { [resumeData] in for handler in handlers { handler.call(resumeData) } }
+    // This runs on the queue already, unless it is an async function that waits.
+    if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
   }
 
   private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), URLError> {

@@ -44,7 +44,7 @@ extension TaskPerformer {
     else { return nil }
     return AuthenticationConversation(
       with: whom, about: authenticated, url: url, memory: core.memory,
-      storage: core.configuration.storage.credentialStorage)
+      storage: core.credentialStorage)
   }
 
   private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {

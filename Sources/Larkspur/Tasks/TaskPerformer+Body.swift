@@ -51,8 +51,14 @@ extension TaskPerformer {
           content: length == 0 ? .none : .file(file, offset: 0, length: length), length: .length(UInt(length)))
       }
     } catch {
+      let code: URLError.Code =
+        switch error {
+        case .accessDenied, .notPermitted: .noPermissionsToReadFile
+        case .notDirectory, .noSuchFile: .fileDoesNotExist
+        default: .cannotOpenFile
+        }
       problem = URLError.make(
-        .noPermissionsToReadFile, "\(url.path): \(error)",
+        code, "\(url.path): \(error)",
         underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue)))
     }
     throw problem

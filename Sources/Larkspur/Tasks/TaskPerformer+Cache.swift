@@ -6,12 +6,26 @@ import LarkspurTransport
 extension TaskPerformer {
   /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
   var cache: URLCache? {
-    task is URLSessionDownloadTask ? nil : core.configuration.storage.cache
+    core.cache == nil || task is URLSessionDownloadTask ? nil : core.cache
+  }
+
+  /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
+  func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
+    guard request.own.fields == nil, request.own.method == "GET" else { return false }
+    switch policy(of: request) {
+    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
+    default: return false
+    }
+  }
+
+  /// The exchange that a plan would have made, for a request that was sent without one.
+  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
+    CacheExchange(request, core.composer.fields(of: request, extras), policy(of: request), date)
   }
 
   private func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     let own = request.cachePolicy
-    return own == .useProtocolCachePolicy ? core.configuration.storage.requestCachePolicy : own
+    return own == .useProtocolCachePolicy ? core.requestCachePolicy : own
   }
 
   /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.

@@ -13,6 +13,7 @@ extension TaskPerformer {
   /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
   ///
   /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
+  @inline(__always)
   func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
     content.response = response
     task.read {
@@ -22,11 +23,11 @@ extension TaskPerformer {
     switch task.output {
     case .dataHandler, .dataResult:
       if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
-    case .fileHandler, .fileResult: file = try DownloadFile()
+    case .fileHandler, .fileResult: try await openFile(for: response)
     case .bytes(let channel): channel.response.answer(.success(response))
     case .delegate:
       if task is URLSessionDownloadTask {
-        file = try DownloadFile()
+        try await openFile(for: response)
       } else {
         try await decideDisposition(of: response)
       }
@@ -44,7 +45,7 @@ extension TaskPerformer {
     case .allow: break
     case .cancel: throw URLError.make(.cancelled, "cancelled")
     case .becomeDownload:
-      file = try DownloadFile()
+      try await openFile(for: response)
       try await become(URLSessionDownloadTask(core, request: task.originalRequest, output: .delegate)) {
         session, delegate, old, new in
         guard let old = old as? URLSessionDataTask, let new = new as? URLSessionDownloadTask else { return }

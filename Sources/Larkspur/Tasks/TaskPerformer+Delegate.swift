@@ -104,7 +104,14 @@ extension TaskPerformer {
 
   /// Tells the owner that the task is over: the last thing that happens to it.
   func finish(_ failure: URLError?) {
+    var failure = failure
+    var kept: Data?
+    if let error = failure, let data = resumeData(after: error) {
+      kept = data
+      failure = error.adding(resumeData: data)
+    }
     let ending = TaskEnding(task, session, core, failure, content)
+    ending.resumeData = kept
     ending.file = file
     file = nil
     ending.make()

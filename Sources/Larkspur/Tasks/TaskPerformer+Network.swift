@@ -24,7 +24,8 @@ extension TaskPerformer {
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
-    if let cache {
+    let sendDate = cache == nil ? .distantPast : Date()
+    if let cache, !isOutsideCache(request, cache, now: sendDate) {
       let fields = core.composer.fields(of: request, extras)
       plan = planNow(request, fields, cache)
       if plan == nil { plan = try await planLater(request, fields, cache) }
@@ -51,6 +52,9 @@ extension TaskPerformer {
       try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
         do throws(URLError) {
           clock.progressed()
+          if caching == nil, cache != nil, exchange.concernsCache {
+            caching = lateExchange(for: request, extras, sent: sendDate)
+          }
           next = try await received(exchange, of: request, target, way, caching)
         } catch {
           failure = error
@@ -92,6 +96,7 @@ extension TaskPerformer {
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
         isTopLevel: request.mainDocumentURL == nil || request.mainDocumentURL == url, now: Date())
     }
+    extras.conditions = downloadConditions
     let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
     if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
     prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
@@ -163,6 +168,7 @@ extension TaskPerformer {
 
   // MARK: - The response
 
+  @inline(__always)
   private func received(
     _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way,
     _ caching: CacheExchange?
@@ -200,10 +206,14 @@ extension TaskPerformer {
         let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
         step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
       case .deliver(let response):
+        guard try admits(response) else {
+          try await drain(exchange)
+          return .load
+        }
         if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
         try await deliver(response, from: exchange, &decoder)
         if let storing { try await storeContent(storing) }
-        return .nothing
+        return try wantsAnotherPart() ? .load : .nothing
       case .fail(let error): throw error
       }
     }
@@ -211,14 +221,12 @@ extension TaskPerformer {
 
   private func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
     guard response.fields.contains(KnownField.setCookie) else { return }
-    let storage = core.configuration.storage
-    guard request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage,
-      let url = request.url
+    guard request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url
     else { return }
     let fields = response.fields.values(of: "Set-Cookie")
     jar.store(
       setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
-      policy: storage.cookieAcceptPolicy, now: Date())
+      policy: core.cookieAcceptPolicy, now: Date())
   }
 
   /// Reads the rest of a response that is not wanted, if there is little of it.

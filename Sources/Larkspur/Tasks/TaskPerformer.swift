@@ -41,6 +41,8 @@ final class TaskPerformer: @unchecked Sendable {
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
   var file: DownloadFile?
+  /// Of a download that goes on, or may.
+  var download: DownloadState?
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
@@ -53,10 +55,8 @@ final class TaskPerformer: @unchecked Sendable {
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
     machine = TaskMachine(request)
     scope = RequestScope(of: engine.pool)
-    let storage = core.configuration.storage
-    clock = TaskClock(
-      idle: Duration(interval: request.own.timeoutInterval ?? storage.timeoutIntervalForRequest),
-      total: Duration(interval: storage.timeoutIntervalForResource), on: engine.loop)
+    let idle = request.own.timeoutInterval.map { Duration(interval: $0) } ?? core.timeoutForRequest
+    clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
     scope.collectsMetrics = wantsMetrics
     isSuspended = Atomic(task.isSuspended)
@@ -156,10 +156,12 @@ final class TaskPerformer: @unchecked Sendable {
   /// Another task goes on in place of this one.
   func goOn(as other: URLSessionTask) { task = other }
 
+  @inline(__always)
   private func perform() async throws(URLError) {
     if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
       throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
     }
+    try prepareDownload()
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }
@@ -168,6 +170,7 @@ final class TaskPerformer: @unchecked Sendable {
   }
 
   /// Loads a request. True: the machine wants another one to be loaded.
+  @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
     let target: LoadTarget

@@ -2,10 +2,35 @@ import Foundation
 
 /// Loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
+  private let goingOnFrom: Resumption?
+  override var resumption: Resumption? { goingOnFrom }
+
+  /// A task of nobody's, which loads nothing: for subclasses in tests.
+  public override init() {
+    goingOnFrom = nil
+    super.init()
+  }
+
+  override init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
+    goingOnFrom = nil
+    super.init(core, request: request, source: source, output: output)
+  }
+
+  init(_ core: SessionCore, resumeData: Data, output: TaskOutput) {
+    let resumption = Resumption(resumeData, .standard)
+    goingOnFrom = resumption
+    super.init(core, request: resumption.request, output: output)
+  }
+
   /// Cancels the download so that it can go on later, with ``URLSession/downloadTask(withResumeData:)``.
   ///
-  /// - Parameter completionHandler: Given nil if it cannot: the server has not said which version of the resource it sends
-  ///   (RFC 9110 13.1.5), or nothing has come yet. Called on the delegate queue.
+  /// A download can go on if it is a GET over HTTP without a body and conditions of its own, and the server has said which
+  /// version of the resource it sends: by a strong entity tag, or else by a date that can stand for one (RFC 9110 13.1.5).
+  /// What has come is kept for a week in a folder of this user's beneath the temporary directory. The data holds the
+  /// request's own fields, `Authorization` among them: guard it as well as the request.
+  ///
+  /// - Parameter completionHandler: Given nil if it cannot go on, or if nothing has come yet. Called once, on the delegate
+  ///   queue, before the task's last call.
   open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
     let handler = ResumeDataHandler(completionHandler)
     guard let core else { return handler.call(nil) }
@@ -19,6 +44,15 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     }
     cancel()
   }
+
+  /// See ``cancel(byProducingResumeData:)``.
+  public final func cancelByProducingResumeData() async -> Data? {
+    await withCheckedContinuation { continuation in
+      cancel(byProducingResumeData: { continuation.resume(returning: $0) })
+    }
+  }
+
+  var wantsResumeData: Bool { read { !$0.resumeDataHandlers.isEmpty } }
 
   func takeResumeDataHandlers() -> [ResumeDataHandler] {
     read { details in

@@ -89,6 +89,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// A task is its own copy: it cannot be done twice.
   open func copy(with zone: NSZone?) -> Any { self }
 
+  /// What a download goes on from. Nil: it begins at the beginning.
+  var resumption: Resumption? { nil }
+
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
   // MARK: - What it is

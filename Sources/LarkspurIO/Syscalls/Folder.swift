@@ -17,7 +17,7 @@ package final class Folder: Sendable {
     }
   }
 
-  private let descriptor: OpenFile
+  let descriptor: OpenFile
 
   /// - Parameter isCreating: It is made if it is not there; its parent has to be.
   /// - Throws: `notPermitted` if the folder is somebody else's.
@@ -82,5 +82,18 @@ package final class Folder: Sendable {
     guard unsafe larkspur_set_times_in_folder(descriptor.number, name, used ?? .nan, changed ?? .nan) == 0 else {
       throw .current
     }
+  }
+
+  /// Returns when the names of the files have reached the disk.
+  package func sync() throws(Errno) { try descriptor.sync() }
+
+  /// Takes a lock that processes and threads share, by way of a file. It is free again when the file is let go of, and
+  /// when the process ends in whatever way. Nil: somebody else has it. Nobody waits: who has it may be stopped.
+  package func lock(_ name: String) throws(Errno) -> OpenFile? {
+    // Safe: as in `read`.
+    let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
+    guard flock(file.number, LOCK_EX | LOCK_NB) != 0 else { return file }
+    if Errno.current == .wouldBlock { return nil }
+    throw .current
   }
 }

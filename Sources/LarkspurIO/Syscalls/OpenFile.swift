@@ -112,6 +112,14 @@ package final class OpenFile: Sendable {
     guard fchmod(number, mode) == 0 else { throw .current }
   }
 
+  /// Returns when what was written has reached the disk.
+  package func sync() throws(Errno) {
+    while fsync(number) != 0 {
+      let error = Errno.current
+      if error != .interrupted { throw error }
+    }
+  }
+
   package var isTerminal: Bool { isatty(number) == 1 }
 
   package var isRegularFile: Bool {

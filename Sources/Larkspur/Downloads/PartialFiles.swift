@@ -1,0 +1,117 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+
+/// The partial files of downloads that may go on: a folder of this user's beneath the temporary directory, so that a
+/// download's file gets there without being copied. It outlives the process.
+///
+/// Beside them lies the key that resume data is signed with. Whoever can read it is this user.
+///
+/// Its calls block their thread. They are made when a download stops or goes on, not for each piece.
+struct PartialFiles: Sendable {
+  let path: String
+
+  /// The folder of the user who runs the program.
+  static var standard: PartialFiles {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "larkspur-downloads-\(geteuid())", isDirectory: true)
+    return PartialFiles(path: folder.path)
+  }
+
+  /// Nobody comes back for a file after so many days: resume data that was thrown away must not fill the disk for ever.
+  static let daysMax = 7
+  /// So many files at most; the oldest go. A server that breaks off every download fills no disk with small files.
+  static let filesMax = 1_000
+
+  private static let keyName = "key"
+  private static let keyBytes = 32
+  private static let suffix = ".part"
+
+  /// Letters, digits and hyphens, and our suffix: no path leads out of the folder.
+  static func isName(_ name: String) -> Bool {
+    guard name.hasSuffix(suffix), 1...64 ~= name.utf8.count - suffix.utf8.count else { return false }
+    return name.dropLast(suffix.count).utf8.allSatisfy { $0.isASCIILetter || 0x30...0x39 ~= $0 || $0 == 0x2D }
+  }
+
+  private func folder(isCreating: Bool) -> Folder? { try? Folder(path: path, isCreating: isCreating) }
+
+  // MARK: - The key
+
+  /// Nil: there is none, and none can be made.
+  func key(isCreating: Bool) -> [UInt8]? {
+    guard let folder = folder(isCreating: isCreating) else { return nil }
+    if let key = Self.readKey(folder) { return key }
+    guard isCreating else { return nil }
+    let temporary = "\(UUID().uuidString).new"
+    do throws(Errno) {
+      let file = try folder.create(temporary)
+      var generator = SystemRandomNumberGenerator()
+      let key = (0..<Self.keyBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }
+      try file.write(key.span)
+      // Of several processes one is the first; its key is everybody's.
+      try folder.renameNew(temporary, to: Self.keyName)
+    } catch {
+      try? folder.remove(temporary)
+    }
+    return Self.readKey(folder)
+  }
+
+  private static func readKey(_ folder: Folder) -> [UInt8]? {
+    guard let key = try? folder.read(keyName, atMost: keyBytes + 1), key.count == keyBytes else { return nil }
+    return key
+  }
+
+  // MARK: - The files
+
+  /// Keeps a download's file for later. Nil: it cannot be kept, and is left as it is.
+  func keep(_ file: DownloadFile, of request: URLRequest, at point: ResumePoint) -> Data? {
+    let name = UUID().uuidString + Self.suffix
+    guard let data = ResumeData(request, point, fileName: name), let key = key(isCreating: true),
+      let encoded = data.encoded(key: key), let folder = folder(isCreating: true)
+    else { return nil }
+    sweep(folder, now: Date())
+    do throws(Errno) {
+      try folder.takeIn(file.url.path, as: name)
+    } catch {
+      return nil
+    }
+    file.giveAway()
+    return encoded
+  }
+
+  /// Nil: the file is gone, or is not what it was.
+  func open(_ data: ResumeData) -> OpenFile? {
+    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return nil }
+    return try? folder.openPart(data.fileName, size: data.point.offset)
+  }
+
+  /// Gives a partial file to a download. False: somebody else has it already.
+  func giveOut(_ data: ResumeData, to url: URL) -> Bool {
+    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return false }
+    do throws(Errno) {
+      try folder.giveOut(data.fileName, to: url.path)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  func remove(_ data: ResumeData) {
+    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return }
+    try? folder.remove(data.fileName)
+  }
+
+  func sweep(now: Date) {
+    guard let folder = folder(isCreating: false) else { return }
+    sweep(folder, now: now)
+  }
+
+  private func sweep(_ folder: Folder, now: Date) {
+    guard let files = try? folder.list() else { return }
+    let oldest = now.timeIntervalSince1970 - Double(Self.daysMax) * 86_400
+    let parts = files.filter { $0.name != Self.keyName }.sorted { $0.changedTime > $1.changedTime }
+    for (index, file) in parts.enumerated() where file.changedTime < oldest || index >= Self.filesMax - 1 {
+      try? folder.remove(file.name)
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// How a download stands to the one that it goes on from, and to one that may go on from it.
+final class DownloadState {
+  /// What it goes on from, as long as that is untouched.
+  var resume: ResumeData?
+  /// The same, as the program gave it.
+  var encoded: Data?
+  /// The part's file.
+  var part: OpenFile?
+  /// The first byte that is asked for. Nil: the whole is.
+  var asked: Int?
+  /// From which version the bytes in the task's file are. Nil: the download cannot go on from them.
+  var point: ResumePoint?
+  /// Where the body that comes now ends in the file, if that is not the whole's end.
+  var shortEnd: Int?
+  /// How often a server has sent less than it was asked for.
+  var shortAnswers = 0
+}
+
+/// Downloads that go on, and that may.
+extension TaskPerformer {
+  /// A server may send less than it is asked for (RFC 9110 15.3.7), and is asked again. One that sends a byte at a time
+  /// would keep us asking for ever.
+  static let shortAnswersMax = 100
+
+  private var partialFiles: PartialFiles { .standard }
+
+  // MARK: - Before the request
+
+  /// Finds what the task is to go on from.
+  func prepareDownload() throws(URLError) {
+    guard let resumption = task.resumption else { return }
+    switch resumption {
+    case .refused(let refusal): throw URLError(refusal)
+    case .point(let data, let encoded):
+      // Without its file the download begins again: its program wants the resource, and how is our affair.
+      guard let part = partialFiles.open(data) else { return }
+      let download = DownloadState()
+      download.resume = data
+      download.encoded = encoded
+      download.part = part
+      download.asked = data.point.firstAsked
+      download.point = data.point
+      self.download = download
+    }
+  }
+
+  /// The fields that ask for the rest.
+  var downloadConditions: [(name: String, value: String)] {
+    guard let download, let first = download.asked, let point = download.point else { return [] }
+    var fields = ResumePoint.conditions(from: first, validator: point.validator)
+    // A range counts encoded bytes: the rest has to come as the first bytes did.
+    if RequestComposer.decodes(machine.request) { fields.append((name: "Accept-Encoding", value: "identity")) }
+    return fields
+  }
+
+  // MARK: - The answer's head
+
+  /// Decides what a response to a request for the rest means. False: another request has to be made.
+  func admits(_ response: HTTPURLResponse) throws(URLError) -> Bool {
+    guard let download, let first = download.asked, let point = download.point else { return true }
+    download.shortEnd = nil
+    let fields = response.fields
+    switch point.decide(asking: first, status: response.statusCode, fields: { fields.values(of: $0) }) {
+    case .continueAt(let offset, let end, let total):
+      guard try takePart(at: offset) else {
+        startOver()
+        return false
+      }
+      download.point?.offset = offset
+      download.point?.total = total
+      download.shortEnd = end == (total ?? end) ? nil : end
+      return true
+    case .replace:
+      startOver()
+      return true
+    case .startOver:
+      startOver()
+      return false
+    case .confirmLast:
+      download.point?.total = point.offset
+      download.asked = point.offset - 1
+      return false
+    case .deliver:
+      // An error's words are no part of the resource. What is there stays, for another try with the same data.
+      download.asked = nil
+      download.point = nil
+      download.part = nil
+      file = nil
+      return true
+    }
+  }
+
+  /// Forgets what there is.
+  private func startOver() {
+    if let resume = download?.resume { partialFiles.remove(resume) }
+    download = nil
+    file = nil
+  }
+
+  /// Makes the partial file the task's own. False: somebody else has it.
+  private func takePart(at offset: Int) throws(URLError) -> Bool {
+    if let download, let part = download.part, let resume = download.resume {
+      let url = DownloadFile.freshURL()
+      guard partialFiles.giveOut(resume, to: url) else { return false }
+      file = DownloadFile(url, continuing: part)
+      download.part = nil
+      download.resume = nil
+      download.encoded = nil
+    }
+    guard let file else { return false }
+    try file.cut(toBytes: offset)
+    return true
+  }
+
+  /// The file for the body of the response: the one that goes on, or a new one.
+  func openFile(for response: URLResponse) async throws(URLError) {
+    if let download, download.asked != nil, let point = download.point, file != nil {
+      return await goOn(at: point.offset, of: point.total, isFirst: download.shortAnswers == 0)
+    }
+    file = try DownloadFile()
+    download?.point = nil
+    guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
+    let fields = response.fields
+    let point = ResumePoint(
+      status: response.statusCode, now: Date().timeIntervalSince1970, fields: { fields.values(of: $0) })
+    guard let point else { return }
+    let state = download ?? DownloadState()
+    state.point = point
+    download = state
+  }
+
+  private func goOn(at offset: Int, of total: Int?, isFirst: Bool) async {
+    let expected = total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
+    let isWatched = task.read { details in
+      details.bytesReceived = Int64(offset)
+      details.bytesExpectedToReceive = expected
+      return details.progress != nil
+    }
+    if isWatched { task.updateProgress() }
+    guard isFirst, case .delegate = task.output, let downloadTask = task as? URLSessionDownloadTask else { return }
+    await tell { session, delegate in
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(
+        session, downloadTask: downloadTask, didResumeAtOffset: Int64(offset), expectedTotalBytes: expected)
+      return true
+    }
+  }
+
+  // MARK: - The end
+
+  /// Whether more has to be asked for: the body that has come was not the last part.
+  func wantsAnotherPart() throws(URLError) -> Bool {
+    guard let download, let end = download.shortEnd else { return false }
+    download.shortAnswers += 1
+    guard download.shortAnswers <= Self.shortAnswersMax else {
+      throw URLError.make(.badServerResponse, "the server sends the rest in ever smaller parts")
+    }
+    download.shortEnd = nil
+    download.asked = end
+    download.point?.offset = end
+    return true
+  }
+
+  /// What the download can go on from after it has failed. Its file is kept for that.
+  func resumeData(after failure: URLError) -> Data? {
+    // Who cancels and does not ask for it does not want the file to stay.
+    if failure.code == .cancelled {
+      guard let task = task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
+    }
+    guard let download else { return nil }
+    // Nothing has been taken from it yet.
+    if download.resume != nil { return download.encoded }
+    // A file that cannot be written is on a disk that is full.
+    guard failure.code != .cannotWriteToFile, let file, var point = download.point,
+      let request = task.originalRequest, let count = try? file.file.byteCount(), count > 0
+    else { return nil }
+    if let total = point.total, count > total { return nil }
+    point.offset = count
+    return partialFiles.keep(file, of: request, at: point)
+  }
+}

@@ -1,0 +1,136 @@
+/// What has to be known of a download that has stopped, so that it can go on: how far it is, and which version of the
+/// resource it has.
+///
+/// It decides what the response to the request for the rest means. It knows no files, and no other request than its own.
+///
+/// ```
+///   Range: bytes=N-  ----> 206, fits ................ continueAt
+///   If-Range: V        |-> 206, does not fit ........ startOver   the body is no use; ask without a range
+///                      |-> 200 ...................... replace     the body is the whole
+///                      |-> 416, complete is N ....... confirmLast everything is there; ask for its last byte
+///                      |-> 416, otherwise ........... startOver
+///                      '-> anything else ............ deliver     says nothing about the part, which stays
+/// ```
+///
+/// Invariant: bytes of two versions never come together in one file.
+package struct ResumePoint: Hashable, Codable, Sendable {
+  /// Names the version: a strong entity tag, or a date that is as good as one.
+  package var validator: String
+  /// Bytes that are there.
+  package var offset: Int
+  /// Bytes of the whole; nil if the server has not said.
+  package var total: Int?
+  /// The content coding that the bytes are in. A range counts encoded bytes (RFC 9110 14.1).
+  package var coding: String?
+
+  package init(validator: String, offset: Int, total: Int?, coding: String?) {
+    self.validator = validator
+    self.offset = offset
+    self.total = total
+    self.coding = coding
+  }
+
+  /// A field's values, by its name in lower case.
+  package typealias Fields = (String) -> [String]
+
+  // MARK: - Which downloads can go on
+
+  /// How much later than the last change a response must have been made for its date to name one version only: a clock of
+  /// one second cannot tell two changes within it (RFC 9110 8.8.2.2).
+  static let ownClockSeconds = 1.0
+  /// The same by our clock, which may differ from the server's.
+  static let otherClockSeconds = 60.0
+
+  /// The point that a download of this response can go on from, once bytes have come. Nil: it can only start over.
+  ///
+  /// - Parameter now: When the response came, in seconds since 1970.
+  package init?(status: Int, now: Double, fields: Fields) {
+    guard status == 200, let validator = Self.validator(now: now, fields: fields) else { return nil }
+    // RFC 9110 14.3: so a server says that ranges are of no use with it. Nothing said means nothing.
+    guard !fields("accept-ranges").contains(where: { $0.isCaselessly("none") }) else { return nil }
+    let length = fields("content-length").first
+    self.init(
+      validator: validator, offset: 0, total: length.flatMap(Self.number), coding: Self.coding(of: fields))
+  }
+
+  private static func validator(now: Double, fields: Fields) -> String? {
+    if let tag = fields("etag").first {
+      // RFC 9110 13.1.5: a weak tag must not be sent in If-Range, nor a date where there is any tag.
+      return EntityTag.isStrong(tag) && tag.utf8.last == ASCII.quote ? tag : nil
+    }
+    guard let text = fields("last-modified").first, let changed = HTTPDate.parse(text, now: now) else { return nil }
+    if let date = fields("date").first.flatMap({ HTTPDate.parse($0, now: now) }) {
+      return date - changed >= ownClockSeconds ? text : nil
+    }
+    return now - changed >= otherClockSeconds ? text : nil
+  }
+
+  private static func coding(of fields: Fields) -> String? {
+    let codings = fields("content-encoding").joined(separator: ", ").lowercased()
+    return codings.isEmpty || codings == "identity" ? nil : codings
+  }
+
+  private static func number(_ text: String) -> Int? {
+    guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
+    return Int(text)
+  }
+
+  // MARK: - The request for the rest
+
+  /// From which byte on to ask. If all are there, the last one is asked for once more: a range without a byte cannot be
+  /// satisfied (RFC 9110 14.1.2), and the answer says whether the rest still belongs to the same version.
+  package var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
+
+  /// The fields that ask for it.
+  package static func conditions(from first: Int, validator: String) -> [(name: String, value: String)] {
+    [(name: "Range", value: "bytes=\(first)-"), (name: "If-Range", value: validator)]
+  }
+
+  // MARK: - The answer
+
+  package enum Decision: Hashable, Sendable {
+    /// The body goes on from the byte that was asked for, up to `end`; the whole has `total` bytes, if that is known.
+    case continueAt(Int, end: Int, total: Int?)
+    case replace
+    case startOver
+    case confirmLast
+    case deliver
+  }
+
+  /// - Parameter first: The byte that was asked for.
+  package func decide(asking first: Int, status: Int, fields: Fields) -> Decision {
+    switch status {
+    case 200: return .replace
+    case 206: return decidePart(first, fields)
+    case 416:
+      // RFC 9110 15.5.17: `bytes */N`. The condition held, or the range would have been ignored.
+      guard first == offset, offset > 0, let text = fields("content-range").first, text == "bytes */\(offset)" else {
+        return .startOver
+      }
+      return total == nil || total == offset ? .confirmLast : .startOver
+    default: return .deliver
+    }
+  }
+
+  private func decidePart(_ first: Int, _ fields: Fields) -> Decision {
+    // RFC 9110 15.3.7.1: one part has Content-Range. Several parts were not asked for.
+    let ranges = fields("content-range")
+    guard ranges.count == 1, let range = ContentRange(ranges[0]), range.bytes.lowerBound == first else {
+      return .startOver
+    }
+    if let total, let complete = range.total, total != complete { return .startOver }
+    if let total, range.bytes.upperBound > total { return .startOver }
+    // RFC 9110 15.3.7.3: parts are put together only if they have the same strong validator. Who answers If-Range may
+    // leave out what the client has (15.3.7), and so a field that is not there agrees.
+    let isTag = validator.utf8.first == ASCII.quote
+    let present = isTag ? fields("etag").first : fields("last-modified").first
+    if let present, present != validator { return .startOver }
+    // The coding may be left out like other fields about the representation; one that is there has to be the same.
+    if let coding = Self.coding(of: fields), coding != self.coding { return .startOver }
+    // A body that is not as long as its range says is not that range.
+    if let length = fields("content-length").first.flatMap(Self.number), length != range.bytes.count {
+      return .startOver
+    }
+    return .continueAt(first, end: range.bytes.upperBound, total: range.total ?? total)
+  }
+}

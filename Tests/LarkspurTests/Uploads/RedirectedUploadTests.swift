@@ -1,0 +1,89 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What becomes of a body when the server sends the request elsewhere (RFC 9110 15.4).
+@Suite struct RedirectedUploadTests {
+  enum Kind: CaseIterable, Sendable {
+    case data
+    case stream
+    case uploadData
+    case uploadFile
+    case uploadStream
+  }
+
+  struct Case: Sendable {
+    var status: Int
+    var kind: Kind
+    var method: String
+
+    /// Browsers and the RFC agree: 301 and 302 turn POST into GET, 303 turns all into GET, 307 and 308 change nothing.
+    var keepsMethod: Bool {
+      switch status {
+      case 303: false
+      case 301, 302: method != "POST"
+      default: true
+      }
+    }
+  }
+
+  static let cases = [301, 302, 303, 307, 308].flatMap { status in
+    Kind.allCases.flatMap { kind in ["POST", "PUT"].map { Case(status: status, kind: kind, method: $0) } }
+  }
+
+  @Test(arguments: cases)
+  func theBodyGoesAlongOrNot(_ row: Case) async throws {
+    let server = try TestServer()
+    let bytes = TestServer.content(count: 5_000)
+    var request = URLRequest(
+      url: try #require(URL(string: server.url("/redirect-to?status=\(row.status)&url=/anything/end"))))
+    request.httpMethod = row.method
+    let recorder = UploadRecorder { InputStream(data: Data(bytes)) }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    defer { session.finishTasksAndInvalidate() }
+    switch row.kind {
+    case .data:
+      request.httpBody = Data(bytes)
+      _ = try await session.data(for: request)
+    case .stream:
+      request.httpBodyStream = InputStream(data: Data(bytes))
+      _ = try await session.data(for: request)
+    case .uploadData: _ = try await session.upload(for: request, from: Data(bytes))
+    case .uploadFile:
+      let folder = try TemporaryFolder()
+      let file = folder.url.appending(path: "body")
+      try Data(bytes).write(to: file)
+      _ = try await session.upload(for: request, fromFile: file)
+    case .uploadStream:
+      session.uploadTask(withStreamedRequest: request).resume()
+      try await server.waitForRequests(2)
+    }
+    let (first, second) = (try #require(server.requests.first), try #require(server.requests.last))
+    #expect(server.requestsReceived == 2)
+    #expect(first.body == bytes)
+    #expect(second.path == "/anything/end")
+    #expect(second.method == (row.keepsMethod ? row.method : "GET"))
+    #expect(second.body == (row.keepsMethod ? bytes : []))
+    if !row.keepsMethod { #expect(second.fields["content-length"] == nil) }
+    let asked = recorder.asked.withLock { $0 }
+    switch row.kind {
+    case .stream: #expect(asked == (row.keepsMethod ? 1 : 0))
+    case .uploadStream: #expect(asked == (row.keepsMethod ? 2 : 1))
+    default: #expect(asked == 0)
+    }
+  }
+
+  @Test func withoutANewStreamTheTaskFails() async throws {
+    let server = try TestServer()
+    var request = URLRequest(url: try #require(URL(string: server.url("/redirect-to?status=307&url=/post"))))
+    request.httpMethod = "POST"
+    request.httpBodyStream = InputStream(data: Data("once".utf8))
+    let ready = request
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: .ephemeral).data(for: ready)
+    }
+    #expect(error?.code == .requestBodyStreamExhausted)
+  }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// Bodies on their way to the server.
+@Suite struct UploadTests {
+  let server: TestServer
+  let session = URLSession(configuration: .ephemeral)
+  let folder: TemporaryFolder
+
+  init() throws {
+    server = try TestServer()
+    folder = try TemporaryFolder()
+  }
+
+  private func request(_ path: String, method: String = "POST") throws -> URLRequest {
+    var request = URLRequest(url: try #require(URL(string: server.url(path))))
+    request.httpMethod = method
+    return request
+  }
+
+  private func file(_ bytes: [UInt8]) throws -> URL {
+    let url = folder.url.appending(path: UUID().uuidString)
+    try Data(bytes).write(to: url)
+    return url
+  }
+
+  // MARK: - From a file
+
+  @Test func aFileIsSentAsItIs() async throws {
+    let bytes = TestServer.content(count: 300_000)
+    let recorder = UploadRecorder()
+    let (_, response) = try await session.upload(
+      for: request("/post"), fromFile: file(bytes), delegate: recorder)
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    let seen = try #require(server.requests.last)
+    #expect(seen.bodyCount == bytes.count)
+    #expect(seen.bodyChecksum == TestServer.contentChecksum(count: bytes.count))
+    #expect(seen.fields["content-length"] == "300000")
+    let sent = recorder.sent.withLock { $0 }
+    #expect(sent.last?.total == 300_000)
+    #expect(sent.reduce(0) { $0 + $1.bytes } == 300_000)
+    #expect(sent.allSatisfy { $0.expected == 300_000 })
+    #expect(sent.map(\.total) == sent.map(\.total).sorted())
+  }
+
+  @Test func anEmptyFileIsAnEmptyBody() async throws {
+    _ = try await session.upload(for: request("/post"), fromFile: file([]))
+    #expect(server.requests.last?.bodyCount == 0)
+    #expect(server.requests.last?.fields["content-length"] == "0")
+  }
+
+  @Test func aFileThatIsNoneFails() async throws {
+    let request = try request("/post")
+    let missing = folder.url.appending(path: "missing")
+    let none = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: missing) }
+    #expect(none?.code == .fileDoesNotExist)
+    let directory = folder.url
+    let error = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: directory) }
+    #expect(error?.code == .fileIsDirectory)
+    #expect(server.requestsReceived == 0)
+  }
+
+  @Test func aPathThroughAFileLeadsNowhere() async throws {
+    let request = try request("/post")
+    let url = try file([1]).appending(path: "within")
+    let error = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: url) }
+    #expect(error?.code == .fileDoesNotExist)
+  }
+
+  @Test(arguments: [true, false])
+  func aFileThatChangesWhileItIsSentFails(grows: Bool) async throws {
+    let count = 32 << 20
+    let url = try file([UInt8](repeating: 7, count: count))
+    let changed = TestServer.Signal()
+    server.enqueue([.expectHead, .wait(changed), .expectBytes(count: 24 << 20), .hang])
+    let request = try request("/post")
+    let sending = Task { try await session.upload(for: request, fromFile: url) }
+    try await server.waitForRequests(1)
+    let handle = try FileHandle(forWritingTo: url)
+    if grows {
+      try handle.seekToEnd()
+      try handle.write(contentsOf: Data([1]))
+    } else {
+      try handle.truncate(atOffset: UInt64(count - 1))
+    }
+    try handle.close()
+    changed.fire()
+    let error = await #expect(throws: URLError.self) { try await sending.value }
+    #expect(error?.code == .cannotOpenFile)
+  }
+
+  // MARK: - From a stream
+
+  @Test func aHesitantStreamIsSentWhole() async throws {
+    let bytes = TestServer.content(count: 2_000)
+    var request = try request("/post")
+    request.httpBodyStream = HesitantStream(bytes)
+    _ = try await session.data(for: request)
+    let seen = try #require(server.requests.last)
+    #expect(seen.body == bytes)
+    #expect(seen.fields["transfer-encoding"] == "chunked")
+  }
+
+  @Test func aStreamOfKnownLengthIsNotChunked() async throws {
+    let bytes = TestServer.content(count: 2_000)
+    var request = try request("/post")
+    request.httpBodyStream = InputStream(data: Data(bytes))
+    request.setValue("2000", forHTTPHeaderField: "Content-Length")
+    _ = try await session.data(for: request)
+    #expect(server.requests.last?.body == bytes)
+    #expect(server.requests.last?.fields["content-length"] == "2000")
+  }
+
+  @Test(arguments: ["1999", "2001"])
+  func aStreamOfAnotherLengthFails(length: String) async throws {
+    var request = try request("/post")
+    request.httpBodyStream = InputStream(data: Data(TestServer.content(count: 2_000)))
+    request.setValue(length, forHTTPHeaderField: "Content-Length")
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+  }
+
+  @Test func aStreamThatFailsFailsTheTask() async throws {
+    var request = try request("/post")
+    request.httpBodyStream = HesitantStream(TestServer.content(count: 500), fails: true)
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+    #expect(server.requests.allSatisfy { $0.bodyCount == 0 })
+  }
+
+  @Test func aStreamThatBlocksHoldsNobodyUp() async throws {
+    let pipe = Pipe()
+    let bytes = TestServer.content(count: 100_000)
+    var request = try request("/post")
+    request.httpBodyStream = BlockingStream(pipe.fileHandleForReading)
+    let sending = Task { [session, request] in try await session.data(for: request) }
+    // The same loop serves others while the stream has nothing.
+    _ = try await session.data(for: self.request("/get", method: "GET"))
+    Thread.detachNewThread {
+      try? pipe.fileHandleForWriting.write(contentsOf: Data(bytes))
+      try? pipe.fileHandleForWriting.close()
+    }
+    _ = try await sending.value
+    let seen = try #require(server.requests.last)
+    #expect(seen.bodyCount == bytes.count)
+    #expect(seen.bodyChecksum == TestServer.contentChecksum(count: bytes.count))
+  }
+
+  @Test func aStreamedTaskAsksForItsStream() async throws {
+    let bytes = TestServer.content(count: 500)
+    let recorder = UploadRecorder { InputStream(data: Data(bytes)) }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    session.uploadTask(withStreamedRequest: try request("/post")).resume()
+    session.finishTasksAndInvalidate()
+    let seen = try await server.waitForRequests(1)
+    #expect(seen.last?.body == bytes)
+    #expect(recorder.asked.withLock { $0 } == 1)
+  }
+
+  // MARK: - What the server says meanwhile
+
+  @Test func aServerThatIsAskedFirstIsWaitedFor() async throws {
+    let bytes = TestServer.content(count: 1_000)
+    server.enqueue([
+      .expectHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .expectBody, .respond(.text("thanks")), .hang,
+    ])
+    var request = try request("/post")
+    request.setValue("100-continue", forHTTPHeaderField: "Expect")
+    let (data, _) = try await session.upload(for: request, from: Data(bytes))
+    #expect(String(decoding: data, as: UTF8.self) == "thanks")
+    #expect(server.requests.last?.body == bytes)
+  }
+
+  @Test func aServerThatIsAskedFirstMayRefuse() async throws {
+    server.enqueue([.expectHead, .respond(.text("no", status: 417)), .expectClose])
+    var request = try request("/post")
+    request.setValue("100-continue", forHTTPHeaderField: "Expect")
+    let (data, response) = try await session.upload(for: request, from: Data(TestServer.content(count: 1_000)))
+    #expect((response as? HTTPURLResponse)?.statusCode == 417)
+    #expect(String(decoding: data, as: UTF8.self) == "no")
+  }
+
+  @Test func anEarlyRefusalIsTheResponse() async throws {
+    server.enqueue([.expectHead, .respond(.text("too much", status: 413)), .halfClose, .hang])
+    let url = try file([UInt8](repeating: 1, count: 64 << 20))
+    let (data, response) = try await session.upload(for: request("/post"), fromFile: url)
+    #expect((response as? HTTPURLResponse)?.statusCode == 413)
+    #expect(String(decoding: data, as: UTF8.self) == "too much")
+  }
+
+  @Test func aPostIsNeverSentTwice() async throws {
+    // The server answers once, and closes when the next request has come.
+    server.enqueue([.serveRoutes(requests: 1), .expectRequest, .close])
+    _ = try await session.data(for: request("/get", method: "GET"))
+    let post = try request("/post")
+    let error = await #expect(throws: URLError.self) { try await session.upload(for: post, from: Data("once".utf8)) }
+    #expect(error?.code == .networkConnectionLost)
+    #expect(server.requestsReceived == 2)
+    #expect(server.connectionsAccepted == 1)
+  }
+}
+
+/// Waits in its reads for what somebody else writes.
+private final class BlockingStream: InputStream {
+  private let handle: FileHandle
+  private var status = Stream.Status.notOpen
+
+  init(_ handle: FileHandle) {
+    self.handle = handle
+    super.init(data: Data())
+  }
+
+  override func open() { status = .open }
+  override func close() { status = .closed }
+  override var streamStatus: Stream.Status { status }
+  override var hasBytesAvailable: Bool { status == .open }
+
+  override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+    guard let piece = try? handle.read(upToCount: min(len, 1_000)), !piece.isEmpty else {
+      status = .atEnd
+      return 0
+    }
+    for (index, byte) in piece.enumerated() { buffer[index] = byte }
+    return piece.count
+  }
+}

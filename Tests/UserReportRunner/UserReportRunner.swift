@@ -1,0 +1,105 @@
+import Foundation
+import LarkspurTestServer
+
+/// Runs the scenarios of a program, each in a process of its own: one that crashes or hangs takes nobody with it.
+public struct UserReportRunner: Sendable {
+  public struct Scenario: Hashable, Sendable {
+    public let name: String
+    public let words: String
+  }
+
+  public enum Outcome: Hashable, Sendable, CustomStringConvertible {
+    case passed
+    case failed(String)
+    case crashed(signal: Int)
+    case hung
+
+    public var description: String {
+      switch self {
+      case .passed: "passes"
+      case .failed(let words): "fails: \(words)"
+      case .crashed(let signal): "crashes (signal \(signal))"
+      case .hung: "hangs"
+      }
+    }
+  }
+
+  let program: URL
+  /// What the body of the `memory` scenario has.
+  let memoryBytes: Int
+  /// A scenario that takes longer hangs. None takes a tenth of it.
+  private static let secondsMax = 120
+
+  public init(program: URL, memoryBytes: Int) {
+    self.program = program
+    self.memoryBytes = memoryBytes
+  }
+
+  public func scenarios() throws -> [Scenario] {
+    let (_, words) = try run(["list"], in: FileManager.default.temporaryDirectory)
+    return words.split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: "\t")
+      return parts.count == 2 ? Scenario(name: String(parts[0]), words: String(parts[1])) : nil
+    }
+  }
+
+  /// The program has a server and a temporary directory of its own.
+  public func run(_ scenario: Scenario) throws -> Outcome {
+    let server = try UserReportServer.make()
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer {
+      server.stop()
+      try? FileManager.default.removeItem(at: folder)
+    }
+    return try run([scenario.name, "http://127.0.0.1:\(server.port)"], in: folder).0
+  }
+
+  private func run(_ arguments: [String], in folder: URL) throws -> (Outcome, String) {
+    let process = Process()
+    process.executableURL = program
+    process.arguments = arguments
+    var environment = ProcessInfo.processInfo.environment
+    environment["TMPDIR"] = folder.path
+    environment["USER_REPORTS_BYTES"] = "\(memoryBytes)"
+    // A crash is an outcome, and nobody reads its traces.
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    for name in ["http_proxy", "https_proxy", "all_proxy"] { environment[name] = nil }
+    process.environment = environment
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    let ended = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in ended.signal() }
+    try process.run()
+    let reader = Reader(output.fileHandleForReading)
+    guard ended.wait(timeout: .now() + .seconds(Self.secondsMax)) == .success else {
+      kill(process.processIdentifier, SIGKILL)
+      ended.wait()
+      return (.hung, reader.words)
+    }
+    let words = reader.words
+    if process.terminationReason == .uncaughtSignal { return (.crashed(signal: Int(process.terminationStatus)), words) }
+    let line = words.split(separator: "\n").last.map(String.init) ?? ""
+    return (process.terminationStatus == 0 ? .passed : .failed(line), words)
+  }
+
+  /// Reads what the program prints while it runs: a pipe that is full would stop it.
+  private final class Reader: @unchecked Sendable {
+    private let done = DispatchSemaphore(value: 0)
+    private var data = Data()
+
+    init(_ handle: FileHandle) {
+      Thread.detachNewThread { [self] in
+        data = handle.readDataToEndOfFile()
+        done.signal()
+      }
+    }
+
+    var words: String {
+      done.wait()
+      done.signal()
+      return String(decoding: data, as: UTF8.self)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import LarkspurTestServer
+import Synchronization
+
+private final class Counter: Sendable {
+  private let count = Mutex(0)
+
+  func next() -> Int {
+    count.withLock {
+      $0 += 1
+      return $0
+    }
+  }
+}
+
+/// A server with what the scenarios ask for beside the ordinary routes.
+enum UserReportServer {
+  static func make() throws -> TestServer {
+    let server = try TestServer()
+    server.route("GET", "/loop") { _ in .redirect(to: "/loop") }
+    server.route("PUT", "/count") { request in .text("\(request.bodyCount)") }
+    server.route("GET", "/hawk") { _ in refusal("Hawk ts=\"1\"") }
+    server.route("GET", "/basic") { request in
+      request.fields["Authorization"] == "Basic dXNlcjpwYXNz" ? .text("come in") : refusal("Basic realm=\"here\"")
+    }
+    // Whether the answer is right is the business of other tests.
+    server.route("GET", "/digest") { request in
+      let answer = request.fields["Authorization"] ?? ""
+      return answer.hasPrefix("Digest ") && answer.contains("username=\"user\"")
+        ? .text("come in") : refusal("Digest realm=\"here\", nonce=\"abc\", qop=\"auth\", algorithm=SHA-256")
+    }
+    server.route("GET", "/set-cookies") { _ in
+      var response = TestServer.Response.text("")
+      for cookie in ["here=1; Path=/", "elsewhere=1; Path=/elsewhere", "secret=1; Path=/; Secure"] {
+        response.fields.add("Set-Cookie", cookie)
+      }
+      return response
+    }
+    server.route("GET", "/cacheable") { request in
+      var response = TestServer.Response.text(request.target)
+      response.fields["Cache-Control"] = "max-age=1000"
+      return response
+    }
+    let loads = Counter()
+    server.route("GET", "/counted") { _ in
+      var response = TestServer.Response.text("\(loads.next())")
+      response.fields["Cache-Control"] = "max-age=1000"
+      return response
+    }
+    addBreaking(to: server)
+    return server
+  }
+
+  private static func refusal(_ challenge: String) -> TestServer.Response {
+    var response = TestServer.Response.text("who are you?", status: 401)
+    response.fields["WWW-Authenticate"] = challenge
+    return response
+  }
+
+  /// Breaks off in the middle, and sends the rest to who asks for it.
+  private static func addBreaking(to server: TestServer) {
+    server.route("GET", "/breaks-once") { request in
+      var response = TestServer.Response.content(count: 300_000)
+      response.fields["ETag"] = "\"one\""
+      if request.fields["Range"] == "bytes=100000-", request.fields["If-Range"] == "\"one\"" {
+        response.status = 206
+        response.body = .content(100_000..<300_000)
+        response.fields["Content-Range"] = "bytes 100000-299999/300000"
+      } else {
+        response.body = .content(0..<100_000)
+        response.fields["Content-Length"] = "300000"
+        response.closesConnection = true
+      }
+      return response
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+
+#if FOUNDATION_NETWORKING
+  import FoundationNetworking
+#else
+  import Larkspur
+#endif
+
+extension UserReports {
+  static let authentication = [
+    Scenario(name: "401-without-credentials", words: "a 401 that nobody answers is the response") { place in
+      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/basic"))
+      try expect(loaded.status == 401 && loaded.data == Data("who are you?".utf8), "\(loaded)")
+    },
+    Scenario(name: "unknown-scheme", words: "a challenge of an unknown scheme is no reason to crash") { place in
+      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/hawk"))
+      try expect(loaded.status == 401, "\(loaded)")
+    },
+    Scenario(name: "use-no-credential", words: ".useCredential with none is answered like no answer") { place in
+      let delegate = Login(nil)
+      let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+      let loaded = await session.load(try place.request("/basic"))
+      try expect(loaded.status == 401 || loaded.error != nil, "\(loaded)")
+    },
+    Scenario(name: "basic", words: "Basic logs in") { place in try await login(place, "/basic") },
+    Scenario(name: "digest", words: "Digest logs in") { place in try await login(place, "/digest") },
+  ]
+
+  private static func login(_ place: Place, _ path: String) async throws {
+    let delegate = Login(URLCredential(user: "user", password: "pass", persistence: .forSession))
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let loaded = await session.load(try place.request(path))
+    try expect(loaded.status == 200, "\(loaded)")
+  }
+}
+
+/// Answers the first challenge.
+private final class Login: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+  private let credential: URLCredential?
+
+  init(_ credential: URLCredential?) { self.credential = credential }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard challenge.previousFailureCount == 0 else { return completionHandler(.performDefaultHandling, nil) }
+    completionHandler(.useCredential, credential)
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+
+#if FOUNDATION_NETWORKING
+  import FoundationNetworking
+#else
+  import Larkspur
+#endif
+
+extension UserReports {
+  static let storms = [
+    Scenario(name: "cancel-storm", words: "tasks cancelled at every point end once each; their delegates are let go") {
+      place in
+      let released = DispatchGroup()
+      for round in 0..<20 { try await stormRound(round, place, released) }
+      await released.wait()
+    },
+    Scenario(name: "teardown-storm", words: "sessions invalidated at every point end all their tasks") { place in
+      let released = DispatchGroup()
+      for round in 0..<60 { try await teardownRound(round, place, released) }
+      await released.wait()
+    },
+    Scenario(name: "session-per-request", words: "a thousand sessions leave no descriptors and no threads") { place in
+      let request = try place.request("/get")
+      var before = (descriptors: 0, threads: 0)
+      for number in 0..<1_000 {
+        let session = URLSession(configuration: .ephemeral, delegate: Listener(), delegateQueue: nil)
+        let loaded = await session.load(request)
+        try expect(loaded.status == 200, "request \(number): \(loaded)")
+        session.finishTasksAndInvalidate()
+        if number == 100 { before = (Footprint.descriptors, Footprint.threads) }
+      }
+      let (descriptors, threads) = (Footprint.descriptors, Footprint.threads)
+      try expect(descriptors < before.descriptors + 50, "descriptors: \(before.descriptors), then \(descriptors)")
+      try expect(threads < before.threads + 50, "threads: \(before.threads), then \(threads)")
+    },
+    Scenario(name: "invalidated-session", words: "a task on an invalidated session fails, and nothing crashes") {
+      place in
+      let listener = Listener()
+      let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+      session.invalidateAndCancel()
+      let loaded = await session.load(try place.request("/get"))
+      try expect(loaded.error?.code == .cancelled, "\(loaded)")
+    },
+    Scenario(name: "delegate-after-resume", words: "a delegate that is set when the task runs hears of its end") {
+      place in
+      let listener = Listener()
+      let task = URLSession(configuration: .ephemeral).dataTask(with: try place.url("/delay/200"))
+      listener.follow(task)
+      task.resume()
+      task.delegate = listener
+      await listener.ended.wait()
+      try expect(listener.error == nil, "\(String(describing: listener.error))")
+    },
+  ]
+
+  private static func stormRound(_ round: Int, _ place: Place, _ released: DispatchGroup) async throws {
+    let listener = Listener(released: released)
+    if round % 3 == 0 { listener.onResponse = { if $0.taskIdentifier % 2 == 0 { $0.cancel() } } }
+    if round % 3 == 1 { listener.onData = { if $0.taskIdentifier % 2 == 0 { $0.cancel() } } }
+    let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+    let url = try place.url("/bytes/200000")
+    for number in 0..<25 {
+      let task = session.dataTask(with: url)
+      listener.follow(task)
+      if number % 5 == 1 { task.cancel() }
+      task.resume()
+      if number % 5 == 2 { task.cancel() }
+      if number % 5 == 3 { DispatchQueue.global().async { task.cancel() } }
+    }
+    session.finishTasksAndInvalidate()
+    await listener.ended.wait()
+    await listener.invalidated.wait()
+    try expect(listener.doubleCompletions == 0, "\(listener.doubleCompletions) tasks ended twice")
+    try expect(listener.lateCalls == 0, "\(listener.lateCalls) calls after the end")
+  }
+
+  private static func teardownRound(_ round: Int, _ place: Place, _ released: DispatchGroup) async throws {
+    let listener = Listener(released: released)
+    let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+    let url = try place.url("/chunked/300000")
+    if round % 4 == 1 { listener.onResponse = { [weak session] _ in session?.invalidateAndCancel() } }
+    if round % 4 == 2 { listener.onData = { [weak session] _ in session?.invalidateAndCancel() } }
+    for _ in 0..<8 {
+      let task = session.dataTask(with: url)
+      listener.follow(task)
+      task.resume()
+    }
+    if round % 4 == 0 { session.invalidateAndCancel() }
+    if round % 4 == 3 { DispatchQueue.global().async { session.invalidateAndCancel() } }
+    await listener.ended.wait()
+    await listener.invalidated.wait()
+    try expect(listener.doubleCompletions == 0, "\(listener.doubleCompletions) tasks ended twice")
+  }
+}
