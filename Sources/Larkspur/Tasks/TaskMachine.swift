@@ -65,11 +65,9 @@ struct TaskMachine {
   /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
   /// shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
-    guard redirectCount < Redirection.countMax else {
-      return .fail(.make(.httpTooManyRedirects, "too many redirects", url: next.url))
-    }
-    guard let response else { return redirectionAnswered(next) }
-    pending = response
+    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many redirects") }
+    guard let response else { return follow(next) }
+    state = .redirecting(response)
     return .askRedirection(response, next)
   }
 
@@ -77,6 +75,10 @@ struct TaskMachine {
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
     guard case .redirecting(let response) = state else { return fail(.unknown, "nobody was asked for a redirection") }
     guard let next else { return deliver(response) }
+    return follow(next)
+  }
+
+  private mutating func follow(_ next: URLRequest) -> Step {
     redirectCount += 1
     if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { isElsewhere = true }
     request = next
