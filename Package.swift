@@ -87,9 +87,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // A check that has to have a process for itself.
@@ -148,6 +148,9 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // What a session does that has to be seen in a process of its own.
+    .executableTarget(
+      name: "SessionProbe", dependencies: ["Larkspur"], path: "Tests/SessionProbe", swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(
       name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
@@ -160,7 +163,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "UserReports", "UserReportRunner",
+        "UserReports", "UserReportRunner", "SessionProbe",
         "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],

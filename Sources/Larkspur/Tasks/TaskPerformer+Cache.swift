@@ -30,14 +30,14 @@ extension TaskPerformer {
 
   /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
   func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
-    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: Date())
+    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: cache.now)
   }
 
   func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
     clock.pause()
-    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: Date())
+    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now)
     clock.goOn()
     try await passGate()
     return plan
@@ -46,13 +46,13 @@ extension TaskPerformer {
   /// What the cache makes of a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
     guard let exchange, let cache else { return .deliver }
-    return cache.received(response, for: exchange, now: Date())
+    return cache.received(response, for: exchange, now: cache.now)
   }
 
   /// What may be used although the server could not be reached.
   func standIn(for exchange: CacheExchange?) -> CacheAnswer? {
     guard let exchange, let cache else { return nil }
-    return cache.failed(exchange, now: Date())
+    return cache.failed(exchange, now: cache.now)
   }
 
   /// True: the machine wants another request to be loaded.

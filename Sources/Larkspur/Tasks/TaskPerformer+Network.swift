@@ -24,7 +24,7 @@ extension TaskPerformer {
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
-    let sendDate = cache == nil ? .distantPast : Date()
+    let sendDate = cache?.now ?? .distantPast
     if let cache, !isOutsideCache(request, cache, now: sendDate) {
       let fields = core.composer.fields(of: request, extras)
       plan = planNow(request, fields, cache)

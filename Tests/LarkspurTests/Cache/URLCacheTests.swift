@@ -177,7 +177,8 @@ import Testing
     #expect(cache.cachedResponse(for: request("http://cache.test/")) == nil)
     let name = try #require(folder.names.first)
     let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
-    #expect(file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
+    #expect(
+      file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
   }
 
   /// A link where the folder should be leads to somebody else's files.
