@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import Synchronization
 import Testing
 
 /// A session and httpbin.
@@ -138,13 +139,13 @@ import Testing
   @Test func streams() async throws {
     let (bytes, _) = try await session.bytes(from: bin.url("/stream/20"))
     var count = 0
-    for try await line in bytes.lines where line.hasPrefix("{") { count += 1 }
+    for try await byte in bytes where byte == UInt8(ascii: "\n") { count += 1 }
     #expect(count == 20)
-    for path in ["/bytes/10000?seed=1", "/stream-bytes/10000?seed=1&chunk_size=100"] {
-      let first = try await session.load(bin.url(path)).data
-      #expect(first.count == 10_000)
-      #expect(try await session.load(bin.url(path)).data == first)
-    }
+    // (Its `/bytes` gives gunicorn a kind of bytes that it does not take, and sends nothing.)
+    let path = "/stream-bytes/10000?seed=1&chunk_size=100"
+    let first = try await session.load(bin.url(path)).data
+    #expect(first.count == 10_000)
+    #expect(try await session.load(bin.url(path)).data == first)
   }
 
   @Test func ranges() async throws {

@@ -63,6 +63,9 @@ final class SessionServer {
     try files.write("www/text.txt", text)
     try Data(RealServer.hundredKiB).write(to: files.folder.appending(path: "www/100k"))
     chmod(files.path("www/100k"), 0o644)
+    // Of what has just been written Apache says that its tag is a weak one.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: files.path("www/100k"))
     // What `openssl passwd -1` makes of the password, and the digest of user, realm and password.
     try files.write("users", "me:$1$larkspur$ElyiTGmmnxxwToqt8My.X.\n")
     try files.write("digest-users", "me:\(realm):8b0302045af06cdd7abe94a3390171cb\n")

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import Synchronization
 import TestKit
 import Testing
 

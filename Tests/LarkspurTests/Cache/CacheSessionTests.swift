@@ -11,19 +11,17 @@ import Testing
 /// The conformance suite through a session: its origin is a server on a socket, its client `URLSession.data(for:)`.
 /// Time is a number: the cache and the server read it from one clock, and a pause moves it.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct CacheSessionTests {
-  /// What cannot be asked of a session, each for a reason.
-  static let notApplicable: [String: String] = [:]
   /// What fails, each for a reason.
-  static let deviations: [String: String] = [:]
+  static let deviations = [
+    // A transfer coding that nobody knows: where such a message ends is anybody's guess (RFC 9112 6.1), and the client does
+    // not guess. Of the played task, which has no connection, the same test passes.
+    "headers-store-Transfer-Encoding": "the response is refused"
+  ]
 
   @Test func requiredTestsPass() async throws {
     var lines: [CacheSuiteTests.Line] = []
     let server = try CacheSuiteServer()
     for test in try CacheSuite.all().flatMap(\.tests) where test.isForPrivateCaches {
-      if let reason = Self.notApplicable[test.id] {
-        print("skipped: \(test.id): \(reason)")
-        continue
-      }
       var client = SessionClient(server, test)
       lines.append(.init(test: test, outcome: await CacheSuiteRunner(test: test, id: client.id).run(&client)))
       client.end()
