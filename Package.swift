@@ -151,6 +151,9 @@ let package = Package(
     // What a session does that has to be seen in a process of its own.
     .executableTarget(
       name: "SessionProbe", dependencies: ["Larkspur"], path: "Tests/SessionProbe", swiftSettings: testSettings),
+    // A process that stores responses until it is killed.
+    .executableTarget(
+      name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(
       name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
@@ -163,8 +166,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "UserReports", "UserReportRunner", "SessionProbe",
-        "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "UserReports", "UserReportRunner",
+        "CacheWriter", "CookieWriter", "SessionProbe", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP",
+        "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),

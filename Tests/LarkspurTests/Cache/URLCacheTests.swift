@@ -24,6 +24,15 @@ import Testing
     #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentMemoryUsage == 0)
   }
 
+  @Test func headsAndGetsAreTwo() {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20)
+    cache.storeCachedResponse(entry(Self.a, "one"), for: request(Self.a))
+    cache.storeCachedResponse(entry(Self.a, ""), for: request(Self.a, method: "HEAD"))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "one")
+    #expect(cache.cachedResponse(for: request(Self.a, method: "HEAD"))?.text == "")
+  }
+
   @Test(arguments: [0, 1 << 20]) func diskOutlivesTheCache(memory: Int) throws {
     let folder = CacheFolder()
     do {
