@@ -199,14 +199,34 @@ import Testing
     #expect(try await world.load("/from") == .init(200, "v2"))
     #expect(world.server.requests.map(\.path) == ["/from", "/to", "/to"])
     // The delegate is asked about it all the same.
-    final class Refusing: NSObject, URLSessionTaskDelegate {
-      func urlSession(
-        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-      ) { completionHandler(nil) }
-    }
     #expect(try await world.load("/from", delegate: Refusing()).status == 301)
     #expect(world.requests == 3)
+  }
+
+  private final class Refusing: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(nil) }
+  }
+
+  /// Its content is stored too, decoded; and nothing of one whose content is cut short.
+  @Test(arguments: [false, true]) func aRedirectionWithContent(isCutShort: Bool) async throws {
+    let hello = try #require(Data(base64Encoded: "H4sIAAAAAAAC/8tIzcnJBwCGphA2BQAAAA=="))
+    let body = Array(isCutShort ? hello.dropLast(9) : hello)
+    world.server.route("GET", "/from") { _ in
+      TestServer.Response(
+        status: 301, fields: ["Location": "/get", "Cache-Control": "max-age=10", "Content-Encoding": "gzip"],
+        body: .bytes(body))
+    }
+    #expect(try await world.load("/from").status == 200)
+    #expect(world.requests == 2)
+    if isCutShort {
+      #expect(world.cache.currentMemoryUsage == 0)
+    } else {
+      #expect(try await world.load("/from", delegate: Refusing()) == .init(301, "hello"))
+      #expect(world.requests == 2)
+    }
   }
 
   // MARK: - What is stale
