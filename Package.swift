@@ -87,9 +87,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // A check that has to have a process for itself.
@@ -148,6 +148,9 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // What a session does that has to be seen in a process of its own.
+    .executableTarget(
+      name: "SessionProbe", dependencies: ["Larkspur"], path: "Tests/SessionProbe", swiftSettings: testSettings),
     // A process that stores responses until it is killed.
     .executableTarget(
       name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
@@ -164,8 +167,8 @@ let package = Package(
       name: "LarkspurTests",
       dependencies: [
         "UserReports", "UserReportRunner",
-        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS",
+        "CacheWriter", "CookieWriter", "SessionProbe", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP",
+        "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),

@@ -24,7 +24,7 @@ extension TaskPerformer {
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
-    let sendDate = cache == nil ? .distantPast : Date()
+    let sendDate = cache?.now ?? .distantPast
     if let cache, !isOutsideCache(request, cache, now: sendDate) {
       let fields = core.composer.fields(of: request, extras)
       plan = planNow(request, fields, cache)
@@ -193,13 +193,19 @@ extension TaskPerformer {
       try await drain(exchange)
       return .useStored(answer)
     }
+    var redirection: CacheStoring?
     var step = machine.responseReceived(response)
     while true {
       switch step {
       case .load:
-        try await drain(exchange)
+        if let redirection {
+          try await storeRedirection(redirection, from: exchange, &decoder)
+        } else {
+          try await drain(exchange)
+        }
         return .load
       case .askRedirection(let response, let next):
+        redirection = storing
         step = machine.redirectionAnswered(try await askRedirection(response, next))
         forgetAuthentication()
       case .askCredential(let response):
@@ -231,16 +237,27 @@ extension TaskPerformer {
 
   /// Reads the rest of a response that is not wanted, if there is little of it.
   private func drain(_ exchange: Exchange) async throws(URLError) {
+    var nothing: Data?
+    _ = try await drain(exchange, keeping: &nothing)
+  }
+
+  /// The same, keeping what is read where something is given to keep it in. Whether that was all.
+  func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
     var count = 0
     do throws(TransportError) {
       while count <= Self.drainBytesMax, exchange.isReceiving,
-        try await exchange.receivePiece({ count += $0.count })
+        try await exchange.receivePiece({ piece in
+          count += piece.count
+          kept?.append(copying: piece)
+        })
       {
         clock.progressed()
       }
     } catch {
       if case .cancelled = error { throw URLError(error, url: machine.request.url) }
       // Nobody wants it: the connection is gone, and that is all.
+      return false
     }
+    return count <= Self.drainBytesMax
   }
 }
