@@ -50,8 +50,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
   public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
-  /// For a resource that came from the cache.
-  init(cached request: URLRequest, response: URLResponse?, start: Date, end: Date, bytes: Int64) {
+  /// For a resource that came from the cache, or from a program's protocol.
+  init(
+    cached request: URLRequest, response: URLResponse?, start: Date, end: Date, bytes: Int64,
+    type: URLSessionTaskMetrics.ResourceFetchType = .localCache
+  ) {
     self.request = request
     self.response = response
     fetchStartDate = start
@@ -80,7 +83,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     negotiatedTLSProtocolVersion = nil
     isProxyConnection = false
     isReusedConnection = false
-    resourceFetchType = .localCache
+    resourceFetchType = type
   }
 
   /// - Parameter date: Makes a date of a moment of the loop's clock.

@@ -6,7 +6,7 @@ import Synchronization
 final class BytesChannel: Sendable {
   private struct State {
     var piece: [UInt8]?
-    var end: Result<Void, URLError>?
+    var end: Result<Void, any Error>?
     var reader: CheckedContinuation<Void, Never>?
     var writer: CheckedContinuation<Void, Never>?
     var isAbandoned = false
@@ -14,7 +14,7 @@ final class BytesChannel: Sendable {
 
   private let state = Mutex(State())
   /// The head of the response, which comes first.
-  let response = Question<Result<URLResponse, URLError>>()
+  let response = Question<Result<URLResponse, any Error>>()
 
   // MARK: - The task's side
 
@@ -36,7 +36,7 @@ final class BytesChannel: Sendable {
     return state.withLock { !$0.isAbandoned }
   }
 
-  func finish(_ result: Result<Void, URLError>) {
+  func finish(_ result: Result<Void, any Error>) {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
       if state.end == nil { state.end = result }
       return state.reader.take()
@@ -60,7 +60,7 @@ final class BytesChannel: Sendable {
   func read() async throws -> [UInt8]? {
     while true {
       let (piece, end, writer) = state.withLock {
-        state -> ([UInt8]?, Result<Void, URLError>?, CheckedContinuation<Void, Never>?) in
+        state -> ([UInt8]?, Result<Void, any Error>?, CheckedContinuation<Void, Never>?) in
         guard let piece = state.piece.take() else { return (nil, state.end, nil) }
         return (piece, nil, state.writer.take())
       }

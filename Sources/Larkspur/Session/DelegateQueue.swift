@@ -24,6 +24,9 @@ final class DelegateQueue: Sendable {
     }
   }
 
+  /// Whether it makes several calls at once. It should not, but nobody keeps a program from it.
+  var isConcurrent: Bool { own == nil && operations.maxConcurrentOperationCount != 1 }
+
   func async(_ call: @escaping @Sendable () -> Void) {
     if let own { own.async(execute: call) } else { operations.addOperation(call) }
   }

@@ -20,6 +20,8 @@ final class SessionCore: @unchecked Sendable {
   let hasTaskDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
+  /// Of the configuration.
+  let protocolClasses: [URLProtocol.Type]
   // What every task looks at: the configuration as a whole is large to copy.
   let cookieStorage: HTTPCookieStorage?
   let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
@@ -38,6 +40,7 @@ final class SessionCore: @unchecked Sendable {
 
   private struct State {
     var phase = Phase.open
+    var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
     var engine: SessionEngine?
@@ -60,6 +63,7 @@ final class SessionCore: @unchecked Sendable {
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
     let storage = configuration.storage
     memory = AuthenticationMemory(storage: storage.credentialStorage)
+    protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
     composer = RequestComposer(additional: storage.additionalHeaders)
     cookieStorage = storage.shouldSetCookies ? storage.cookieStorage : nil
     cookieAcceptPolicy = storage.cookieAcceptPolicy
@@ -154,15 +158,18 @@ final class SessionCore: @unchecked Sendable {
   /// One task goes on in place of another.
   func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
     other.read { $0.session = session }
-    state.withLock {
-      $0.tasks[other.taskIdentifier] = other
-      $0.tasks[old.taskIdentifier] = nil
+    let isCancelled = state.withLock { state -> Bool in
+      state.tasks[other.taskIdentifier] = other
+      state.tasks[old.taskIdentifier] = nil
+      return state.cancelsTasks
     }
     old.read {
       $0.state = .completed
       $0.session = nil
       $0.delegate = nil
     }
+    // It was not on the list when the others were cancelled.
+    if isCancelled { other.cancel() }
   }
 
   // MARK: - Invalidation
@@ -171,6 +178,7 @@ final class SessionCore: @unchecked Sendable {
     guard !isShared else { return }
     let tasks = state.withLock { state -> [URLSessionTask] in
       if state.phase == .open { state.phase = .closing }
+      if cancelsTasks { state.cancelsTasks = true }
       return cancelsTasks ? Array(state.tasks.values) : []
     }
     for task in tasks { task.cancel() }

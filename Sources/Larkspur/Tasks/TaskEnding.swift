@@ -5,14 +5,14 @@ final class TaskEnding: @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
   private let core: SessionCore
-  private let failure: URLError?
+  private let failure: (any Error)?
   private let content: TaskContent
   var file: DownloadFile?
   /// What a download that has failed can go on from.
   var resumeData: Data?
 
   init(
-    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: URLError?, _ content: TaskContent
+    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
   ) {
     self.task = task
     self.session = session
@@ -73,7 +73,7 @@ final class TaskEnding: @unchecked Sendable {
     if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
   }
 
-  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), URLError> {
+  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), any Error> {
     if let failure { return .failure(failure) }
     guard let response = self.content.response else { return .failure(URLError(.unknown)) }
     return .success((content, response))
@@ -81,14 +81,6 @@ final class TaskEnding: @unchecked Sendable {
 
   private func tellDelegate() {
     guard let session else { return }
-    if failure == nil, let file, let download = task as? URLSessionDownloadTask {
-      TaskPerformer.call(
-        { session, delegate in
-          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-          delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
-          return true
-        }, for: task, of: session, core)
-    }
     let (task, failure) = (task, failure)
     TaskPerformer.call(
       { session, delegate in

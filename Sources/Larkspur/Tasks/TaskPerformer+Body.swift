@@ -96,7 +96,7 @@ extension TaskPerformer {
 }
 
 /// Carries a stream from the delegate's queue.
-private struct StreamBox: @unchecked Sendable {
+struct StreamBox: @unchecked Sendable {
   let stream: InputStream?
 
   init(_ stream: InputStream?) { self.stream = stream }

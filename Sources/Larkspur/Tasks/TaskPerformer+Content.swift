@@ -176,10 +176,8 @@ extension TaskPerformer {
     case .bytes(let channel):
       let piece = content.piece
       content.piece = []
-      clock.pause()
-      let goesOn = await channel.write(piece)
-      clock.goOn()
-      if !goesOn { try await passGate() }
+      // A reader that has gone away takes nothing: who cancels ends the wait.
+      _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
     case .delegate: try await handOverToDelegate(count, received)
     }
   }

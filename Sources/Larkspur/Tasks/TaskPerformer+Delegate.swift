@@ -12,19 +12,31 @@ extension TaskPerformer {
   func tell(_ call: @escaping Teller) async {
     guard hasDelegate else { return }
     let (task, session, core) = (task, session, core)
+    if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
   }
 
   /// The same without waiting: for what has no influence on the task.
   func tellDelegate(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
     let (task, session, core) = (task, session, core)
-    core.delegateQueue.async {
+    let tell: @Sendable () -> Void = {
       Self.call(
         { session, delegate in
           call(session, task, delegate)
           return true
         }, for: task, of: session, core)
     }
+    guard core.delegateQueue.isConcurrent else { return core.delegateQueue.async(tell) }
+    // On such a queue only what has returned is sure to have come before.
+    let before = lastTold
+    lastTold = Task(executorPreference: engine.loop) { @concurrent in
+      await before?.value
+      await core.delegateQueue.run(tell)
+    }
+  }
+
+  func waitForTold() async {
+    while let told = lastTold.take() { await told.value }
   }
 
   static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
@@ -42,6 +54,7 @@ extension TaskPerformer {
     let asked = AskedQuestion<Answer>()
     try await passGate()
     clock.pause()
+    if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
       let delegates = [task.delegate, core.delegate as? any URLSessionTaskDelegate]
       for case let delegate? in delegates {
@@ -73,8 +86,12 @@ extension TaskPerformer {
     _ call: @escaping @Sendable (URLSession, any URLSessionDataDelegate, URLSessionTask, URLSessionTask) -> Void
   ) async throws(URLError) {
     let old = task
+    // At once: whoever suspends or cancels the old one does so before, and it holds for the new one, or not at all.
     let details = old.read { details in
-      defer { details.performer = nil }
+      defer {
+        details.performer = nil
+        details.state = .completed
+      }
       return details
     }
     other.read {
@@ -95,18 +112,18 @@ extension TaskPerformer {
     goOn(as: other)
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      call(session, delegate, old, other)
-      return true
+      // It is of the old one that a delegate without the method says so.
+      return old.implements { call(session, delegate, old, other) }
     }
   }
 
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: URLError?) {
+  func finish(_ failure: (any Error)?) {
     var failure = failure
     var kept: Data?
-    if let error = failure, let data = resumeData(after: error) {
+    if let error = failure as? URLError, let data = resumeData(after: error) {
       kept = data
       failure = error.adding(resumeData: data)
     }
@@ -116,6 +133,16 @@ extension TaskPerformer {
     file = nil
     ending.make()
     ending.tellOnQueue()
+  }
+
+  /// A download's delegate takes the file, or loses it.
+  func giveFile() async {
+    guard case .delegate = task.output, let file, let download = task as? URLSessionDownloadTask else { return }
+    await tell { session, delegate in
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
+      return true
+    }
   }
 }
 

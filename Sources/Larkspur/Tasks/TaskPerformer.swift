@@ -30,6 +30,8 @@ final class TaskPerformer: @unchecked Sendable {
   /// What is to be given up when the task is interrupted.
   private var giveUp: (() -> Void)?
   private let isSuspended: Atomic<Bool>
+  /// The last call that nobody has waited for, on a queue that makes several at once. The loop's.
+  var lastTold: Task<Void, Never>?
 
   var content = TaskContent()
   /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
@@ -46,6 +48,8 @@ final class TaskPerformer: @unchecked Sendable {
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
+  /// What a program's protocol has failed with: the task's error is this very one.
+  var protocolFailure: (any Error)?
 
   init(_ task: URLSessionTask, of session: URLSession, core: SessionCore, engine: SessionEngine) {
     self.task = task
@@ -74,9 +78,13 @@ final class TaskPerformer: @unchecked Sendable {
   /// Whether the task is to end, whatever else comes.
   var isInterrupted: Bool { interruption != nil }
 
-  func suspensionChanged() {
-    isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
-    engine.loop.post { [self] in suspensionSettled() }
+  /// - Parameter changed: The task that was told. It may be one that has just been replaced: the loop knows.
+  func suspensionChanged(of changed: URLSessionTask) {
+    isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
+    engine.loop.post { [self] in
+      isSuspended.store(task.isSuspended, ordering: .sequentiallyConsistent)
+      suspensionSettled()
+    }
   }
 
   private func interrupted(_ code: URLError.Code) {
@@ -115,16 +123,17 @@ final class TaskPerformer: @unchecked Sendable {
     if let interruption { throw URLError.make(interruption) }
   }
 
-  /// Waits for something that an interruption has to end: `giveUp` makes it return.
+  /// Waits for something that an interruption has to end: `giveUp` makes it return. Time counts if it is the load that is
+  /// waited for, and not its owner.
   func waiting<T>(
-    givingUpBy giveUp: @escaping () -> Void, _ operation: () async -> T
+    givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
   ) async throws(URLError) -> T {
     if let interruption { throw URLError.make(interruption) }
-    clock.pause()
+    if !timeCounts { clock.pause() }
     self.giveUp = giveUp
     let result = await operation()
     self.giveUp = nil
-    clock.goOn()
+    if !timeCounts { clock.goOn() }
     if let interruption { throw URLError.make(interruption) }
     return result
   }
@@ -141,8 +150,12 @@ final class TaskPerformer: @unchecked Sendable {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     clock.stop()
+    // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
+    let ownFailure = interruption == nil ? protocolFailure : nil
+    if file != nil, failure == nil { await giveFile() }
     if wantsMetrics { await tellMetrics() }
-    finish(failure?.failing(at: machine.request.url))
+    if lastTold != nil { await waitForTold() }
+    finish(ownFailure ?? failure?.failing(at: machine.request.url))
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -173,6 +186,7 @@ final class TaskPerformer: @unchecked Sendable {
   @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
+    if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget(url)

@@ -44,6 +44,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     var progress: Progress?
+    var prefersIncrementalDelivery = true
     /// Kept while the task is not over.
     var session: URLSession?
     var performer: TaskPerformer?
@@ -150,6 +151,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     set { read { $0.earliestBeginDate = newValue } }
   }
 
+  /// Kept as it is set, without effect: a delegate is given the content as it comes, and a handler all of it at the end.
+  open var prefersIncrementalDelivery: Bool {
+    get { read { $0.prefersIncrementalDelivery } }
+    set { read { $0.prefersIncrementalDelivery = newValue } }
+  }
+
   // MARK: - Numbers
 
   /// Bytes of the body that have come, its content coding undone.
@@ -229,15 +236,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// As `cancel`, with another reason.
   func end(with code: URLError.Code) {
     guard let core else { return }
-    let begins = read { details -> Bool in
-      guard details.state == .running || details.state == .suspended else { return false }
+    // The performer of the moment: another task may go on in place of this one, and then the end is that one's.
+    let (begins, performer) = read { details -> (Bool, TaskPerformer?) in
+      guard details.state == .running || details.state == .suspended else { return (false, details.performer) }
       details.state = .canceling
       let begins = !details.hasBegun
       details.hasBegun = true
-      return begins
+      return (begins, details.performer)
     }
     if begins { core.begin(self) }
-    if let performer = read({ $0.performer }) { performer.interrupt(code) }
+    (performer ?? read { $0.performer })?.interrupt(code)
   }
 
   /// Stops reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
@@ -249,7 +257,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.state = .suspended
       return details.performer
     }
-    performer?.suspensionChanged()
+    performer?.suspensionChanged(of: self)
   }
 
   /// Begins the task, or lets it go on.
@@ -264,7 +272,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasBegun = true
       return (begins, details.performer)
     }
-    performer?.suspensionChanged()
+    performer?.suspensionChanged(of: self)
     if begins { core.begin(self) }
   }
 

@@ -1,0 +1,67 @@
+import Foundation
+
+/// What a task has heard of one load by a protocol. It belongs to the task's loop.
+final class ProtocolHearing {
+  let load: ProtocolLoad
+  /// What the task's owner has been told of.
+  var response: URLResponse?
+  /// What the protocol has called valid.
+  var validCached: CachedURLResponse?
+  /// All that was said within `startLoading()` has been heard.
+  var hasStarted = false
+  /// The delegate has refused a redirection: the load ends when `startLoading()` has returned.
+  var isRefused = false
+
+  private let cache: URLCache?
+  private var storagePolicy = URLCache.StoragePolicy.notAllowed
+  /// Shares what the protocol has sent.
+  private var pieces: [Data] = []
+  private var pieceBytes = 0
+  private var pieceBytesMax = 0
+
+  init(_ load: ProtocolLoad, cache: URLCache?) {
+    self.load = load
+    self.cache = load.client.request.own.method == "GET" ? cache : nil
+  }
+
+  var request: URLRequest { load.client.request }
+
+  /// For a protocol that has none.
+  var blankResponse: URLResponse {
+    URLResponse(
+      url: request.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+  }
+
+  // MARK: - The cache
+
+  /// Where the protocol may find what is stored.
+  var readableCache: URLCache? {
+    switch request.cachePolicy {
+    case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: nil
+    default: cache
+    }
+  }
+
+  func mayStore(by policy: URLCache.StoragePolicy) {
+    guard let cache, policy != .notAllowed else { return }
+    storagePolicy = policy
+    pieceBytesMax = policy == .allowed ? max(cache.memoryCapacity, cache.diskCapacity) : cache.memoryCapacity
+  }
+
+  func collect(_ data: Data) {
+    guard storagePolicy != .notAllowed else { return }
+    pieceBytes += data.count
+    if pieceBytes <= pieceBytesMax { return pieces.append(data) }
+    // It would not fit.
+    storagePolicy = .notAllowed
+    pieces = []
+  }
+
+  /// What would be stored, and where. Nil: nothing.
+  var proposal: (CachedURLResponse, URLCache)? {
+    guard let cache, let response, storagePolicy != .notAllowed, validCached == nil, !isRefused else { return nil }
+    var data = Data(capacity: pieceBytes)
+    for piece in pieces { data.append(piece) }
+    return (CachedURLResponse(response: response, data: data, userInfo: nil, storagePolicy: storagePolicy), cache)
+  }
+}

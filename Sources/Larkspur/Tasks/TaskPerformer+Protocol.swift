@@ -1,0 +1,208 @@
+import Foundation
+import LarkspurBytes
+
+extension SessionCore {
+  /// False: nobody has brought a protocol along.
+  var mayHaveProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.isEmpty }
+}
+
+/// Loading by a program's protocol.
+///
+/// The protocol pushes and the task takes, one event after another: so what a suspended task or a slow delegate does not
+/// take waits in the protocol's client. What makes no sense is passed over: a second response, a redirection after the
+/// response, anything after the end.
+extension TaskPerformer {
+  /// Nil: no class wants it.
+  func protocolLoad(for request: URLRequest) async -> ProtocolLoad? {
+    var request = request
+    // Those of another origin do not hear what was meant for the first one.
+    for (name, value) in core.configuration.storage.additionalHeaders ?? [:] {
+      guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil,
+        !machine.isElsewhere || !Redirection.isPrivate(name)
+      else { continue }
+      request.setValue((value as? String) ?? "\(value)", forHTTPHeaderField: name)
+    }
+    switch task.source {
+    case .data(let data) where request.own.method != "GET" || machine.redirectCount == 0: request.httpBody = data
+    case .file(let url) where request.own.method != "GET" || machine.redirectCount == 0:
+      request.httpBodyStream = InputStream(url: url)
+    case .request, .data, .file, .delegateStream: break
+    }
+    let loaded = machine.request
+    task.read { $0.currentRequest = request }
+    let load = await ProtocolLoad.find(
+      among: core.protocolClasses + ProtocolRegistry.classes, for: task, request)
+    task.read { $0.currentRequest = load?.client.request ?? loaded }
+    return load
+  }
+
+  /// True: the machine wants another request to be loaded.
+  func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
+    try await passGate()
+    if case .delegateStream = task.source { load.client.request.httpBodyStream = try await bodyStreamOfDelegate() }
+    let start = wantsMetrics ? Date() : .distantPast
+    let hearing = ProtocolHearing(load, cache: core.cache)
+    load.start(for: task, cache: hearing.readableCache)
+    let result: Result<Bool, URLError>
+    do throws(URLError) {
+      result = .success(try await hear(hearing))
+    } catch {
+      result = .failure(error)
+    }
+    // A protocol that has not yet returned from its start is not waited for: it may never return.
+    await load.stop(waits: load.client.hasStarted)
+    if wantsMetrics {
+      transactions.append(
+        URLSessionTaskTransactionMetrics(
+          cached: load.client.request, response: hearing.response, start: start, end: max(start, Date()),
+          bytes: task.countOfBytesReceived, type: .unknown))
+    }
+    return try result.get()
+  }
+
+  private func hear(_ hearing: ProtocolHearing) async throws(URLError) -> Bool {
+    while true {
+      let event = try await next(of: hearing.load.client)
+      clock.progressed()
+      try await passGate()
+      switch event {
+      case .redirected(let next, let response):
+        guard hearing.response == nil else { continue }
+        if try await redirect(to: next, by: response, hearing) { return true }
+        if hearing.hasStarted { return false }
+      case .response(let response, let policy):
+        guard hearing.response == nil else { continue }
+        hearing.mayStore(by: policy)
+        try await begin(response, hearing)
+      case .cachedResponseIsValid(let cached): hearing.validCached = cached
+      case .data(let data):
+        if hearing.response == nil { try await begin(hearing.blankResponse, hearing) }
+        try await deliver(data, hearing)
+      case .challenge(let challenge): try await answer(challenge, hearing.load)
+      case .finished:
+        try await complete(hearing)
+        return false
+      case .failed(let error):
+        protocolFailure = error
+        throw URLError.make(.unknown)
+      case .startReturned:
+        hearing.hasStarted = true
+        if hearing.isRefused { return false }
+      }
+    }
+  }
+
+  private func next(of client: ProtocolClient) async throws(URLError) -> ProtocolClient.Event {
+    while true {
+      if let event = client.take() { return event }
+      try await waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
+    }
+  }
+
+  // MARK: - What it says
+
+  private func begin(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
+    hearing.response = response
+    latestResponse = response as? HTTPURLResponse
+    try await begin(response, length: response.expectedContentLength)
+    try await passGate()
+  }
+
+  private func deliver(_ data: Data, _ hearing: ProtocolHearing) async throws(URLError) {
+    hearing.collect(data)
+    take(data.span)
+    try await handOver()
+  }
+
+  /// True: another request is to be loaded. False: the delegate wants the redirecting response.
+  private func redirect(
+    to next: URLRequest, by response: URLResponse, _ hearing: ProtocolHearing
+  ) async throws(URLError) -> Bool {
+    var step = machine.protocolRedirected(by: response as? HTTPURLResponse, to: next)
+    if case .askRedirection(let response, let next) = step {
+      step = machine.redirectionAnswered(try await askRedirection(response, next))
+    }
+    switch step {
+    case .load:
+      hearing.response = response
+      forgetAuthentication()
+      return true
+    case .fail(let error): throw error
+    case .deliver, .askRedirection, .askCredential:
+      hearing.isRefused = true
+      try await begin(response, hearing)
+      return false
+    }
+  }
+
+  private func complete(_ hearing: ProtocolHearing) async throws(URLError) {
+    if hearing.response == nil {
+      try await begin(hearing.validCached?.response ?? hearing.blankResponse, hearing)
+      if let cached = hearing.validCached { try await deliver(cached.data, hearing) }
+    }
+    guard task is URLSessionDataTask, let (proposed, cache) = hearing.proposal,
+      let stored = try await askWhetherToStore(proposed)
+    else { return }
+    await ProtocolLoad.store(stored, for: hearing.request, in: cache)
+  }
+
+  /// Nil: no.
+  private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
+    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask else { return proposed }
+    return try await ask(otherwise: Optional(proposed)) { session, delegate, answer in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)
+      return true
+    }
+  }
+
+  private func bodyStreamOfDelegate() async throws(URLError) -> InputStream? {
+    let task = task
+    let answer = try await ask(otherwise: StreamBox(nil)) { session, delegate, answer in
+      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
+      return true
+    }
+    return answer.stream
+  }
+
+  // MARK: - Challenges
+
+  private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
+    guard !load.client.isWithdrawn(challenge) else { return }
+    let task = task
+    let asked = AskedChallenge()
+    clock.pause()
+    await tell { session, delegate in
+      let question = Question<DelegateReply>()
+      delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+      if challenge.takeHasNoWord() { return false }
+      asked.question = question
+      return true
+    }
+    clock.goOn()
+    var reply: AuthenticationConversation.Reply? = .performDefaultHandling
+    if let question = asked.question {
+      guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
+      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })?.reply
+      guard load.client.settle(challenge) else { return }
+    } else if load.client.isWithdrawn(challenge) {
+      return
+    }
+    guard let reply, let sender = challenge.sender else { return }
+    load.call {
+      switch reply {
+      case .useCredential(let credential?): sender.use(credential, for: challenge)
+      case .useCredential(nil): sender.continueWithoutCredential(for: challenge)
+      case .performDefaultHandling: sender.performDefaultHandling(for: challenge)
+      case .rejectProtectionSpace: sender.rejectProtectionSpaceAndContinue(with: challenge)
+      case .cancel: sender.cancel(challenge)
+      }
+    }
+    if case .cancel = reply { throw URLError.make(.cancelled, "cancelled") }
+  }
+}
+
+/// The question that a challenge was put by; it is written on the delegate queue while the loop waits.
+private final class AskedChallenge: @unchecked Sendable {
+  var question: Question<DelegateReply>?
+}
