@@ -19,8 +19,8 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
     init(_ bytes: Base.AsyncIterator) { self.bytes = bytes }
 
-    public mutating func next() async throws -> String? {
-      while let byte = try await bytes.next() {
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
+      while let byte = try await bytes.next(isolation: actor) {
         if takesEnd(byte), let text = takeLine() { return text }
       }
       return takeLine()
