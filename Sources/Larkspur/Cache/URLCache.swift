@@ -128,28 +128,6 @@ open class URLCache: NSObject, @unchecked Sendable {
     core.remove(key)
   }
 
-  // MARK: - Tasks
-
-  /// The response that is stored for a task's request, as it is at present. The handler is called on a thread of its own.
-  open func getCachedResponse(
-    for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-  ) {
-    let request = dataTask.currentRequest
-    Self.tasks.async { [self] in completionHandler(request.flatMap { cachedResponse(for: $0) }) }
-  }
-
-  private static let tasks = DispatchQueue(label: "larkspur.cache-of-tasks")
-
-  /// Stores a response for a task's request, as it is at present.
-  open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
-    if let request = dataTask.currentRequest { storeCachedResponse(cachedResponse, for: request) }
-  }
-
-  /// Removes what is stored for a task's request, as it is at present.
-  open func removeCachedResponse(for dataTask: URLSessionDataTask) {
-    if let request = dataTask.currentRequest { removeCachedResponse(for: request) }
-  }
-
   // MARK: - All
 
   /// Removes everything.

@@ -32,8 +32,8 @@ struct TaskMachine {
 
   private enum State {
     case loading
-    /// With the response that is delivered if the answer is no.
-    case redirecting(HTTPURLResponse)
+    /// With the response that is delivered if the answer is no. A program's protocol may have none.
+    case redirecting(HTTPURLResponse?)
     case authenticating(HTTPURLResponse)
     case over
   }
@@ -65,18 +65,19 @@ struct TaskMachine {
   /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
   /// shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
-    guard redirectCount < Redirection.countMax else {
-      return .fail(.make(.httpTooManyRedirects, "too many redirects", url: next.url))
-    }
+    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many redirects") }
+    state = .redirecting(response)
     guard let response else { return redirectionAnswered(next) }
-    pending = response
     return .askRedirection(response, next)
   }
 
   /// Nil: the redirecting response itself is what the task has loaded.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
     guard case .redirecting(let response) = state else { return fail(.unknown, "nobody was asked for a redirection") }
-    guard let next else { return deliver(response) }
+    guard let next else {
+      guard let response else { return fail(.unknown, "a redirection without a response was refused") }
+      return deliver(response)
+    }
     redirectCount += 1
     if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { isElsewhere = true }
     request = next
