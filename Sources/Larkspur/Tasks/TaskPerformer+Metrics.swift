@@ -23,12 +23,13 @@ extension TaskPerformer {
       transactions.append(
         URLSessionTaskTransactionMetrics(
           metrics, request: request, response: isLast ? latestResponse ?? response : nil,
-          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0, date: toDate))
+          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0,
+          start: transactions.last?.responseEndDate ?? startDate, date: toDate))
     }
   }
 
   func tellMetrics() async {
-    let end = max(Date(), startDate)
+    let end = max(Date(), transactions.last?.responseEndDate ?? startDate)
     let metrics = URLSessionTaskMetrics(
       transactions: transactions, interval: DateInterval(start: startDate, end: end),
       redirectCount: machine.redirectCount)
