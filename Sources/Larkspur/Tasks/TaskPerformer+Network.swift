@@ -44,7 +44,7 @@ extension TaskPerformer {
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
-    poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
+    poolRequest.priority = task.poolPriority
     if wantsProgress { observe(&poolRequest, url: request.url) }
     var next = Next.nothing
     var failure: URLError?

@@ -139,8 +139,10 @@ final class TaskPerformer: @unchecked Sendable {
   }
 
   func run() async {
-    let before = task.read { ($0.state, $0.performer === self) }
-    if before.0 == .canceling { interruption = .cancelled }
+    // What was done to the task while its performer was being made, nobody has told it.
+    let state = task.state
+    if state == .canceling { interruption = .cancelled }
+    if state == .suspended { isSuspended.store(true, ordering: .sequentiallyConsistent) }
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
