@@ -28,6 +28,7 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let waitsForConnectivity: Bool
   let timeoutForRequest: Duration?
   let timeoutForResource: Duration?
   private let isShared: Bool
@@ -70,6 +71,7 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
+    waitsForConnectivity = storage.waitsForConnectivity
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
     state = Mutex(State(delegate: delegate))

@@ -40,6 +40,7 @@ extension TaskPerformer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { try await passGate() }
+    let hadUsedStream = hasUsedStream
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
@@ -62,6 +63,11 @@ extension TaskPerformer {
       }
     } catch {
       collectMetrics(of: request)
+      if try await hasWaitedForConnectivity(after: error) {
+        // Nobody has read from it.
+        hasUsedStream = hadUsedStream
+        return true
+      }
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
@@ -137,6 +143,7 @@ extension TaskPerformer {
       case .bodySent(let bytes): sent(Int64(bytes))
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
+        clock.progressed()
         guard hasDelegate, status != 101, let url else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
@@ -158,8 +165,10 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate else { return }
+    guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
+    let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
+      let (before, total) = sentBytes.take()
       delegate.urlSession(
         session, task: task, didSendBodyData: total - before, totalBytesSent: total,
         totalBytesExpectedToSend: expected)

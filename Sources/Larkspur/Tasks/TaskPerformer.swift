@@ -48,6 +48,10 @@ final class TaskPerformer: @unchecked Sendable {
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
+  /// Its delegate has heard that there is no network.
+  var hasWaitedForConnectivity = false
+  var hasTriedAgainAtOnce = false
+  let sentBytes = SentBytes()
   /// What a program's protocol has failed with: the task's error is this very one.
   var protocolFailure: (any Error)?
 
