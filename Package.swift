@@ -89,10 +89,13 @@ let package = Package(
       dependencies: [
         "CLarkspurOpenSSL", "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
-    // A check that has to have a process for itself.
+    // Checks that have to have a process for themselves.
+    .executableTarget(
+      name: "SessionProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/SessionProbe",
+      swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
       dependencies: [
@@ -160,9 +163,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "UserReports", "UserReportRunner",
+        "SessionProbe", "UserReports", "UserReportRunner",
         "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "TestKit",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
