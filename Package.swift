@@ -151,6 +151,9 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // A process that stores responses until it is killed.
+    .executableTarget(
+      name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(
       name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
@@ -164,7 +167,8 @@ let package = Package(
       name: "LarkspurTests",
       dependencies: [
         "SessionProbe", "UserReports", "UserReportRunner",
-        "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),

@@ -27,12 +27,13 @@ public struct UserReportRunner: Sendable {
   let program: URL
   /// What the body of the `memory` scenario has.
   let memoryBytes: Int
-  /// A scenario that takes longer hangs. None takes a tenth of it.
-  private static let secondsMax = 120
+  /// A scenario that takes longer hangs.
+  let secondsMax: Int
 
-  public init(program: URL, memoryBytes: Int) {
+  public init(program: URL, memoryBytes: Int, secondsMax: Int = 120) {
     self.program = program
     self.memoryBytes = memoryBytes
+    self.secondsMax = secondsMax
   }
 
   public func scenarios() throws -> [Scenario] {
@@ -73,7 +74,7 @@ public struct UserReportRunner: Sendable {
     process.terminationHandler = { _ in ended.signal() }
     try process.run()
     let reader = Reader(output.fileHandleForReading)
-    guard ended.wait(timeout: .now() + .seconds(Self.secondsMax)) == .success else {
+    guard ended.wait(timeout: .now() + .seconds(secondsMax)) == .success else {
       kill(process.processIdentifier, SIGKILL)
       ended.wait()
       return (.hung, reader.words)

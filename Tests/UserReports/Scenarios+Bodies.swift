@@ -67,7 +67,7 @@ final class SlowStream: InputStream {
   override func open() { status = .open }
   override func close() { status = .closed }
   override var streamStatus: Stream.Status { status }
-  override var hasBytesAvailable: Bool { status == .open && turn % 2 == 1 }
+  override var hasBytesAvailable: Bool { status == .open && turn % 2 == 0 }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     turn += 1

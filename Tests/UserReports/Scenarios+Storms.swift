@@ -80,11 +80,10 @@ extension UserReports {
     let url = try place.url("/chunked/300000")
     if round % 4 == 1 { listener.onResponse = { [weak session] _ in session?.invalidateAndCancel() } }
     if round % 4 == 2 { listener.onData = { [weak session] _ in session?.invalidateAndCancel() } }
-    for _ in 0..<8 {
-      let task = session.dataTask(with: url)
-      listener.follow(task)
-      task.resume()
-    }
+    // All are there before the first one can end the session.
+    let tasks = (0..<8).map { _ in session.dataTask(with: url) }
+    for task in tasks { listener.follow(task) }
+    for task in tasks { task.resume() }
     if round % 4 == 0 { session.invalidateAndCancel() }
     if round % 4 == 3 { DispatchQueue.global().async { session.invalidateAndCancel() } }
     await listener.ended.wait()

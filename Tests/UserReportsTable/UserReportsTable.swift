@@ -13,7 +13,9 @@ import UserReportRunner
       exit(2)
     }
     let bytes = arguments.count > 3 ? Int(arguments[3]) ?? 2 << 30 : 2 << 30
-    let runners = arguments[1...2].map { UserReportRunner(program: URL(filePath: $0), memoryBytes: bytes) }
+    let runners = arguments[1...2].map {
+      UserReportRunner(program: URL(filePath: $0), memoryBytes: bytes, secondsMax: 30)
+    }
     print("| scenario | what should happen | FoundationNetworking | Larkspur |")
     print("|---|---|---|---|")
     for scenario in try runners[1].scenarios() {

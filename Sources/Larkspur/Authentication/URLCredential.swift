@@ -34,8 +34,11 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// A client certificate, for a challenge of the method ``NSURLAuthenticationMethodClientCertificate``. It is kept for the
   /// session at most, whatever the persistence. Foundation on Linux does not have this initialiser.
   ///
-  /// - Parameter certArray: The certificates behind the identity's own, each a ``SecCertificate``; what else stands there
-  ///   is left out. Nil: those that the identity came with.
+  /// - Parameters:
+  ///   - identity: The certificate and its key.
+  ///   - certArray: The certificates behind the identity's own, each a ``SecCertificate``; what else stands there is left
+  ///     out. Nil: those that the identity came with.
+  ///   - persistence: `forSession`, or none.
   public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: URLCredential.Persistence) {
     let chain = certArray?.compactMap { $0 as? Certificate }
     kind = .identity(chain.map(identity.with(chain:)) ?? identity, certificates: chain ?? identity.chain)

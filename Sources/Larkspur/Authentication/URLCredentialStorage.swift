@@ -72,8 +72,11 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
   /// Removes a credential, if the space has one of the same user.
   ///
-  /// - Parameter options: ``NSURLCredentialStorageRemoveSynchronizableCredentials``, true, lets one go that is
-  ///   ``URLCredential/Persistence/synchronizable``.
+  /// - Parameters:
+  ///   - credential: Compared by its user.
+  ///   - space: Where it counts.
+  ///   - options: ``NSURLCredentialStorageRemoveSynchronizableCredentials``, true, lets one go that is
+  ///     ``URLCredential/Persistence/synchronizable``.
   open func remove(
     _ credential: URLCredential, for space: URLProtectionSpace, options: [String: AnyObject]? = [:]
   ) {

@@ -37,7 +37,10 @@ open class URLProtectionSpace: NSObject, NSCopying, @unchecked Sendable {
   /// The space of a proxy.
   ///
   /// - Parameters:
+  ///   - host: The proxy's name or address.
+  ///   - port: The proxy's.
   ///   - type: Such as ``NSURLProtectionSpaceHTTPProxy``.
+  ///   - realm: What the proxy calls the space. Nil: nothing.
   ///   - authenticationMethod: Nil: ``NSURLAuthenticationMethodDefault``.
   public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
     storedHost = host

@@ -96,7 +96,8 @@ extension CacheRecord {
           textEncodingName: response.textEncodingName))
     }
     self.init(
-      key: origin.key, uri: entry.response.url.map(Self.withoutPassword) ?? "", storedTime: origin.storedTime, kind: kind,
+      key: origin.key, uri: entry.response.url.map(Self.withoutPassword) ?? "", storedTime: origin.storedTime,
+      kind: kind,
       userInfo: StoredUserInfo.bytes(of: entry.userInfo))
   }
 }

@@ -30,6 +30,8 @@ open class CachedURLResponse: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// - Parameters:
+  ///   - response: The response without its content.
+  ///   - data: Its content.
   ///   - userInfo: Anything the program wants to have beside the response. On disk it is kept if it is a property list.
   ///   - storagePolicy: Where it may be stored.
   public init(

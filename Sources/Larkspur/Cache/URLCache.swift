@@ -128,11 +128,32 @@ open class URLCache: NSObject, @unchecked Sendable {
     core.remove(key)
   }
 
+  // MARK: - All
+
   /// Removes everything.
   open func removeAllCachedResponses() { core.removeAll() }
 
   /// Removes what was stored at `date` or later.
   open func removeCachedResponses(since date: Date) { core.removeAll(since: date.timeIntervalSince1970) }
+
+  // MARK: - Tasks
+
+  /// Stores a response for a task's request. The disk follows soon.
+  open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+    storeResponse(cachedResponse, of: dataTask)
+  }
+
+  /// Looks for the response that is stored for a task's request.
+  ///
+  /// - Parameter completionHandler: Called once, on a queue of the cache's, with nil if there is none.
+  open func getCachedResponse(
+    for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+  ) {
+    findResponse(of: dataTask, then: completionHandler)
+  }
+
+  /// Removes what is stored for a task's request, all variants of it.
+  open func removeCachedResponse(for dataTask: URLSessionDataTask) { removeResponse(of: dataTask) }
 
   static func best(of entries: [CachedURLResponse], for request: URLRequest) -> CachedURLResponse? {
     guard !entries.isEmpty else { return nil }
@@ -147,8 +168,11 @@ open class URLCache: NSObject, @unchecked Sendable {
 }
 
 extension CacheKey {
+  /// What a program stores for a HEAD has no body, and is nothing for a GET.
   static func make(for request: URLRequest) -> String? {
-    request.url.flatMap { make(method: request.httpMethod ?? "GET", uri: $0.absoluteString) }
+    let method = request.httpMethod ?? "GET"
+    let key = request.url.flatMap { make(method: method, uri: $0.absoluteString) }
+    return method == "HEAD" ? key.map { "HEAD \($0)" } : key
   }
 }
 

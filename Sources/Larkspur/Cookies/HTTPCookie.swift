@@ -107,8 +107,10 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
   /// taken to be such a one if a cookie's name and an equals sign follow it, so that those of dates are not. A session
   /// does not depend on that; its cookies come from the fields themselves.
   ///
-  /// - Parameter URL: Where the response is from. Its host is the domain of cookies that name none. Whether the host
-  ///   may set cookies for the domain that a cookie does name is asked when the cookie is stored.
+  /// - Parameters:
+  ///   - headerFields: Those of the response, Set-Cookie among them.
+  ///   - URL: Where the response is from. Its host is the domain of cookies that name none. Whether the host may set
+  ///     cookies for the domain that a cookie does name is asked when the cookie is stored.
   /// - Returns: The cookies in their order. The path of one that names none is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
     guard let host = URL.asciiHost.flatMap({ CookieHost($0) }) else { return [] }

@@ -110,6 +110,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   /// Keeps the cookies that a response has set, if ``cookieAcceptPolicy`` allows it.
   ///
   /// - Parameters:
+  ///   - cookies: What has been set.
   ///   - url: Where they are from. A cookie for a domain that its host does not belong to is passed over, and so is one
   ///     for a public suffix. Nil: nothing is asked.
   ///   - mainDocumentURL: The document for whose sake the request was made, which `onlyFromMainDocumentDomain`
@@ -156,7 +157,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   /// The cookies that a task's request would have, in the order in which they are sent: those that go with the
   /// request's URL, method and main document.
-  /// - Parameter completionHandler: Called on a thread of its own. Nil: the task has no request any more.
+  ///
+  /// The handler is called on a thread of its own. Nil: the task has no request any more.
   open func getCookiesFor(
     _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
   ) {

@@ -18,7 +18,7 @@ struct ResumeData: Codable, Hashable, Sendable {
   var timeout: Double?
   var cachePolicy: UInt
   var networkServiceType: UInt
-  var flags: UInt8
+  var flags: UInt16
   var point: ResumePoint
   /// The name of the partial file, within the folder of partial files.
   var fileName: String

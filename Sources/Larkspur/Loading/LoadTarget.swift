@@ -72,11 +72,10 @@ struct LoadTarget: Hashable {
       // RFC 9110 7.2 has no room for a zone in Host.
       if let zone = name.firstIndex(of: "%") { name = name[..<zone] + "]" }
     } else {
-      if name.utf8.contains(0x25) {
-        guard let decoded = name.removingPercentEncoding, decoded.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-          throw .hostInvalid
-        }
-        name = decoded.lowercased()
+      if name.utf8.contains(where: { $0 == 0x25 || $0 >= 0x80 }) {
+        // What an encoded character hides must not end the host for those who decode it: `evil%2Eexample%2F.good.example`.
+        guard let ascii = url.asciiHost, ascii.utf8.allSatisfy(Self.mayStandInHost) else { throw .hostInvalid }
+        name = ascii
       }
       host = name
     }
@@ -85,6 +84,11 @@ struct LoadTarget: Hashable {
     while pathEnd < bytes.count, bytes[pathEnd] != 0x23 { pathEnd += 1 }
     let rest = Self.slice(of: text, end..<pathEnd)
     path = rest.isEmpty ? "/" : bytes[end] == 0x2F ? rest : "/" + rest
+  }
+
+  /// Not those that the URL standard forbids in a host (WHATWG URL, "forbidden domain code point").
+  private static func mayStandInHost(_ byte: UInt8) -> Bool {
+    byte > 0x20 && byte < 0x7F && !"#%/:<>?@[\\]^|".utf8.contains(byte)
   }
 
   private static func hasPrefix(_ prefix: String.UTF8View, _ bytes: Span<UInt8>) -> Bool {

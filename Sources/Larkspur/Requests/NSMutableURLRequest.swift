@@ -1,7 +1,7 @@
 import Foundation
 
 /// A request as an object that can be changed. It is for one thread at a time. New code uses ``URLRequest``.
-open class NSMutableURLRequest: NSURLRequest, @unchecked Sendable {
+open class NSMutableURLRequest: NSURLRequest {
   override init(_ value: URLRequest) { super.init(value) }
 
   public convenience init(url: URL) {
@@ -52,6 +52,31 @@ open class NSMutableURLRequest: NSURLRequest, @unchecked Sendable {
   open override var allowsConstrainedNetworkAccess: Bool {
     get { value.allowsConstrainedNetworkAccess }
     set { value.allowsConstrainedNetworkAccess = newValue }
+  }
+
+  open override var assumesHTTP3Capable: Bool {
+    get { value.assumesHTTP3Capable }
+    set { value.assumesHTTP3Capable = newValue }
+  }
+
+  open override var attribution: NSURLRequest.Attribution {
+    get { value.attribution }
+    set { value.attribution = newValue }
+  }
+
+  open override var requiresDNSSECValidation: Bool {
+    get { value.requiresDNSSECValidation }
+    set { value.requiresDNSSECValidation = newValue }
+  }
+
+  open override var allowsPersistentDNS: Bool {
+    get { value.allowsPersistentDNS }
+    set { value.allowsPersistentDNS = newValue }
+  }
+
+  open override var cookiePartitionIdentifier: String? {
+    get { value.cookiePartitionIdentifier }
+    set { value.cookiePartitionIdentifier = newValue }
   }
 
   open override var httpMethod: String? {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A request as an object, for code that uses it as one. New code uses ``URLRequest``.
-open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, @unchecked Sendable {
+open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   /// What the cache may be used for.
   public enum CachePolicy: UInt, Sendable {
     /// What RFC 9111 says.
@@ -36,6 +36,14 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
     public static var callSignaling: NetworkServiceType { .networkServiceTypeCallSignaling }
   }
 
+  /// Who has chosen a URL.
+  public enum Attribution: UInt, Sendable {
+    /// The program.
+    case developer = 0
+    /// A person: by a link, or by typing it.
+    case user = 1
+  }
+
   /// What this object stands for. Only a mutable one changes it.
   var value: URLRequest
 
@@ -57,6 +65,16 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
   open var allowsCellularAccess: Bool { value.allowsCellularAccess }
   open var allowsExpensiveNetworkAccess: Bool { value.allowsExpensiveNetworkAccess }
   open var allowsConstrainedNetworkAccess: Bool { value.allowsConstrainedNetworkAccess }
+  /// See ``URLRequest/assumesHTTP3Capable``.
+  open var assumesHTTP3Capable: Bool { value.assumesHTTP3Capable }
+  /// See ``URLRequest/attribution``.
+  open var attribution: Attribution { value.attribution }
+  /// See ``URLRequest/requiresDNSSECValidation``.
+  open var requiresDNSSECValidation: Bool { value.requiresDNSSECValidation }
+  /// See ``URLRequest/allowsPersistentDNS``.
+  open var allowsPersistentDNS: Bool { value.allowsPersistentDNS }
+  /// See ``URLRequest/cookiePartitionIdentifier``.
+  open var cookiePartitionIdentifier: String? { value.cookiePartitionIdentifier }
   open var httpMethod: String? {
     get { value.httpMethod }
     set { value.httpMethod = newValue }
@@ -109,6 +127,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
       aCoder.encode(fields.all.map { $0.value } as NSArray, forKey: Key.fieldValues)
     }
     aCoder.encode(httpBody as NSData?, forKey: Key.body)
+    aCoder.encode(cookiePartitionIdentifier as NSString?, forKey: Key.cookiePartition)
   }
 
   public required init?(coder aDecoder: NSCoder) {
@@ -123,11 +142,14 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
     storage.networkServiceType =
       NetworkServiceType(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.networkServiceType))) ?? .default
     if aDecoder.containsValue(forKey: Key.flags) {
-      storage.flags = RequestStorage.Flags(rawValue: UInt8(truncatingIfNeeded: aDecoder.decodeInt32(forKey: Key.flags)))
+      storage.flags = RequestStorage.Flags(
+        rawValue: UInt16(truncatingIfNeeded: aDecoder.decodeInt32(forKey: Key.flags)))
     }
     storage.method = RequestStorage.method(aDecoder.decodeObject(of: NSString.self, forKey: Key.method) as String?)
     let classes: [AnyClass] = [NSArray.self, NSString.self]
-    if let names = aDecoder.decodeObject(of: classes, forKey: Key.fieldNames) as? [String],
+    // Foundation takes a missing key for a broken archive if several classes are allowed.
+    if aDecoder.containsValue(forKey: Key.fieldNames), aDecoder.containsValue(forKey: Key.fieldValues),
+      let names = aDecoder.decodeObject(of: classes, forKey: Key.fieldNames) as? [String],
       let values = aDecoder.decodeObject(of: classes, forKey: Key.fieldValues) as? [String],
       names.count == values.count
     {
@@ -136,6 +158,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
       storage.fields = fields
     }
     if let body = aDecoder.decodeObject(of: NSData.self, forKey: Key.body) { storage.body = .data(body as Data) }
+    storage.cookiePartition = aDecoder.decodeObject(of: NSString.self, forKey: Key.cookiePartition) as String?
     value = URLRequest(storage)
   }
 
@@ -150,5 +173,10 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
     static let fieldNames = "fieldNames"
     static let fieldValues = "fieldValues"
     static let body = "body"
+    static let cookiePartition = "cookiePartition"
   }
 }
+
+/// A mutable request is one, too, and it is for one thread at a time.
+@available(*, unavailable)
+extension NSURLRequest: @unchecked Sendable {}

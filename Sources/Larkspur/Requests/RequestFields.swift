@@ -51,13 +51,13 @@ extension String {
     return one.elementsEqual(other) { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
   }
 
-  /// With a capital at the beginning of each word, and small letters else.
+  /// With a capital at the beginning of each word, and small letters else. Whatever is no letter ends a word.
   var capitalizedFieldName: String {
     var isStart = true
     var isCapitalized = true
     for byte in utf8 {
       if byte.isASCIILetter, isStart == (byte | 0x20 == byte) { isCapitalized = false }
-      isStart = !byte.isASCIILetter && !(0x30...0x39).contains(byte)
+      isStart = byte.endsWord
     }
     guard !isCapitalized else { return self }
     isStart = true
@@ -65,7 +65,7 @@ extension String {
     bytes.reserveCapacity(utf8.count)
     for byte in utf8 {
       bytes.append(byte.isASCIILetter ? (isStart ? byte & ~0x20 : byte | 0x20) : byte)
-      isStart = !byte.isASCIILetter && !(0x30...0x39).contains(byte)
+      isStart = byte.endsWord
     }
     return String(decoding: bytes, as: UTF8.self)
   }
@@ -73,5 +73,6 @@ extension String {
 
 extension UInt8 {
   var isASCIILetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+  fileprivate var endsWord: Bool { self < 0x80 && !isASCIILetter && self != UInt8(ascii: "'") }
   var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }

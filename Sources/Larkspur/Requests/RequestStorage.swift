@@ -9,7 +9,7 @@ final class RequestStorage {
   }
 
   struct Flags: OptionSet {
-    var rawValue: UInt8
+    var rawValue: UInt16
 
     static let cellular = Flags(rawValue: 1)
     static let expensive = Flags(rawValue: 2)
@@ -17,6 +17,9 @@ final class RequestStorage {
     static let cookies = Flags(rawValue: 8)
     static let pipelining = Flags(rawValue: 16)
     static let http3 = Flags(rawValue: 32)
+    static let dnssec = Flags(rawValue: 64)
+    static let persistentDNS = Flags(rawValue: 128)
+    static let byTheUser = Flags(rawValue: 256)
 
     static let standard: Flags = [.cellular, .expensive, .constrained, .cookies]
 
@@ -32,6 +35,7 @@ final class RequestStorage {
   /// Nil: nobody has set it.
   var timeoutInterval: TimeInterval?
   var mainDocumentURL: URL?
+  var cookiePartition: String?
   var networkServiceType = NSURLRequest.NetworkServiceType.default
   var flags = Flags.standard
   var method = "GET"
@@ -47,6 +51,7 @@ final class RequestStorage {
     cachePolicy = other.cachePolicy
     timeoutInterval = other.timeoutInterval
     mainDocumentURL = other.mainDocumentURL
+    cookiePartition = other.cookiePartition
     networkServiceType = other.networkServiceType
     flags = other.flags
     method = other.method
@@ -71,6 +76,7 @@ extension RequestStorage {
   static func == (one: RequestStorage, other: RequestStorage) -> Bool {
     one === other
       || one.url == other.url && one.mainDocumentURL == other.mainDocumentURL && one.method == other.method
+        && one.cookiePartition == other.cookiePartition
         && one.cachePolicy == other.cachePolicy
         && one.flags.subtracting(.pipelining) == other.flags.subtracting(.pipelining)
         && one.fields?.dictionary == other.fields?.dictionary && isEqual(one.body, other.body)

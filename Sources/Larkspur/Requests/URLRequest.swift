@@ -4,10 +4,11 @@ import Foundation
 ///
 /// A value: copies do not share changes, and a copy costs a reference count. It may be used on any thread, but for its body
 /// stream, which whoever loads the request reads.
-public struct URLRequest: ReferenceConvertible, @unchecked Sendable {
+public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Sendable {
   public typealias ReferenceType = NSURLRequest
   public typealias CachePolicy = NSURLRequest.CachePolicy
   public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
+  public typealias Attribution = NSURLRequest.Attribution
 
   private var storage: RequestStorage
 
@@ -23,6 +24,8 @@ public struct URLRequest: ReferenceConvertible, @unchecked Sendable {
   /// A GET request.
   ///
   /// - Parameters:
+  ///   - url: What is asked for.
+  ///   - cachePolicy: What the cache may be used for.
   ///   - timeoutInterval: In seconds. If it is 60, what the session's configuration says counts.
   public init(
     url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60.0
@@ -86,6 +89,31 @@ public struct URLRequest: ReferenceConvertible, @unchecked Sendable {
   public var assumesHTTP3Capable: Bool {
     get { storage.flags.contains(.http3) }
     set { change { $0.flags.set(.http3, newValue) } }
+  }
+
+  /// Who has chosen the URL. Kept as it is set, for whoever reads it.
+  public var attribution: Attribution {
+    get { storage.flags.contains(.byTheUser) ? .user : .developer }
+    set { change { $0.flags.set(.byTheUser, newValue == .user) } }
+  }
+
+  /// Kept as it is set, without effect: whether the answers of the domain name system are validated is a matter of the
+  /// system's resolver and its settings.
+  public var requiresDNSSECValidation: Bool {
+    get { storage.flags.contains(.dnssec) }
+    set { change { $0.flags.set(.dnssec, newValue) } }
+  }
+
+  /// Kept as it is set, without effect: addresses are not kept on the disk.
+  public var allowsPersistentDNS: Bool {
+    get { storage.flags.contains(.persistentDNS) }
+    set { change { $0.flags.set(.persistentDNS, newValue) } }
+  }
+
+  /// Kept as it is set, without effect: a cookie storage has one part.
+  public var cookiePartitionIdentifier: String? {
+    get { storage.cookiePartition }
+    set { change { $0.cookiePartition = newValue } }
   }
 
   /// The method. Common methods are put into upper case; nil is GET.

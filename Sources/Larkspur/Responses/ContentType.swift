@@ -1,23 +1,24 @@
 import Foundation
+import LarkspurHTTP
 
-/// What `Content-Type` says.
+/// What the fields of a response say of its content.
 enum ContentType {
-  static func parse(_ value: String) -> (mimeType: String?, charset: String?) {
-    var parts = value.split(separator: ";", omittingEmptySubsequences: false)[...]
-    let type = parts.popFirst()?.trimmingCharacters(in: .whitespaces).lowercased()
-    for part in parts {
-      let pair = part.split(separator: "=", maxSplits: 1)
-      guard pair.count == 2, pair[0].trimmingCharacters(in: .whitespaces).lowercased() == "charset" else { continue }
-      return (type, pair[1].trimmingCharacters(in: CharacterSet(charactersIn: " \t\"")).lowercased())
-    }
-    return (type?.isEmpty == true ? nil : type, nil)
+  /// - Parameter values: Those of `Content-Type`, line by line.
+  static func parse(_ values: [String]) -> (mimeType: String?, charset: String?) {
+    if let type = MediaType(fieldValues: values) { return (type.essence, type.charset) }
+    // No media type, but what programs have been shown all the same: `text` stays `text`.
+    let first = values.last?.prefix { $0 != ";" } ?? ""
+    let word = first.trimmingCharacters(in: .whitespaces).lowercased()
+    return (word.isEmpty ? nil : word, nil)
   }
 }
 
-/// A name for a file that holds a response's content.
-enum SuggestedFilename {
-  static func make(disposition: String?, url: URL?) -> String {
-    let last = url?.lastPathComponent ?? ""
-    return last.isEmpty || last == "/" ? "Unknown" : last
+extension SuggestedFilename {
+  /// Apple's documentation has the host's name for a URL without a path; programs on Linux know `Unknown`.
+  static func name(disposition: String?, url: URL?, mimeType: String?) -> String {
+    let last = url?.lastPathComponent
+    let bare = name(disposition: disposition, pathComponent: last, host: nil, mediaType: nil)
+    guard bare != unknown, let type = mimeType.flatMap({ MediaType(parsing: $0) }) else { return bare }
+    return name(disposition: disposition, pathComponent: last, host: nil, mediaType: type)
   }
 }

@@ -17,9 +17,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     self.statusCode = statusCode
     self.httpVersion = httpVersion ?? "HTTP/1.1"
     isDecoded = false
-    var given: [String: String] = [:]
-    for (name, value) in headerFields ?? [:] { given[FieldNames.canonical[name.lowercased()] ?? name] = value }
-    fields = .given(given)
+    fields = .given(FieldNames.canonical(headerFields ?? [:]))
     super.init(url: url)
   }
 
@@ -34,21 +32,18 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   override func makeContent() -> Content {
     var content = Content()
-    if let type = fields.values(of: "Content-Type").last {
-      let (mimeType, charset) = ContentType.parse(type)
-      content.mimeType = mimeType
-      content.textEncodingName = charset
-    }
+    (content.mimeType, content.textEncodingName) = ContentType.parse(fields.values(of: "Content-Type"))
     if !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 {
       content.expectedContentLength = length
     }
-    content.suggestedFilename = SuggestedFilename.make(
-      disposition: fields.values(of: "Content-Disposition").first, url: url)
+    content.suggestedFilename = SuggestedFilename.name(
+      disposition: fields.values(of: "Content-Disposition").first, url: url, mimeType: content.mimeType)
     return content
   }
 
-  /// All fields. Certain names take their standard form, and others are as they came; fields that came more than once are
-  /// one, their values joined by `, `. To look one up whatever its case use ``value(forHTTPHeaderField:)``.
+  /// All fields. Names take one form whatever the server sends: `Content-Type`, `Etag`; those that begin with `x-` are as
+  /// they came. Fields that came more than once are one, their values joined by `, `. To look one up whatever its case use
+  /// ``value(forHTTPHeaderField:)``.
   open var allHeaderFields: [AnyHashable: Any] { fields.dictionary }
 
   /// The value of a field, whose name is compared without regard to case.
@@ -64,9 +59,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// URL, status and fields, for people to read.
   open override var description: String {
-    let lines = fields.list.sorted { $0.name < $1.name }.map { "   \"\($0.name)\" = \($0.value);\n" }.joined()
-    return
-      "\(super.description) { URL: \(url?.absoluteString ?? "(null)") }{ status: \(statusCode), headers {\n\(lines)} }"
+    let lines = fields.dictionary.sorted { $0.key < $1.key }.map { "   \"\($0.key)\" = \($0.value);\n" }.joined()
+    // `<HTTPURLResponse: 0x1>`, without the colon.
+    var name = super.description
+    if let colon = name.firstIndex(of: ":") { name.remove(at: colon) }
+    return "\(name) { URL: \(url?.absoluteString ?? "(null)") }{ status: \(statusCode), headers {\n\(lines)} }"
   }
 
   // MARK: - Archives
@@ -82,8 +79,10 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     statusCode = Int(clamping: aDecoder.decodeInt64(forKey: "statusCode"))
     httpVersion = aDecoder.decodeObject(of: NSString.self, forKey: "httpVersion") as String? ?? "HTTP/1.1"
     let classes: [AnyClass] = [NSDictionary.self, NSString.self]
-    let dictionary = aDecoder.decodeObject(of: classes, forKey: "allHeaderFields") as? [String: String]
-    fields = .given(dictionary ?? [:])
+    // Foundation takes a missing key for a broken archive if several classes are allowed.
+    let hasFields = aDecoder.containsValue(forKey: "allHeaderFields")
+    let object = hasFields ? aDecoder.decodeObject(of: classes, forKey: "allHeaderFields") : nil
+    fields = .given(object as? [String: String] ?? [:])
     isDecoded = false
     super.init(coder: aDecoder)
   }

@@ -20,7 +20,7 @@ enum ResponseFields: Sendable {
         let text = FieldValue.text(field.value, in: bytes.span)
         var name = String(decoding: bytes[field.name], as: UTF8.self)
         let lowercased = name.lowercased()
-        name = names[lowercased] ?? FieldNames.canonical[lowercased] ?? name
+        name = names[lowercased] ?? FieldNames.canonical(name)
         names[lowercased] = name
         if let other = fields[name] { fields[name] = other + ", " + text } else { fields[name] = text }
       }
@@ -61,18 +61,33 @@ enum ResponseFields: Sendable {
     }
   }
 
+  /// The values of the fields of that name, one by one, as bytes.
+  func rawValues(of name: String) -> [[UInt8]] {
+    switch self {
+    case .given: return values(of: name).map { Array($0.utf8) }
+    case .wire(let bytes, let table):
+      let word = Array(name.utf8)
+      return (0..<table.count).compactMap {
+        Self.isNamed(table[$0], word, in: bytes) ? Array(bytes[table[$0].value]) : nil
+      }
+    }
+  }
+
+  private static func isNamed(_ field: FieldPosition, _ word: [UInt8], in bytes: [UInt8]) -> Bool {
+    field.nameCount == word.count
+      && zip(bytes[field.name], word).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
+  }
+
   /// The values of the fields of that name, one by one.
   func values(of name: String) -> [String] {
     switch self {
     case .given(let fields):
-      return fields.filter { $0.key.isCaseless(name) }.map(\.value)
+      return fields.sorted { $0.key < $1.key }.filter { $0.key.isCaseless(name) }.map(\.value)
     case .wire(let bytes, let table):
       var values: [String] = []
       let word = Array(name.utf8)
-      for index in 0..<table.count where table[index].nameCount == word.count {
-        let field = table[index]
-        guard zip(bytes[field.name], word).allSatisfy({ $0.lowercasedASCII == $1.lowercasedASCII }) else { continue }
-        values.append(FieldValue.text(field.value, in: bytes.span))
+      for index in 0..<table.count where Self.isNamed(table[index], word, in: bytes) {
+        values.append(FieldValue.text(table[index].value, in: bytes.span))
       }
       return values
     }
@@ -81,17 +96,21 @@ enum ResponseFields: Sendable {
 
 /// How names are spelled.
 enum FieldNames {
-  /// By their lower-case form: certain names take their standard form, whatever a server sends, as the documentation of
-  /// `allHeaderFields` says.
-  static let canonical: [String: String] = Dictionary(
-    uniqueKeysWithValues: [
-      "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Authentication-Info", "Cache-Control",
-      "Connection", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
-      "Content-Location", "Content-Range", "Content-Type", "Date", "ETag", "Expires", "Keep-Alive", "Last-Modified",
-      "Link", "Location", "Pragma", "Proxy-Authenticate", "Retry-After", "Server", "Set-Cookie",
-      "Strict-Transport-Security", "Trailer", "Transfer-Encoding", "Upgrade", "Vary", "Via", "WWW-Authenticate",
-      "Warning",
-    ].map { ($0.lowercased(), $0) })
+  /// Names take one form whatever a server sends, as the documentation of `allHeaderFields` says: capitals at the beginning
+  /// of words, small letters else. Those that begin with `x-` stay as they are.
+  static func canonical(_ name: String) -> String {
+    if name.isCaseless("WWW-Authenticate") { return "WWW-Authenticate" }
+    return String(name.prefix(2)).isCaseless("x-") ? name : name.capitalizedFieldName
+  }
+
+  /// Of names that differ in case only the first one counts, in the order of their bytes: a dictionary has none of its own.
+  static func canonical(_ fields: [String: String]) -> [String: String] {
+    var result: [String: String] = [:]
+    for (name, value) in fields.sorted(by: { $0.key < $1.key }) where result[canonical(name)] == nil {
+      result[canonical(name)] = value
+    }
+    return result
+  }
 }
 
 /// Names that are asked for with each response.

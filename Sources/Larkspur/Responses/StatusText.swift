@@ -1,11 +1,12 @@
-/// English words for statuses (RFC 9110 15 and the registry).
+/// English words for statuses: those of the registry, but for 413 and 422, which keep the words of RFC 7231 and RFC 4918 that
+/// programs know.
 enum StatusText {
   static func words(for status: Int) -> String {
     if let words = registered[status] { return words }
     return switch status {
     case 100..<200: "Informational"
     case 200..<300: "Success"
-    case 300..<400: "Redirected"
+    case 300..<400: "Redirection"
     case 400..<500: "Client Error"
     default: "Server Error"
     }
@@ -19,9 +20,9 @@ enum StatusText {
     307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
     402: "Payment Required", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
     407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
-    411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 414: "URI Too Long",
+    411: "Length Required", 412: "Precondition Failed", 413: "Payload Too Large", 414: "URI Too Long",
     415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed",
-    421: "Misdirected Request", 422: "Unprocessable Content", 423: "Locked", 424: "Failed Dependency",
+    421: "Misdirected Request", 422: "Unprocessable Entity", 423: "Locked", 424: "Failed Dependency",
     426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
     431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons", 500: "Internal Server Error",
     501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import Synchronization
 
 /// What is known of a resource before its bytes: the answer to a request, whatever its scheme. Immutable, and for any
@@ -16,12 +17,14 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   private let storedContent: Mutex<Content?>
 
   /// - Parameters:
+  ///   - url: Where the bytes come from.
+  ///   - mimeType: The type of the content.
   ///   - length: In bytes; -1 if it is not known.
   ///   - name: The charset's name, as IANA registers it.
   public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
     storedURL = url
     var content = Content(mimeType: mimeType, textEncodingName: name, expectedContentLength: Int64(length))
-    content.suggestedFilename = SuggestedFilename.make(disposition: nil, url: url)
+    content.suggestedFilename = SuggestedFilename.name(disposition: nil, url: url, mimeType: mimeType)
     storedContent = Mutex(content)
   }
 
@@ -52,8 +55,9 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   /// The charset, as the sender names it, in lower case.
   open var textEncodingName: String? { content.textEncodingName }
 
-  /// A name for the content in a file system: what `Content-Disposition` says, or else the last part of the URL's path, or
-  /// else `Unknown`. It never names another directory.
+  /// A name for the content in a file system: what `Content-Disposition` says (RFC 6266), or else the last part of the URL's
+  /// path, or else `Unknown`. A name without an extension gets the one of the content's type. It never names another
+  /// directory, and never is empty.
   open var suggestedFilename: String? { content.suggestedFilename }
 
   open override func copy() -> Any { copy(with: nil) }

@@ -5,7 +5,7 @@ import Foundation
 extension URLSession {
   /// Loads a request into memory.
   ///
-  /// - Parameter delegate: For challenges, redirections, metrics; asked before the session's.
+  /// The delegate is for challenges, redirections and metrics, and asked before the session's.
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {

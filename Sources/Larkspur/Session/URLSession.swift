@@ -145,8 +145,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-  /// - Parameter completionHandler: Called once, on the delegate queue. The delegate hears of challenges, redirections and
-  ///   metrics only.
+  /// The handler is called once, on the delegate queue. The delegate hears of challenges, redirections and metrics
+  /// only.
   open func dataTask(
     with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
@@ -161,7 +161,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Upload
 
-  /// - Parameter fileURL: Sent as it is when the task runs.
+  /// The file is sent as it is when the task runs.
   open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .delegate))
   }
@@ -199,7 +199,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
-  /// - Parameter completionHandler: The file is removed when the handler has returned: move it, or read it.
+  /// The file is removed when the handler has returned: move it, or read it.
   open func downloadTask(
     with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDownloadTask {

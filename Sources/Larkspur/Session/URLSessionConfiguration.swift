@@ -52,6 +52,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var shouldUseExtendedBackgroundIdleMode = false
     var protocolClasses: [AnyClass]?
     var trust = TLSTrustSettings()
+    var requiresDNSSECValidation = false
+    var multipathServiceType = MultipathServiceType.none
   }
 
   var storage: Storage

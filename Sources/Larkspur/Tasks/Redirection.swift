@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// What a redirecting response asks for (RFC 9110 15.4).
 enum Redirection {
@@ -15,44 +16,48 @@ enum Redirection {
 
   /// The request that is to be made next, as it is proposed to the delegate.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> Outcome {
-    guard let url = request.url, let location = location(of: response) else { return .none }
-    guard let resolved = resolve(location, relativeTo: url) else {
-      return .refuse(.badURL, "the server's Location is no URL: \(location)")
+    guard isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
+      // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
+      let text = LocationValue.target(location, from: url.absoluteString)
+    else { return .none }
+    guard let target = URL(string: text) else {
+      return .refuse(.badURL, "the server's Location is no URL: \(text)")
     }
-    guard let scheme = resolved.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      return .refuse(.unsupportedURL, "the server redirects to another kind of URL: \(resolved.absoluteString)")
+    guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+      return .refuse(.unsupportedURL, "the server redirects to another kind of URL: \(text)")
     }
     var next = request
-    next.url = resolved
-    if request.mainDocumentURL == url { next.mainDocumentURL = resolved }
+    next.url = target
+    if request.mainDocumentURL == url { next.mainDocumentURL = target }
     let method = request.own.method
     switch response.statusCode {
+    // RFC 9110 15.4.2 and 15.4.3 let a POST become a GET, as everybody does; 15.4.4 wants it of all but HEAD.
     case 303 where method != "GET" && method != "HEAD", 301 where method == "POST", 302 where method == "POST":
       next.httpMethod = "GET"
       dropBody(of: &next)
     default: break
     }
-    if !isSameOrigin(url, resolved) { dropPrivateFields(of: &next) }
+    if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
+    // RFC 9110 10.1.3: where somebody came from in secret is not told in the open.
+    if url.scheme?.lowercased() == "https", scheme == "http", next.own.fields?.value(of: "Referer") != nil {
+      next.setValue(nil, forHTTPHeaderField: "Referer")
+    }
     return .follow(next)
   }
 
-  /// Nil: the status is none that is followed, or there is nothing to follow.
-  private static func location(of response: HTTPURLResponse) -> String? {
-    switch response.statusCode {
-    case 301, 302, 303, 307, 308:
-      // Several that differ say nothing.
-      let values = response.fields.values(of: "Location")
-      guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
-      return first
-    default: return nil
+  private static func isFollowed(_ status: Int) -> Bool {
+    switch status {
+    case 301, 302, 303, 307, 308: true
+    // 300 leaves the choice to a person, 304 is about a cache, 305 and 306 are not used any more (RFC 9110 15.4).
+    default: false
     }
   }
 
-  /// RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
-  private static func resolve(_ location: String, relativeTo url: URL) -> URL? {
-    guard let resolved = URL(string: location, relativeTo: url)?.absoluteURL else { return nil }
-    guard resolved.fragment == nil, let fragment = url.fragment(percentEncoded: true) else { return resolved }
-    return URL(string: resolved.absoluteString + "#" + fragment) ?? resolved
+  /// The bytes of the field. Nil: there is none, or there are several that differ and so say nothing.
+  private static func location(of response: HTTPURLResponse) -> [UInt8]? {
+    let values = response.fields.rawValues(of: "Location")
+    guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
+    return first
   }
 
   /// What was said of the body goes with it (RFC 9110 15.4).

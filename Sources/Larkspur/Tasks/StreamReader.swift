@@ -8,10 +8,13 @@ final class StreamReader: @unchecked Sendable {
   // The queue's.
   private var isOpen = false
   private var buffer: [UInt8]
+  private var emptyReads = 0
 
   private static let pieceBytes = 64 * 1024
   /// How long a stream that is open and has nothing is left alone, in milliseconds.
   private static let pauseMilliseconds = 10
+  /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
+  private static let emptyReadsMax = 100
 
   init(_ stream: InputStream) {
     self.stream = stream
@@ -31,12 +34,19 @@ final class StreamReader: @unchecked Sendable {
       if stream.streamStatus == .notOpen { stream.open() }
     }
     let count = StreamBytes.read(stream, into: &buffer)
-    if count > 0 { return continuation.resume(returning: Array(buffer[..<count])) }
+    if count > 0 {
+      emptyReads = 0
+      return continuation.resume(returning: Array(buffer[..<count]))
+    }
     if count < 0 { return continuation.resume(throwing: stream.streamError ?? URLError(.cannotOpenFile)) }
     switch stream.streamStatus {
     // Nothing yet is not the end: a stream of the program's own may be waiting for somebody itself.
     case .opening, .open, .reading:
-      guard !stream.hasBytesAvailable else { return continuation.resume(returning: nil) }
+      // One that says it has bytes and gives none is believed for a while only.
+      if stream.hasBytesAvailable {
+        emptyReads += 1
+        guard emptyReads < Self.emptyReadsMax else { return continuation.resume(returning: nil) }
+      }
       queue.asyncAfter(deadline: .now() + .milliseconds(Self.pauseMilliseconds)) { [self] in
         read(for: continuation)
       }

@@ -4,16 +4,19 @@ import Foundation
 /// carries out what it decides: `TaskPerformer` does.
 ///
 /// ```
-///            .--------------- redirectionAnswered(request), credentialGiven -----------------.
-///            v                                                                                |
-///  start -> load --responseReceived--> askRedirection / askCredential ------------------------'
-///            |  `--------------------> deliver --(body)--> finish
-///            |                            ^
-///            '--failed--> fail            '-- redirectionAnswered(nil), credentialRefused
+///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.
+///              v                                               | (nil)                    |
+///   start -> loading -----------------------------------------------------responseReceived
+///              ^                                               v                          |
+///              '------ credentialGiven ------------------- authenticating <--askCredential|
+///                                                              | credentialRefused        |
+///                                                              v                          |
+///                                                            over <---- deliver, fail ----'
 /// ```
 ///
-/// Invariants: at most `Redirection.countMax` redirections and `attemptsMax` challenges are followed; what was private to an
-/// origin is never sent to another one.
+/// Invariants: at most `Redirection.countMax` redirections are followed; what was private to an origin is never sent to
+/// another one. An answer to a question that has not been asked fails the task: it is a mistake of ours. How often
+/// credentials are asked for is limited by `AuthenticationMachine`.
 struct TaskMachine {
   enum Step {
     /// Load the present request.
@@ -27,30 +30,34 @@ struct TaskMachine {
     case fail(URLError)
   }
 
+  private enum State {
+    case loading
+    /// With the response that is delivered if the answer is no. A program's protocol may have none.
+    case redirecting(HTTPURLResponse?)
+    case authenticating(HTTPURLResponse)
+    case over
+  }
+
   private(set) var request: URLRequest
   private(set) var redirectCount = 0
   /// The origin is not any more what the program had asked for.
   private(set) var isElsewhere = false
-  /// The response that would be delivered if its question is answered with no.
-  private var pending: HTTPURLResponse?
+  private var state = State.loading
 
   init(_ request: URLRequest) { self.request = request }
 
+  /// In any state: a load may be made once more by those who carry it out, for a part of it or for a stale connection.
   mutating func responseReceived(_ response: HTTPURLResponse) -> Step {
-    switch response.statusCode {
-    case 401, 407:
-      pending = response
+    if response.statusCode == 401 || response.statusCode == 407 {
+      state = .authenticating(response)
       return .askCredential(response)
-    default: break
     }
     switch Redirection.next(after: response, to: request) {
-    case .none: return .deliver(response)
-    case .refuse(let code, let words): return .fail(.make(code, words, url: request.url))
+    case .none: return deliver(response)
+    case .refuse(let code, let words): return fail(code, words)
     case .follow(let next):
-      guard redirectCount < Redirection.countMax else {
-        return .fail(.make(.httpTooManyRedirects, "too many HTTP redirects", url: request.url))
-      }
-      pending = response
+      guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
+      state = .redirecting(response)
       return .askRedirection(response, next)
     }
   }
@@ -58,35 +65,47 @@ struct TaskMachine {
   /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
   /// shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
-    guard redirectCount < Redirection.countMax else {
-      return .fail(.make(.httpTooManyRedirects, "too many redirects", url: next.url))
-    }
+    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many redirects") }
+    state = .redirecting(response)
     guard let response else { return redirectionAnswered(next) }
-    pending = response
     return .askRedirection(response, next)
   }
 
   /// Nil: the redirecting response itself is what the task has loaded.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
+    guard case .redirecting(let response) = state else { return fail(.unknown, "nobody was asked for a redirection") }
     guard let next else {
-      guard let response = pending.take() else { return .fail(.make(.unknown)) }
-      return .deliver(response)
+      guard let response else { return fail(.unknown, "a redirection without a response was refused") }
+      return deliver(response)
     }
-    pending = nil
     redirectCount += 1
     if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { isElsewhere = true }
     request = next
+    state = .loading
     return .load
   }
 
   mutating func credentialGiven() -> Step {
-    pending = nil
+    guard case .authenticating = state else { return fail(.unknown, "nobody was asked for credentials") }
+    state = .loading
     return .load
   }
 
   /// Nobody has credentials: the response that asks for them is what the task has loaded.
   mutating func credentialRefused() -> Step {
-    guard let response = pending.take() else { return .fail(.make(.unknown)) }
+    guard case .authenticating(let response) = state else {
+      return fail(.unknown, "nobody was asked for credentials")
+    }
+    return deliver(response)
+  }
+
+  private mutating func deliver(_ response: HTTPURLResponse) -> Step {
+    state = .over
     return .deliver(response)
+  }
+
+  private mutating func fail(_ code: URLError.Code, _ words: String) -> Step {
+    state = .over
+    return .fail(.make(code, words, url: request.url))
   }
 }

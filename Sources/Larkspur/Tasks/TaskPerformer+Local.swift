@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurIO
 
 /// URLs that need no server.
@@ -20,7 +21,7 @@ extension TaskPerformer {
     let path = url.path
     let opened: Result<(OpenFile, Int), URLError> = Self.open(path)
     let (file, length) = try opened.get()
-    let type = MIMETypes.type(ofFile: url.pathExtension)
+    let type = FileExtension.mediaType(of: url.pathExtension)
     try await begin(
       URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil), length: Int64(length)
     )
@@ -60,60 +61,18 @@ extension TaskPerformer {
 
   /// RFC 2397.
   private func loadData(_ url: URL) async throws(URLError) {
-    guard let (type, charset, data) = DataURL.parse(url.absoluteString) else {
+    guard let data = DataURL(url.absoluteString) else {
       throw URLError.make(.badURL, "the data URL has no comma or is not Base64", url: url)
     }
+    // As it is written. RFC 2397 has a charset for URLs that name none, of which FoundationNetworking says nothing.
+    let charset = data.isTypeNamed ? data.mediaType["charset"] : nil
     try await begin(
-      URLResponse(url: url, mimeType: type, expectedContentLength: data.count, textEncodingName: charset),
-      length: Int64(data.count))
+      URLResponse(
+        url: url, mimeType: data.mediaType.essence, expectedContentLength: data.body.count, textEncodingName: charset),
+      length: Int64(data.body.count))
     try await passGate()
-    guard !data.isEmpty else { return }
-    take([UInt8](data).span)
+    guard !data.body.isEmpty else { return }
+    take(data.body.span)
     try await handOver()
-  }
-}
-
-/// Types of files by their names.
-enum MIMETypes {
-  static func type(ofFile pathExtension: String) -> String {
-    switch pathExtension.lowercased() {
-    case "txt", "text", "log": "text/plain"
-    case "html", "htm": "text/html"
-    case "json": "application/json"
-    case "xml": "application/xml"
-    case "css": "text/css"
-    case "js": "text/javascript"
-    case "csv": "text/csv"
-    case "png": "image/png"
-    case "jpg", "jpeg": "image/jpeg"
-    case "gif": "image/gif"
-    case "svg": "image/svg+xml"
-    case "webp": "image/webp"
-    case "pdf": "application/pdf"
-    case "zip": "application/zip"
-    case "gz": "application/gzip"
-    case "mp4": "video/mp4"
-    case "mp3": "audio/mpeg"
-    default: "application/octet-stream"
-    }
-  }
-}
-
-enum DataURL {
-  static func parse(_ text: String) -> (String?, String?, Data)? {
-    guard let comma = text.firstIndex(of: ","), let colon = text.firstIndex(of: ":"), colon < comma else { return nil }
-    var header = text[text.index(after: colon)..<comma].trimmingCharacters(in: .whitespaces)
-    var rest = String(text[text.index(after: comma)...])
-    if let hash = rest.firstIndex(of: "#") { rest = String(rest[..<hash]) }
-    guard let decoded = rest.removingPercentEncoding.map({ Data($0.utf8) }) else { return nil }
-    var data = decoded
-    if header.lowercased().hasSuffix(";base64") {
-      header = String(header.dropLast(7))
-      guard let bytes = Data(base64Encoded: decoded, options: .ignoreUnknownCharacters) else { return nil }
-      data = bytes
-    }
-    if header.isEmpty { return ("text/plain", "us-ascii", data) }
-    let (type, charset) = ContentType.parse(header.hasPrefix(";") ? "text/plain" + header : header)
-    return (type, charset, data)
   }
 }

@@ -156,10 +156,11 @@ final class TaskPerformer: @unchecked Sendable {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     clock.stop()
+    // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
+    let ownFailure = interruption == nil ? protocolFailure : nil
     if file != nil, failure == nil { await giveFile() }
     if wantsMetrics { await tellMetrics() }
     if lastTold != nil { await waitForTold() }
-    let ownFailure = interruption == nil ? protocolFailure : nil
     finish(ownFailure ?? failure?.failing(at: machine.request.url))
   }
 

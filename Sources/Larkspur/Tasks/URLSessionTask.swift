@@ -44,6 +44,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     var progress: Progress?
+    var prefersIncrementalDelivery = true
     /// Kept while the task is not over.
     var session: URLSession?
     var performer: TaskPerformer?
@@ -154,6 +155,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open var earliestBeginDate: Date? {
     get { read { $0.earliestBeginDate } }
     set { read { $0.earliestBeginDate = newValue } }
+  }
+
+  /// Kept as it is set, without effect: a delegate is given the content as it comes, and a handler all of it at the end.
+  open var prefersIncrementalDelivery: Bool {
+    get { read { $0.prefersIncrementalDelivery } }
+    set { read { $0.prefersIncrementalDelivery = newValue } }
   }
 
   // MARK: - Numbers

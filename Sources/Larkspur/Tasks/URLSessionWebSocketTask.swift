@@ -35,7 +35,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     core?.delegateQueue.async { pongReceiveHandler(Self.unsupported) }
   }
 
-  public func sendPing() async throws { throw Self.unsupported }
+  open func sendPing() async throws { throw Self.unsupported }
 
   open func cancel(with closeCode: CloseCode, reason: Data?) { cancel() }
 
@@ -53,7 +53,3 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   private static var unsupported: URLError { .make(.unsupportedURL, "WebSocket tasks are not supported") }
 }
-
-/// A stream of bytes, without HTTP. Not supported in this version: the task fails with `URLError.unsupportedURL` when it is
-/// resumed.
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}

@@ -24,6 +24,7 @@ public struct ClientIdentity: Sendable {
   /// - Parameters:
   ///   - certificates: PEM, the client's own first; or one in DER.
   ///   - key: PEM, encrypted with `password` or not; or plain DER.
+  ///   - password: Of an encrypted key.
   public init(certificates: Data, key: Data, password: String? = nil) throws(Failure) {
     do throws(TLSError) {
       inner = try LarkspurTLS.ClientIdentity(certificates: Array(certificates), key: Array(key), password: password)

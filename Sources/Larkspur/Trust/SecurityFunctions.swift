@@ -15,7 +15,9 @@ public let errSecParam: OSStatus = -50
 
 /// Verifies a server's chain, by the settings of `trust`. About a millisecond, on the calling thread.
 ///
-/// - Parameter error: Set to a ``ServerTrust/Result`` if the chain is not good, or else to nil.
+/// - Parameters:
+///   - trust: The server's.
+///   - error: Set to a ``ServerTrust/Result`` if the chain is not good, or else to nil.
 /// - Returns: Whether the chain is good.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout (any Error)?) -> Bool {
   let result = trust.reevaluate()
@@ -103,7 +105,9 @@ public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(rule: .any) }
 
 /// Reads a certificate, DER. Nil: it is none.
 ///
-/// - Parameter allocator: Darwin's; nil here.
+/// - Parameters:
+///   - allocator: Darwin's; nil here.
+///   - data: DER.
 public func SecCertificateCreateWithData(_ allocator: Never?, _ data: Data) -> SecCertificate? { Certificate(data) }
 
 /// The certificate, DER.
@@ -150,7 +154,9 @@ public struct SecKey: Hashable, Sendable {
 
 /// The key as Darwin writes it: PKCS#1 for RSA, X9.63 for elliptic curves.
 ///
-/// - Parameter error: Darwin's; nil here: a public key can always be written.
+/// - Parameters:
+///   - key: A public one.
+///   - error: Darwin's; nil here: a public key can always be written.
 public func SecKeyCopyExternalRepresentation(_ key: SecKey, _ error: Never?) -> Data? { key.representation }
 
 /// As much of DER as a key's frame needs.

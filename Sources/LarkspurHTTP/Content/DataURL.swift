@@ -2,6 +2,8 @@
 package struct DataURL: Hashable, Sendable {
   /// `text/plain;charset=US-ASCII` if none is named, or none that can be read.
   package let mediaType: MediaType
+  /// Whether the URL names a type that can be read.
+  package let isTypeNamed: Bool
   package let body: [UInt8]
 
   private static let unnamed = MediaType(
@@ -25,7 +27,9 @@ package struct DataURL: Hashable, Sendable {
       body = decoded
     }
     let typed = String(String.UnicodeScalarView(name))
-    mediaType = MediaType(parsing: typed.hasPrefix(";") ? "text/plain" + typed : typed) ?? Self.unnamed
+    let type = MediaType(parsing: typed.hasPrefix(";") ? "text/plain" + typed : typed)
+    isTypeNamed = type != nil
+    mediaType = type ?? Self.unnamed
   }
 
   /// What stands before `;base64`, between which there may be spaces. Nil: it does not end so.

@@ -24,6 +24,15 @@ import Testing
     #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentMemoryUsage == 0)
   }
 
+  @Test func headsAndGetsAreTwo() {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20)
+    cache.storeCachedResponse(entry(Self.a, "one"), for: request(Self.a))
+    cache.storeCachedResponse(entry(Self.a, ""), for: request(Self.a, method: "HEAD"))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "one")
+    #expect(cache.cachedResponse(for: request(Self.a, method: "HEAD"))?.text == "")
+  }
+
   @Test(arguments: [0, 1 << 20]) func diskOutlivesTheCache(memory: Int) throws {
     let folder = CacheFolder()
     do {
@@ -177,7 +186,8 @@ import Testing
     #expect(cache.cachedResponse(for: request("http://cache.test/")) == nil)
     let name = try #require(folder.names.first)
     let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
-    #expect(file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
+    #expect(
+      file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
   }
 
   /// A link where the folder should be leads to somebody else's files.

@@ -13,14 +13,16 @@ import Testing
     let process = Process()
     private let output = Pipe()
 
-    init(_ arguments: String..., environment: [String: String]? = nil) throws {
+    init(
+      program name: String = "CookieWriter", _ arguments: String..., environment: [String: String]? = nil
+    ) throws {
       let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
       var folder = program.deletingLastPathComponent()
       // Under `swift test` the program is not the test bundle.
-      if !FileManager.default.fileExists(atPath: folder.appending(path: "CookieWriter").path) {
+      if !FileManager.default.fileExists(atPath: folder.appending(path: name).path) {
         folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
       }
-      process.executableURL = folder.appending(path: "CookieWriter")
+      process.executableURL = folder.appending(path: name)
       process.arguments = arguments
       if let environment { process.environment = environment }
       process.standardOutput = output

@@ -34,7 +34,7 @@ final class UploadRecorder: NSObject, URLSessionTaskDelegate, URLSessionDataDele
   }
 }
 
-/// A stream of a program's own: it has a few bytes at a time, and between them nothing.
+/// A stream of a program's own: it has a few bytes at a time, and between them nothing, and says so.
 final class HesitantStream: InputStream {
   private var rest: ArraySlice<UInt8>
   private var hesitates = true
@@ -51,7 +51,7 @@ final class HesitantStream: InputStream {
   override func close() { status = .closed }
   override var streamStatus: Stream.Status { status }
   override var streamError: (any Error)? { status == .error ? CocoaError(.fileReadCorruptFile) : nil }
-  override var hasBytesAvailable: Bool { status == .open && !hesitates && !(rest.isEmpty && !fails) }
+  override var hasBytesAvailable: Bool { status == .open && hesitates && !(rest.isEmpty && !fails) }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     hesitates.toggle()

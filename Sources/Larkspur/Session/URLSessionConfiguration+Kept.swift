@@ -1,0 +1,22 @@
+/// What other platforms have, and what has no effect on this one: each value is kept as it is set.
+extension URLSessionConfiguration {
+  /// How several interfaces would share a connection's traffic (RFC 8684).
+  public enum MultipathServiceType: Int, Sendable {
+    case none = 0
+    case handover = 1
+    case interactive = 2
+    case aggregate = 3
+  }
+
+  /// Without effect: connections go over TCP, one path each.
+  public var multipathServiceType: MultipathServiceType {
+    get { storage.multipathServiceType }
+    set { storage.multipathServiceType = newValue }
+  }
+
+  /// Without effect: see ``URLRequest/requiresDNSSECValidation``.
+  public var requiresDNSSECValidation: Bool {
+    get { storage.requiresDNSSECValidation }
+    set { storage.requiresDNSSECValidation = newValue }
+  }
+}

@@ -1,0 +1,24 @@
+// Stores responses in a folder that others may write into as well.
+//
+// Called as `CacheWriter FOLDER NAME COUNT`: stores the bodies 0, 1, 2, ... by turns for eight URLs, and prints each
+// number when it is on the disk.
+
+import Foundation
+import Larkspur
+
+let arguments = CommandLine.arguments
+guard arguments.count == 4, let count = Int(arguments[3]) else { exit(2) }
+let cache = URLCache(memoryCapacity: 0, diskCapacity: 4 << 20, directory: URL(filePath: arguments[1]))
+for number in 0..<count {
+  guard let url = URL(string: "http://cache.test/\(arguments[2])/\(number % 8)") else { exit(3) }
+  // Long enough to be written in more than one piece of the disk's.
+  let body = Data("\(number):".utf8) + Data(repeating: UInt8(number % 251), count: number * 7919 % 100_000)
+  let response = URLResponse(
+    url: url, mimeType: "text/plain", expectedContentLength: body.count, textEncodingName: nil)
+  cache.storeCachedResponse(CachedURLResponse(response: response, data: body), for: URLRequest(url: url))
+  // Waits for the disk.
+  guard cache.currentDiskUsage > 0 else { exit(4) }
+  print(number)
+  fflush(nil)
+}
+exit(0)

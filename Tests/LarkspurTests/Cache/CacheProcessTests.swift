@@ -1,0 +1,53 @@
+import Foundation
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+/// Caches of processes that share a folder, and may be killed.
+@Suite(.serialized) struct CacheProcessTests {
+  /// The number that a body starts with, if the rest of it is what belongs to that number.
+  private func serial(of body: Data) -> Int? {
+    guard let colon = body.firstIndex(of: UInt8(ascii: ":")),
+      let number = Int(String(decoding: body[..<colon], as: UTF8.self)),
+      body[(colon + 1)...].elementsEqual(repeatElement(UInt8(number % 251), count: number * 7919 % 100_000))
+    else { return nil }
+    return number
+  }
+
+  private func numbers(_ cache: URLCache, _ name: String) throws -> [Int] {
+    try (0..<8).compactMap { place in
+      guard let found = cache.cachedResponse(for: request("http://cache.test/\(name)/\(place)")) else { return nil }
+      let number = try #require(serial(of: found.data), "a torn body of \(found.data.count) bytes")
+      #expect(number % 8 == place)
+      return number
+    }
+  }
+
+  @Test func killedAtAnyMoment() throws {
+    var generator = SeededGenerator(for: "cache writers killed")
+    let folder = CacheFolder()
+    for round in 0..<15 {
+      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "r\(round)", "1000000")
+      let last = try #require(writer.read(lines: Int.random(in: 1...40, using: &generator)))
+      writer.kill()
+      let cache = folder.cache(disk: 4 << 20)
+      let found = try numbers(cache, "r\(round)")
+      // What was said to be on the disk is there, or what was stored after it.
+      #expect(found.contains { $0 >= last }, "\(found) \(last)")
+      #expect(found.count == min(8, (found.max() ?? 0) + 1), "what was replaced when it was killed is there as well")
+      #expect(cache.currentDiskUsage <= 4 << 20)
+    }
+  }
+
+  @Test func severalAtOnce() throws {
+    let folder = CacheFolder()
+    let writers = try (0..<3).map {
+      try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "w\($0)", "40")
+    }
+    for writer in writers { #expect(writer.finish() == 0) }
+    let cache = folder.cache(disk: 4 << 20)
+    for name in ["w0", "w1", "w2"] { #expect(try numbers(cache, name).sorted() == Array(32..<40)) }
+    #expect(!folder.names.contains { $0.hasSuffix(CacheEntryName.temporarySuffix) })
+  }
+}

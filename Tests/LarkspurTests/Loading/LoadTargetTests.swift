@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+@Suite struct LoadTargetTests {
+  private func target(_ text: String) throws -> LoadTarget { try LoadTarget(try #require(URL(string: text))) }
+
+  @Test func partsOfAURL() throws {
+    let plain = try target("http://User:pw@Example.ORG/a/b?c=d#e")
+    #expect(!plain.isSecure && plain.host == "example.org" && plain.port == 80)
+    #expect(plain.authority == "example.org" && plain.path == "/a/b?c=d")
+    let other = try target("https://example.org:8443?q")
+    #expect(other.isSecure && other.port == 8443 && other.authority == "example.org:8443" && other.path == "/?q")
+    #expect(try target("http://example.org:80/").authority == "example.org")
+  }
+
+  @Test func addresses() throws {
+    let address = try target("http://[FE80::1%25eth0]:81/")
+    #expect(address.host == "fe80::1%eth0" && address.authority == "[fe80::1]:81")
+  }
+
+  @Test func namesOfOtherScriptsAreWrittenInASCII() throws {
+    #expect(try target("http://b\u{fc}cher.example/").host == "xn--bcher-kva.example")
+    #expect(try target("http://b%C3%BCcher.example/").authority == "xn--bcher-kva.example")
+    #expect(try target("http://ex%61mple.org/").host == "example.org")
+  }
+
+  /// Else the host of those who decode it would be another than that of those who do not.
+  @Test(arguments: [
+    "http://a.example%2F.b.example/", "http://a.example%40b.example/", "http://a.example%3A81/",
+    "http://a.example%00/", "http://a%20b.example/", "http://a.example%23/", "http://a.example%5C.b/",
+  ])
+  func encodedDelimitersMakeNoHost(text: String) throws {
+    let url = try #require(URL(string: text))
+    #expect(throws: LoadTarget.Invalid.hostInvalid) { try LoadTarget(url) }
+  }
+
+  @Test func whatIsNoTarget() throws {
+    #expect(throws: LoadTarget.Invalid.schemeUnsupported) { try target("ftp://a.example/") }
+    #expect(throws: LoadTarget.Invalid.hostMissing) { try target("http:///path") }
+    #expect(throws: LoadTarget.Invalid.hostMissing) { try target("http:path") }
+    #expect(throws: LoadTarget.Invalid.portInvalid) { try target("http://a.example:0/") }
+  }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import Larkspur
+import Testing
+
+/// Kinds of tasks that are declared only: everything says so, and nothing waits for ever.
+@Suite struct UnsupportedTaskTests {
+  private let session = URLSession(configuration: .ephemeral)
+
+  @Test func streamTasks() async throws {
+    let task = session.streamTask(withHostName: "localhost", port: 1)
+    #expect(task.originalRequest == nil)
+    let read = await #expect(throws: URLError.self) {
+      _ = try await task.readData(ofMinLength: 1, maxLength: 2, timeout: 1)
+    }
+    #expect(read?.code == .unsupportedURL)
+    let written = await #expect(throws: URLError.self) { try await task.write(Data([1]), timeout: 1) }
+    #expect(written?.code == .unsupportedURL)
+    let failure: (any Error)? = await withCheckedContinuation { continuation in
+      task.readData(ofMinLength: 1, maxLength: 2, timeout: 1) { _, _, error in continuation.resume(returning: error) }
+    }
+    #expect((failure as? URLError)?.code == .unsupportedURL)
+    let other: (any Error)? = await withCheckedContinuation { continuation in
+      task.write(Data([1]), timeout: 1) { continuation.resume(returning: $0) }
+    }
+    #expect((other as? URLError)?.code == .unsupportedURL)
+    task.cancel()
+  }
+
+  @Test func webSocketTasks() async throws {
+    let task = session.webSocketTask(with: try #require(URL(string: "ws://localhost:1/")))
+    let sent = await #expect(throws: URLError.self) { try await task.send(.string("x")) }
+    #expect(sent?.code == .unsupportedURL)
+    let received = await #expect(throws: URLError.self) { _ = try await task.receive() }
+    #expect(received?.code == .unsupportedURL)
+    let ping = await #expect(throws: URLError.self) { try await task.sendPing() }
+    #expect(ping?.code == .unsupportedURL)
+    task.cancel()
+  }
+}

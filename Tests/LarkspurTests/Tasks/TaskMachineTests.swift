@@ -1,0 +1,179 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+/// Every state with every fact.
+@Suite struct TaskMachineTests {
+  enum State: CaseIterable { case loading, redirecting, authenticating, over }
+
+  enum Fact: CaseIterable {
+    case success, unauthorized, proxyUnauthorized, redirect, badRedirect, foreignRedirect, redirectWithoutPlace
+    case redirectionAccepted, redirectionRefused, credentialGiven, credentialRefused
+  }
+
+  /// What comes of it, without the values.
+  enum Outcome: Equatable {
+    case load, askRedirection, askCredential
+    case deliver(Int)
+    case fail(URLError.Code)
+  }
+
+  private static let url = "http://a.example/start"
+
+  static func response(_ status: Int, _ fields: [String: String] = [:], url: String = url) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: url))
+    return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: fields))
+  }
+
+  static func request(_ url: String = url) throws -> URLRequest { URLRequest(url: try #require(URL(string: url))) }
+
+  private static func machine(in state: State) throws -> TaskMachine {
+    var machine = TaskMachine(try request())
+    switch state {
+    case .loading: break
+    case .redirecting: _ = machine.responseReceived(try response(307, ["Location": "/other"]))
+    case .authenticating: _ = machine.responseReceived(try response(401))
+    case .over: _ = machine.responseReceived(try response(204))
+    }
+    return machine
+  }
+
+  private static func apply(_ fact: Fact, to machine: inout TaskMachine) throws -> TaskMachine.Step {
+    switch fact {
+    case .success: machine.responseReceived(try response(200))
+    case .unauthorized: machine.responseReceived(try response(401))
+    case .proxyUnauthorized: machine.responseReceived(try response(407))
+    case .redirect: machine.responseReceived(try response(302, ["Location": "/next"]))
+    case .badRedirect: machine.responseReceived(try response(302, ["Location": "http://[broken/"]))
+    case .foreignRedirect: machine.responseReceived(try response(302, ["Location": "file:///etc/passwd"]))
+    case .redirectWithoutPlace: machine.responseReceived(try response(302))
+    case .redirectionAccepted: machine.redirectionAnswered(try request("http://a.example/next"))
+    case .redirectionRefused: machine.redirectionAnswered(nil)
+    case .credentialGiven: machine.credentialGiven()
+    case .credentialRefused: machine.credentialRefused()
+    }
+  }
+
+  private static func outcome(_ step: TaskMachine.Step) -> Outcome {
+    switch step {
+    case .load: .load
+    case .askRedirection: .askRedirection
+    case .askCredential: .askCredential
+    case .deliver(let response): .deliver(response.statusCode)
+    case .fail(let error): .fail(error.code)
+    }
+  }
+
+  private static func expected(_ state: State, _ fact: Fact) -> Outcome {
+    switch (state, fact) {
+    // A response counts whatever has been before it.
+    case (_, .success): .deliver(200)
+    case (_, .unauthorized), (_, .proxyUnauthorized): .askCredential
+    case (_, .redirect): .askRedirection
+    case (_, .badRedirect): .fail(.badURL)
+    case (_, .foreignRedirect): .fail(.unsupportedURL)
+    case (_, .redirectWithoutPlace): .deliver(302)
+    // An answer counts if there was a question.
+    case (.redirecting, .redirectionAccepted): .load
+    case (.redirecting, .redirectionRefused): .deliver(307)
+    case (.authenticating, .credentialGiven): .load
+    case (.authenticating, .credentialRefused): .deliver(401)
+    case (_, .redirectionAccepted), (_, .redirectionRefused), (_, .credentialGiven), (_, .credentialRefused):
+      .fail(.unknown)
+    }
+  }
+
+  @Test(arguments: State.allCases, Fact.allCases)
+  func everyStateKnowsEveryFact(state: State, fact: Fact) throws {
+    var machine = try Self.machine(in: state)
+    let step = try Self.apply(fact, to: &machine)
+    #expect(Self.outcome(step) == Self.expected(state, fact))
+    // Only an answer that has been asked for counts as a redirection.
+    let isFollowed = state == .redirecting && fact == .redirectionAccepted
+    #expect(machine.redirectCount == (isFollowed ? 1 : 0))
+    #expect(machine.request.url?.path == (isFollowed ? "/next" : "/start"))
+  }
+
+  private static let answers: [Fact] = [
+    .redirectionAccepted, .redirectionRefused, .credentialGiven, .credentialRefused,
+  ]
+
+  /// A question is answered once.
+  @Test(arguments: answers, answers)
+  func noQuestionIsAnsweredTwice(first: Fact, second: Fact) throws {
+    for state in State.allCases {
+      var machine = try Self.machine(in: state)
+      _ = try Self.apply(first, to: &machine)
+      guard case .fail(let error) = try Self.apply(second, to: &machine) else {
+        // An answer to something else leaves the task failed, too.
+        Issue.record("\(state): \(second) after \(first)")
+        continue
+      }
+      #expect(error.code == .unknown)
+    }
+  }
+
+  @Test func twentyRedirectionsAreFollowedAndNoMore() throws {
+    #expect(Redirection.countMax == 20)
+    var machine = TaskMachine(try Self.request())
+    for number in 1...20 {
+      let step = machine.responseReceived(try Self.response(302, ["Location": "/\(number)"]))
+      guard case .askRedirection(_, let next) = step else {
+        Issue.record("number \(number) is not followed")
+        return
+      }
+      guard case .load = machine.redirectionAnswered(next) else {
+        Issue.record("number \(number) is not loaded")
+        return
+      }
+    }
+    #expect(machine.redirectCount == 20)
+    #expect(machine.request.url?.path == "/20")
+    let step = machine.responseReceived(try Self.response(302, ["Location": "/21"]))
+    guard case .fail(let error) = step else {
+      Issue.record("number 21 is followed")
+      return
+    }
+    #expect(error.code == .httpTooManyRedirects)
+    #expect(error.failingURL?.path == "/20")
+  }
+
+  @Test func challengesDoNotCountAsRedirections() throws {
+    var machine = TaskMachine(try Self.request())
+    for _ in 0..<30 {
+      _ = machine.responseReceived(try Self.response(401))
+      _ = machine.credentialGiven()
+    }
+    #expect(machine.redirectCount == 0)
+    guard case .askRedirection = machine.responseReceived(try Self.response(302, ["Location": "/x"])) else {
+      Issue.record("the redirection is not followed")
+      return
+    }
+  }
+
+  @Test func theDelegatesRequestIsTheOneThatCounts() throws {
+    var machine = TaskMachine(try Self.request())
+    _ = machine.responseReceived(try Self.response(302, ["Location": "/proposed"]))
+    _ = machine.redirectionAnswered(try Self.request("http://a.example/chosen"))
+    #expect(machine.request.url?.path == "/chosen")
+    #expect(!machine.isElsewhere)
+    _ = machine.responseReceived(try Self.response(302, ["Location": "/proposed"]))
+    _ = machine.redirectionAnswered(try Self.request("http://b.example/chosen"))
+    #expect(machine.isElsewhere)
+  }
+
+  @Test func whoHasBeenElsewhereStaysThere() throws {
+    var machine = TaskMachine(try Self.request())
+    for place in ["http://b.example/", "http://a.example/"] {
+      guard case .askRedirection(_, let next) = machine.responseReceived(try Self.response(302, ["Location": place]))
+      else {
+        Issue.record("\(place) is not followed")
+        return
+      }
+      _ = machine.redirectionAnswered(next)
+    }
+    #expect(machine.request.url?.host == "a.example")
+    #expect(machine.isElsewhere)
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+/// Each class that can be archived, there and back.
+@Suite struct ArchiveTests {
+  private func copy<T: NSObject & NSSecureCoding>(_ object: T) throws -> T {
+    let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
+    return try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: T.self, from: data))
+  }
+
+  @Test func everyClassSaysThatItIsSafe() {
+    for type: any NSSecureCoding.Type in [
+      NSURLRequest.self, NSMutableURLRequest.self, URLResponse.self, HTTPURLResponse.self, URLCredential.self,
+    ] {
+      let isSafe = type.supportsSecureCoding
+      #expect(isSafe, "\(type)")
+    }
+  }
+
+  @Test func requests() throws {
+    var request = try TaskMachineTests.request("http://a.example/path?query#part")
+    request.httpMethod = "PUT"
+    request.httpBody = Data([0, 1, 255])
+    request.setValue("1", forHTTPHeaderField: "X-One")
+    request.mainDocumentURL = URL(string: "http://document.example/")
+    request.timeoutInterval = .infinity
+    request.cachePolicy = .returnCacheDataDontLoad
+    request.networkServiceType = .avStreaming
+    request.allowsCellularAccess = false
+    request.allowsExpensiveNetworkAccess = false
+    request.allowsConstrainedNetworkAccess = false
+    request.httpShouldHandleCookies = false
+    request.assumesHTTP3Capable = true
+    request.attribution = .user
+    request.requiresDNSSECValidation = true
+    request.allowsPersistentDNS = true
+    request.cookiePartitionIdentifier = "partition"
+    for object in [request as NSURLRequest, NSMutableURLRequest(request)] {
+      let copy = try copy(object)
+      #expect(type(of: copy) == type(of: object))
+      let value = copy as URLRequest
+      #expect(value == request)
+      #expect(value.timeoutInterval == .infinity && value.networkServiceType == .avStreaming)
+      #expect(value.attribution == .user && value.requiresDNSSECValidation && value.allowsPersistentDNS)
+      #expect(value.assumesHTTP3Capable && value.cookiePartitionIdentifier == "partition")
+    }
+  }
+
+  @Test func aPlainRequestStaysPlain() throws {
+    let request = try TaskMachineTests.request()
+    let copy = try copy(request as NSURLRequest) as URLRequest
+    #expect(copy == request)
+    #expect(copy.attribution == .developer && copy.cookiePartitionIdentifier == nil && copy.httpBody == nil)
+    #expect(copy.allHTTPHeaderFields == nil)
+  }
+
+  @Test func responses() throws {
+    let response = URLResponse(
+      url: try #require(URL(string: "http://a.example/file")), mimeType: "text/plain", expectedContentLength: 1 << 40,
+      textEncodingName: "utf-8")
+    let copy = try copy(response)
+    #expect(copy == response && copy.suggestedFilename == "file.txt" && copy.expectedContentLength == 1 << 40)
+  }
+
+  @Test func responsesOverHTTP() throws {
+    let fields = [
+      "Content-Type": "text/html; charset=utf-8", "Content-Length": "7", "X-Own": "1",
+      "Content-Disposition": "attachment; filename=\"a.html\"",
+    ]
+    let response = try TaskMachineTests.response(203, fields, url: "http://a.example/")
+    let copy = try copy(response)
+    #expect(copy == response && copy.statusCode == 203)
+    #expect(copy.allHeaderFields as? [String: String] == fields)
+    #expect(copy.value(forHTTPHeaderField: "x-own") == "1")
+    #expect(copy.mimeType == "text/html" && copy.textEncodingName == "utf-8")
+    #expect(copy.suggestedFilename == "a.html" && copy.expectedContentLength == 7)
+  }
+
+  @Test func credentials() throws {
+    let credential = URLCredential(user: "user", password: "pa\u{df}", persistence: .forSession)
+    let copy = try copy(credential)
+    #expect(copy.user == "user" && copy.password == "pa\u{df}" && copy.persistence == .forSession)
+    #expect(copy == credential)
+  }
+
+  /// An archive of another program, or of another version, may have none of the keys.
+  @Test func missingKeysAreNoTrap() throws {
+    let data = try NSKeyedArchiver.archivedData(withRootObject: "text" as NSString, requiringSecureCoding: true)
+    func coder() throws -> NSKeyedUnarchiver {
+      let coder = try NSKeyedUnarchiver(forReadingFrom: data)
+      coder.requiresSecureCoding = true
+      coder.decodingFailurePolicy = .setErrorAndReturn
+      return coder
+    }
+    #expect(NSURLRequest(coder: try coder())?.httpMethod == "GET")
+    #expect(NSMutableURLRequest(coder: try coder())?.url == nil)
+    #expect(URLResponse(coder: try coder())?.url == nil)
+    #expect(HTTPURLResponse(coder: try coder())?.allHeaderFields.isEmpty == true)
+  }
+}
