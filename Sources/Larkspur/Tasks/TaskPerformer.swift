@@ -51,7 +51,7 @@ final class TaskPerformer: @unchecked Sendable {
   /// Its delegate has heard that there is no network.
   var hasWaitedForConnectivity = false
   var hasTriedAgainAtOnce = false
-  let sentBytes = SentBytes()
+  lazy var sentBytes = SentBytes()
   /// What a program's protocol has failed with: the task's error is this very one.
   var protocolFailure: (any Error)?
 
