@@ -1,5 +1,5 @@
-// Programs of a session's, each of which has to have a process for itself: what it holds of the machine is its own, or its
-// network is. Prints what went wrong, and exits with 1 if anything did.
+// Programs of a session's, each of which has to have a process for itself: what it holds of the machine is its own, or
+// its network is. Prints what went wrong, and exits with 1 if anything did.
 //
 //   SessionProbe sessions URL COUNT    a session for each request, one after another: nothing stays
 //   SessionProbe delegate URL COUNT    a slow delegate of a body of so many bytes: memory does not grow

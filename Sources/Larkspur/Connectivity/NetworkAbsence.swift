@@ -22,13 +22,13 @@ enum NetworkAbsence: Equatable {
     }
   }
 
-  /// What connect says where no route leads: the second and third where a router or a neighbour that is gone has told, the
+  /// What connect says where no route leads: the second where a router or a neighbour that is gone has told, the
   /// others by the kind of the route, or for want of an address of our own.
   private static let noWay: [Errno] = [
     .networkUnreachable, .hostUnreachable, .networkDown, .accessDenied, .invalidArgument, .addressNotAvailable,
   ]
 
-  /// Whether it is the network that is missing. If it is there, and the host all the same is not, waiting would not help.
+  /// Whether it is the network that is missing. If it is there, and the host is not, waiting would not help.
   func holds(_ monitor: ConnectivityMonitor) -> Bool {
     switch self {
     case .noWay(let addresses): !addresses.contains { monitor.canReach($0) }

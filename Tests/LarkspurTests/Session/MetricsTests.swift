@@ -153,7 +153,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Connections that were opened for those who have given up serve others: what happened before those asked is not theirs.
+  /// Connections that were opened for those who have given up serve others, whose times begin later.
   @Test func connectionsThatWereOpenedForOthers() async throws {
     let session = session { $0.httpMaximumConnectionsPerHost = 2 }
     for _ in 0..<50 {

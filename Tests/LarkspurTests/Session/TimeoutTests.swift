@@ -5,8 +5,8 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What a task's times count, and what they do not. Where a test waits for a time to be up, that is the outcome; where it
-/// must not be up, the server takes much longer than it.
+/// What a task's times count, and what they do not. Where a test waits for a time to be up, that is the outcome; where
+/// it must not be up, the server takes much longer than it.
 @Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
   let server: TestServer
 
