@@ -24,7 +24,6 @@ import Testing
       }
     }
     // A few lines, which fit into the pipe.
-    try output.fileHandleForWriting.close()
     let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == 0, "\(name): \(words)")
   }

@@ -176,11 +176,14 @@ import Testing
     for _ in 0..<200 {
       let task = session.dataTask(with: try url("/bytes/10"))
       let before = recorder.events.count { if case .completed = $0 { true } else { false } }
-      Thread.detachNewThread { task.suspend() }
-      task.resume()
-      // One suspension more than resumptions, or none left, by the order of the two; either way one more is enough.
-      await Task.yield()
-      task.resume()
+      await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+          task.suspend()
+          continuation.resume()
+        }
+        task.resume()
+      }
+      // It waits for this, if it has not been over before it was suspended.
       task.resume()
       await recorder.waitForEnds(before + 1)
       #expect(task.error == nil)
