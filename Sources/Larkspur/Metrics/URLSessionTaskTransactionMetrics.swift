@@ -90,7 +90,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   ///   - start: No date is before it.
   ///   - date: Makes a date of a moment of the loop's clock.
   init(
-    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, bodyBytes: Int64, decodedBytes: Int64,
+    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
+    decodedBytes: Int64,
     start: Date, date: (Deadline?) -> Date?
   ) {
     self.request = request
@@ -129,7 +130,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     (localAddress, localPort) = Self.parts(dial?.localAddress)
     negotiatedTLSCipherSuite = dial?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
     negotiatedTLSProtocolVersion = dial?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
-    isProxyConnection = dial?.proxy != nil
+    isProxyConnection = isProxied
     isReusedConnection = metrics.isReused
     resourceFetchType = .networkLoad
   }

@@ -62,7 +62,7 @@ extension TaskPerformer {
         }
       }
     } catch {
-      collectMetrics(of: request)
+      collectMetrics(of: request, isProxied: way.proxy != nil)
       if try await hasWaitedForConnectivity(after: error) {
         // Nobody has read from it.
         hasUsedStream = hadUsedStream
@@ -71,7 +71,7 @@ extension TaskPerformer {
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
-    collectMetrics(of: request)
+    collectMetrics(of: request, isProxied: way.proxy != nil)
     if let failure { throw failure }
     switch next {
     case .nothing: return false
