@@ -57,7 +57,8 @@ let package = Package(
     .executableTarget(
       name: "larkspur",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport",
+        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "LarkspurTransport",
       ],
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
@@ -89,10 +90,13 @@ let package = Package(
       dependencies: [
         "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "SessionProbe", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
-    // A check that has to have a process for itself.
+    // Checks that have to have a process for themselves.
+    .executableTarget(
+      name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
+      swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
       dependencies: [
@@ -166,10 +170,10 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "UserReports", "UserReportRunner",
+        "BehaviourProbe", "UserReports", "UserReportRunner",
         "CacheWriter", "CookieWriter", "SessionProbe", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP",
         "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "TestKit",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),

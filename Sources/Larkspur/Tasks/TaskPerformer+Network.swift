@@ -40,11 +40,12 @@ extension TaskPerformer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { try await passGate() }
+    let hadUsedStream = hasUsedStream
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
-    poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
+    poolRequest.priority = task.poolPriority
     if wantsProgress { observe(&poolRequest, url: request.url) }
     var next = Next.nothing
     var failure: URLError?
@@ -61,11 +62,16 @@ extension TaskPerformer {
         }
       }
     } catch {
-      collectMetrics(of: request)
+      collectMetrics(of: request, isProxied: way.proxy != nil)
+      if try await hasWaitedForConnectivity(after: error) {
+        // Nobody has read from it.
+        hasUsedStream = hadUsedStream
+        return true
+      }
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
-    collectMetrics(of: request)
+    collectMetrics(of: request, isProxied: way.proxy != nil)
     if let failure { throw failure }
     switch next {
     case .nothing: return false
@@ -137,6 +143,7 @@ extension TaskPerformer {
       case .bodySent(let bytes): sent(Int64(bytes))
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
+        clock.progressed()
         guard hasDelegate, status != 101, let url else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
@@ -158,8 +165,10 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate else { return }
+    guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
+    let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
+      let (before, total) = sentBytes.take()
       delegate.urlSession(
         session, task: task, didSendBodyData: total - before, totalBytesSent: total,
         totalBytesExpectedToSend: expected)
