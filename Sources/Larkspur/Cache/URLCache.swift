@@ -148,7 +148,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   /// Looks for the response that is stored for a task's request.
   ///
-  /// - Parameter completionHandler: Called once, on a queue of the cache's, with nil if there is none.
+  /// The handler is called once, on a queue of the cache's, with nil if there is none.
   open func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
