@@ -32,6 +32,17 @@ final class CacheCore: Sendable {
     var isScanned = false
     /// Counts what changed: an entry that was read from disk before a change may not be what is on disk after it.
     var changes: UInt64 = 0
+    /// What the queue has still to write. It is listed all the while, or a response that was just stored would not be
+    /// found.
+    var pending: [CacheEntryName: Pending] = [:]
+    /// How many changes the queue has still to make.
+    var unfinished = 0
+  }
+
+  struct Pending: Sendable {
+    /// Which change it was: the file may have been removed since, or stored once more.
+    var change: UInt64
+    var cost: Int
   }
 
   struct MemoryName: Hashable, Sendable {
@@ -54,8 +65,11 @@ final class CacheCore: Sendable {
   private let mayHoldSomething: Atomic<Bool>
   /// Seconds since 1970.
   private let lastScan = Atomic<Int64>(0)
+  /// What time it is: how old a response is depends on it.
+  let now: @Sendable () -> Date
 
-  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk) {
+  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk, now: @escaping @Sendable () -> Date = { Date() }) {
+    self.now = now
     state = Mutex(State(memoryCapacity: max(0, memoryCapacity), diskCapacity: max(0, diskCapacity)))
     onQueue = Mutex(OnQueue(disk: disk))
     queue = DispatchQueue(label: "larkspur.cache", qos: .utility)
@@ -117,7 +131,7 @@ final class CacheCore: Sendable {
       var entries = found
       for name in names where !found.contains(where: { $0.variant == name.variant }) {
         guard let (record, body) = onQueue.disk.read(name, now: now) else {
-          state.withLock { $0.forget(name) }
+          state.withLock { $0.forgetUnlessPending(name) }
           continue
         }
         // Two keys may have one hash.
@@ -125,7 +139,10 @@ final class CacheCore: Sendable {
         entries.append(entry)
         state.withLock { state in
           state.fileLedger.touch(name)
-          if state.changes == changes { state.keepInMemory(entry, costMax: state.memoryCapacity) }
+          // What is read may have been removed since, and its file not yet.
+          if state.changes == changes, state.unfinished == 0 {
+            state.keepInMemory(entry, costMax: state.memoryCapacity)
+          }
         }
       }
       return entries
@@ -155,12 +172,22 @@ final class CacheCore: Sendable {
         entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)
       if isForDisk {
         state.keepFile(name, cost: cost)
+        let change = state.changes
+        state.pending[name] = Pending(change: change, cost: cost)
         mayHoldSomething.store(true, ordering: .releasing)
-        queue.async { self.write(entry, origin, name, replaced, now: now) }
+        enqueue(&state) { self.write(entry, origin, name, replaced, change: change, now: now) }
       } else if !replaced.isEmpty || !state.isScanned && state.diskCapacity > 0 {
-        queue.async { self.removeFiles(replaced + [name]) }
+        enqueue(&state) { self.removeFiles(replaced + [name]) }
       }
       if !state.memory.isEmpty { mayHoldSomething.store(true, ordering: .releasing) }
+    }
+  }
+
+  private func enqueue(_ state: inout State, _ change: @escaping @Sendable () -> Void) {
+    state.unfinished += 1
+    queue.async {
+      change()
+      self.state.withLock { $0.unfinished -= 1 }
     }
   }
 
@@ -184,7 +211,7 @@ final class CacheCore: Sendable {
       for name in names { state.forget(name) }
       // One that no field chose may have been stored by another process since: its name is known all the same.
       let all = names + [CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)]
-      queue.async { self.removeFiles(of: hash, all) }
+      enqueue(&state) { self.removeFiles(of: hash, all) }
     }
   }
 
@@ -193,7 +220,8 @@ final class CacheCore: Sendable {
       state.changes += 1
       state.emptyMemory()
       state.forgetFiles()
-      queue.async { self.removeFiles { _ in true } }
+      state.pending.removeAll()
+      enqueue(&state) { self.removeFiles { _ in true } }
     }
   }
 
@@ -204,7 +232,7 @@ final class CacheCore: Sendable {
       for key in Array(state.memory.keys) {
         state.removeFromMemory(key) { ($0.origin?.storedTime ?? time) >= time }
       }
-      queue.async { self.removeFiles { $0.changedTime >= time } }
+      enqueue(&state) { self.removeFiles { $0.changedTime >= time } }
     }
   }
 
@@ -224,7 +252,7 @@ final class CacheCore: Sendable {
       state.withLock { state in
         state.diskCapacity = max(0, newValue)
         if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
-        queue.async { self.onQueue.withLock { self.trim(&$0, now: Date().timeIntervalSince1970) } }
+        queue.async { self.onQueue.withLock { self.trim(&$0, now: self.now().timeIntervalSince1970) } }
       }
     }
   }
@@ -235,7 +263,7 @@ final class CacheCore: Sendable {
   var diskUsage: Int {
     waiting {
       self.onQueue.withLock { onQueue in
-        let now = Date().timeIntervalSince1970
+        let now = self.now().timeIntervalSince1970
         self.scan(&onQueue, now: now)
         self.trim(&onQueue, now: now)
         return self.state.withLock { $0.fileLedger.cost }
@@ -284,38 +312,47 @@ extension CacheCore {
     lastScan.store(max(1, Self.wholeSeconds(now)), ordering: .relaxed)
     state.withLock { state in
       state.forgetFiles()
-      guard state.diskCapacity > 0 || !entries.isEmpty else { return state.isScanned = true }
       for (name, facts) in entries.sorted(by: { $0.facts.usedTime < $1.facts.usedTime }) {
         state.keepFile(name, cost: facts.size)
       }
+      for (name, pending) in state.pending where !state.fileLedger.contains(name) {
+        state.keepFile(name, cost: pending.cost)
+      }
       state.isScanned = true
-      mayHoldSomething.store(!state.memory.isEmpty || !entries.isEmpty, ordering: .releasing)
+      mayHoldSomething.store(!state.memory.isEmpty || !state.fileLedger.isEmpty, ordering: .releasing)
     }
   }
 
   private func write(
     _ entry: CachedURLResponse, _ origin: CachedURLResponse.Origin, _ name: CacheEntryName,
-    _ replaced: [CacheEntryName], now: Double
+    _ replaced: [CacheEntryName], change: UInt64, now: Double
   ) {
     onQueue.withLock { onQueue in
       scanIfNeeded(&onQueue, now: now)
       // Others may have come to light since.
       let alsoReplaced = state.withLock { state in
-        let names = state.replaced(by: entry, name)
-        for other in names where other != name { state.forget(other) }
+        let names = state.replaced(by: entry, name).filter { $0 != name && state.pending[$0] == nil }
+        for other in names { state.forget(other) }
         return names
       }
       for other in Set(replaced + alsoReplaced) where other != name { onQueue.disk.remove(other) }
       guard let size = onQueue.disk.write(name, CacheRecord(entry, origin), entry.data, now: now) else {
         // What was there before is no longer what the program was told is there.
         onQueue.disk.remove(name)
-        state.withLock { $0.forget(name) }
+        state.withLock { state in
+          if state.pending[name]?.change == change { state.forget(name) }
+        }
         return
       }
       onQueue.bytesSinceScan += size
       onQueue.filesSinceScan += 1
-      state.withLock { $0.keepFile(name, cost: size) }
-      mayHoldSomething.store(true, ordering: .releasing)
+      state.withLock { state in
+        // Else it was removed since, and the file goes next; or stored again, and that is written next.
+        guard state.pending[name]?.change == change else { return }
+        state.pending[name] = nil
+        state.keepFile(name, cost: size)
+        mayHoldSomething.store(true, ordering: .releasing)
+      }
       trim(&onQueue, now: now)
     }
   }
@@ -324,7 +361,7 @@ extension CacheCore {
     onQueue.withLock { onQueue in
       for name in names {
         onQueue.disk.remove(name)
-        state.withLock { $0.forget(name) }
+        state.withLock { $0.forgetUnlessPending(name) }
       }
     }
   }
@@ -332,20 +369,20 @@ extension CacheCore {
   /// Before the first scan nobody knows which files a key has.
   private func removeFiles(of key: CacheHash, _ names: [CacheEntryName]) {
     onQueue.withLock { onQueue in
-      scanIfNeeded(&onQueue, now: Date().timeIntervalSince1970)
+      scanIfNeeded(&onQueue, now: self.now().timeIntervalSince1970)
       let all = Set(state.withLock { $0.files[key] ?? [] }).union(names)
       for name in all {
         onQueue.disk.remove(name)
-        state.withLock { $0.forget(name) }
+        state.withLock { $0.forgetUnlessPending(name) }
       }
     }
   }
 
   private func removeFiles(where isGone: (Folder.Facts) -> Bool) {
     onQueue.withLock { onQueue in
-      for (name, facts) in onQueue.disk.scan(now: Date().timeIntervalSince1970) where isGone(facts) {
+      for (name, facts) in onQueue.disk.scan(now: self.now().timeIntervalSince1970) where isGone(facts) {
         onQueue.disk.remove(name)
-        state.withLock { $0.forget(name) }
+        state.withLock { $0.forgetUnlessPending(name) }
       }
     }
   }
@@ -360,7 +397,10 @@ extension CacheCore {
     }
     while true {
       let oldest: CacheEntryName? = state.withLock { state in
-        guard state.fileLedger.cost > state.diskCapacity, let name = state.fileLedger.oldest else { return nil }
+        // What is still to be written is the newest there is, and is followed by another look.
+        guard state.fileLedger.cost > state.diskCapacity, let name = state.fileLedger.oldest,
+          state.pending[name] == nil
+        else { return nil }
         state.forget(name)
         return name
       }

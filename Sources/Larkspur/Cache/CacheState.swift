@@ -47,7 +47,13 @@ extension CacheCore.State {
     fileLedger.insert(name, cost: cost)
   }
 
+  /// For the queue, which may be behind: what is to be written after this stays listed.
+  mutating func forgetUnlessPending(_ name: CacheEntryName) {
+    if pending[name] == nil { forget(name) }
+  }
+
   mutating func forget(_ name: CacheEntryName) {
+    pending[name] = nil
     guard fileLedger.remove(name) else { return }
     files[name.key]?.removeAll { $0 == name }
     if files[name.key]?.isEmpty == true { files[name.key] = nil }

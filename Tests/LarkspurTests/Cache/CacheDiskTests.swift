@@ -132,6 +132,7 @@ import Testing
           caches[which].removeCachedResponse(for: request(url))
           model[url] = nil
         case 6:
+          caches[which].core.settle()
           caches[which] = cache(files, memory: memory, disk: capacity)
         case 7:
           #expect(caches[which].currentDiskUsage <= capacity, "seed \(seed)")
@@ -142,7 +143,39 @@ import Testing
           // What fits is found, by its own cache at least.
           if capacity == 1 << 20, !isShared { #expect(found == model[url], "seed \(seed), step \(step)") }
         }
-        for cache in caches { cache.core.settle() }
+        // A cache finds what it has stored while that is still being written; another one does not.
+        if isShared || Bool.random(using: &generator) {
+          for cache in caches { cache.core.settle() }
+        }
+      }
+    }
+  }
+
+  /// The list is read again and again while others are stored and removed: nothing that was stored is missing meanwhile,
+  /// and nothing that was removed comes back.
+  @Test func looksWhileItWrites() async {
+    let files = KillableFiles()
+    for memory in [0, 1 << 20] {
+      let cache = cache(files, memory: memory)
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          for _ in 0..<200 { _ = cache.currentDiskUsage }
+        }
+        for worker in 0..<3 {
+          group.addTask {
+            let url = "http://cache.test/\(worker)"
+            for step in 0..<200 {
+              cache.storeCachedResponse(entry(url, "\(step)"), for: request(url))
+              if step % 3 == 0 {
+                #expect(cache.cachedResponse(for: request(url))?.text == "\(step)")
+              }
+              if step % 7 == 0 {
+                cache.removeCachedResponse(for: request(url))
+                #expect(cache.cachedResponse(for: request(url)) == nil)
+              }
+            }
+          }
+        }
       }
     }
   }

@@ -153,6 +153,7 @@ import Testing
     #expect(cache.cachedResponse(for: request(Self.b)) != nil)
     cache.removeCachedResponses(since: Date(timeIntervalSince1970: 1500))
     #expect(cache.cachedResponse(for: request(Self.b)) == nil && cache.cachedResponse(for: request(Self.a)) != nil)
+    cache.core.settle()
     #expect(folder.cache().cachedResponse(for: request(Self.b)) == nil)
     #expect(folder.cache().cachedResponse(for: request(Self.a)) != nil)
     cache.removeCachedResponses(since: .distantFuture)
