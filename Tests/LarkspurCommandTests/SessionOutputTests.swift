@@ -150,7 +150,7 @@ import Testing
     #expect(lines[1].hasPrefix("GET \(server.url("/redirect/1"))") && lines[1].contains(" 302 "))
     #expect(lines[2].hasPrefix("GET \(server.url("/get"))") && lines[2].contains(" 200 "))
     #expect(lines[2].hasSuffix("used again"))
-    #expect(lines[3].hasSuffix("in all, 1 redirections"))
+    #expect(lines[3].hasSuffix("in all, 1 redirection"))
   }
 
   @Test func story() async throws {

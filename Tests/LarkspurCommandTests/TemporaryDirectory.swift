@@ -36,10 +36,6 @@ final class TemporaryDirectory {
     try OpenFile(creating: file(name)).write(text)
   }
 
-  func write(_ bytes: [UInt8], to name: String) throws {
-    try OpenFile(creating: file(name)).write(bytes.span)
-  }
-
   func text(of name: String) throws -> String {
     String(decoding: try bytes(of: name), as: UTF8.self)
   }

@@ -7,7 +7,8 @@ enum MetricsTable {
     var table = Table(columns: [.left, .right, .right, .right, .right, .right, .right, .right, .right, .left])
     table.append(["Request", "Status", "Look-up", "Connect", "TLS", "Sent", "Wait", "Body", "Received", "Connection"])
     for transaction in metrics.transactionMetrics { table.append(row(transaction)) }
-    let redirects = metrics.redirectCount == 0 ? "" : ", \(metrics.redirectCount) redirections"
+    let count = metrics.redirectCount
+    let redirects = count == 0 ? "" : ", \(count) redirection\(count == 1 ? "" : "s")"
     return table.text + "\(Format.time(.seconds(metrics.taskInterval.duration))) in all\(redirects)"
   }
 
