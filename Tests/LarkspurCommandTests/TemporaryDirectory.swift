@@ -36,6 +36,10 @@ final class TemporaryDirectory {
     try OpenFile(creating: file(name)).write(text)
   }
 
+  func write(_ bytes: [UInt8], to name: String) throws {
+    try OpenFile(creating: file(name)).write(bytes.span)
+  }
+
   func text(of name: String) throws -> String {
     String(decoding: try bytes(of: name), as: UTF8.self)
   }

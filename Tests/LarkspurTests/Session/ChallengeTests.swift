@@ -6,13 +6,13 @@ import Testing
 
 @Suite struct ChallengeTests {
   /// Answers every challenge in one way, and writes down what it was asked.
+  typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
+
   final class Delegate: NSObject, URLSessionDataDelegate {
     let asked = Mutex<[(method: String, failures: Int)]>([])
-    let answer: @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)
+    let answer: @Sendable (URLAuthenticationChallenge) -> Answer
 
-    init(
-      _ answer: @escaping @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)
-    ) { self.answer = answer }
+    init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) { self.answer = answer }
 
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
@@ -40,7 +40,8 @@ import Testing
 
   @Test func aCredentialIsAskedForAndThenSentUnasked() async throws {
     let server = try basicServer()
-    let delegate = Delegate { _ in (.useCredential, URLCredential(user: "user", password: "pass", persistence: .forSession)) }
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    let delegate = Delegate { _ in (.useCredential, credential) }
     let session = URLSession(configuration: .ephemeral)
     let one = try #require(URL(string: server.url("/secret/one")))
     let (data, _) = try await session.data(from: one, delegate: delegate)
