@@ -57,7 +57,8 @@ let package = Package(
     .executableTarget(
       name: "larkspur",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport",
+        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "LarkspurTransport",
       ],
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
@@ -87,12 +88,15 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "CNamespaces", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
-    // A check that has to have a process for itself.
+    // Checks that have to have a process for themselves.
+    .executableTarget(
+      name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
+      swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
       dependencies: [
@@ -148,6 +152,9 @@ let package = Package(
     // A process that writes cookies until it is killed.
     .executableTarget(
       name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+    // What a session does that has to be seen in a process of its own.
+    .executableTarget(
+      name: "SessionProbe", dependencies: ["Larkspur"], path: "Tests/SessionProbe", swiftSettings: testSettings),
     // A process that stores responses until it is killed.
     .executableTarget(
       name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
@@ -163,10 +170,10 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "UserReports", "UserReportRunner",
-        "CacheWriter", "CookieWriter", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "TestKit",
+        "BehaviourProbe", "UserReports", "UserReportRunner",
+        "CacheWriter", "CookieWriter", "SessionProbe", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP",
+        "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),

@@ -18,15 +18,19 @@ package enum ExitStatus: Hashable, Sendable {
   case httpError
   case writeFailed
   case readFailed
+  case rangeRefused
   case outOfResources
   case timedOut
   case tlsFailed
+  case resumeFailed
   case defect
+  case tooManyRedirects
   case emptyReply
   case sendFailed
   case receiveFailed
   case clientCertificateProblem
   case certificateUntrusted
+  case codingBroken
   case rootsUnreadable
   case pinMismatch
   case revocationStatus
@@ -51,13 +55,17 @@ package enum ExitStatus: Hashable, Sendable {
     case .readFailed: 26
     case .outOfResources: 27
     case .timedOut: 28
+    case .rangeRefused: 33
     case .tlsFailed: 35
+    case .resumeFailed: 36
     case .defect: 43
+    case .tooManyRedirects: 47
     case .emptyReply: 52
     case .sendFailed: 55
     case .receiveFailed: 56
     case .clientCertificateProblem: 58
     case .certificateUntrusted: 60
+    case .codingBroken: 61
     case .rootsUnreadable: 77
     case .pinMismatch: 90
     case .revocationStatus: 91
@@ -78,13 +86,18 @@ package enum ExitStatus: Hashable, Sendable {
     (.connectFailed, "None of the host's (or the proxy's) addresses took the connection."),
     (.weirdReply, "The response breaks the rules of HTTP/1.1."),
     (.partialBody, "The connection ended inside the body."),
-    (.httpError, "With --fail: the response's status is 400 or more."),
+    (.httpError, "With --fail or --resume: the response's status is 400 or more."),
     (.writeFailed, "The output could not be written. Silent when it is a pipe that nobody reads."),
-    (.readFailed, "The file of -d @FILE could not be read."),
+    (.readFailed, "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar could not be read."),
     (.outOfResources, "No memory or no descriptors are left."),
     (.timedOut, "The time of --connect-timeout or --max-time was up."),
+    (.rangeRefused, "--resume: the server sends the whole only. The file stays as it was."),
     (.tlsFailed, "The two sides could not agree on TLS, or the server broke its rules."),
+    (
+      .resumeFailed, "--resume: the server has another number of bytes than the file, or sends others than were wanted."
+    ),
     (.defect, "A defect of larkspur's."),
+    (.tooManyRedirects, "-L: more than 20 redirections."),
     (.emptyReply, "The server closed the connection without a response."),
     (.sendFailed, "The connection broke while the request was sent."),
     (
@@ -93,6 +106,7 @@ package enum ExitStatus: Hashable, Sendable {
     ),
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
+    (.codingBroken, "--compressed: what came cannot be decompressed."),
     (.rootsUnreadable, "The file of --cacert could not be read."),
     (.pinMismatch, "None of the keys of --pin is in the server's verified chain."),
     (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),

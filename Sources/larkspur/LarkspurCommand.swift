@@ -11,7 +11,10 @@ enum LarkspurCommand {
     CaughtSignal.ignoreBrokenPipes()
     do throws(UsageError) {
       switch try Invocation(parsing: CommandLine.arguments.dropFirst()) {
-      case .get(let options): MainLoop.run { await Get(options, on: $0).run() }
+      case .get(let options):
+        MainLoop.run {
+          options.session.name == nil ? await Get(options, on: $0).run() : await SessionGet(options, on: $0).run()
+        }
       case .pins(let options): MainLoop.run { await Pins(options, on: $0).run() }
       case .demo: MainLoop.run { await Demo(on: $0).run() }
       case .help(let topic): Console.print(topic.text)

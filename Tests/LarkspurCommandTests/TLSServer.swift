@@ -55,12 +55,6 @@ final class TLSServer {
   }
 }
 
-extension TemporaryDirectory {
-  func write(_ bytes: [UInt8], to name: String) throws {
-    try OpenFile(creating: file(name)).write(bytes.span)
-  }
-}
-
 extension TestCertificate {
   struct Unreadable: Error {}
 

@@ -12,7 +12,8 @@ import Testing
     for title in [
       "A JSON request", "1,000 requests over one connection", "A stream, line by line", "A download of 64 MiB",
       "A server that lies about its length", "A pinned request over HTTPS", "A server without the pinned key",
-      "A resumed TLS session",
+      "A resumed TLS session", "A download, cancelled at 40 % and resumed", "A Digest login",
+      "A cached answer, revalidated", "JSON, compressed on its way",
     ] {
       #expect(table.contains { $0.hasPrefix(title) })
     }
@@ -25,6 +26,10 @@ import Testing
     let seen = result.text.matches(of: /seen:   (sha256\/\S{44})\n/).map { String($0.output.1) }
     #expect(seen.count == 2 && seen.last == pinned.first)
     #expect(result.text.contains("`larkspur get` would exit with 90."))
+    #expect(result.text.contains("GET /album, Range: bytes=6710886-: 206"))
+    #expect(result.text.contains("GET /nest, Authorization: none\n"))
+    #expect(result.text.contains("GET /nest, Authorization: Digest ..., without the password\n"))
+    #expect(result.text.contains("200 with 262,144 bytes, 0 of them by wire"))
     #expect(result.text.contains("full    handshake, TLS 1.3: "))
     #expect(result.text.contains("resumed handshake, TLS 1.3: "))
   }

@@ -32,15 +32,27 @@ extension Tag {
         dependencies: [.package(url: "file://\(clone.path)", from: "0.1.0")],
         targets: [
           .executableTarget(
-            name: "consumer", dependencies: [.product(name: "LarkspurTestServer", package: "larkspur")])
+            name: "consumer",
+            dependencies: [
+              .product(name: "Larkspur", package: "larkspur"), .product(name: "LarkspurTestServer", package: "larkspur"),
+            ])
         ])
       """.utf8
     ).write(to: consumer.appending(path: "Package.swift"))
     try Data(
       """
+      import Foundation
+      import Larkspur
       import LarkspurTestServer
+
       let server = try TestServer()
-      print("listening:", server.port > 0)
+      guard let url = URL(string: server.url("/bytes/1000")) else { exit(1) }
+      let (data, _) = try await URLSession.shared.data(from: url)
+      var count = 0
+      for try await _ in try await URLSession.shared.bytes(from: url).0 { count += 1 }
+      let (file, response) = try await URLSession.shared.download(from: url)
+      print(data.count, count, try Data(contentsOf: file) == data, (response as? HTTPURLResponse)?.statusCode ?? 0)
+      try FileManager.default.removeItem(at: file)
       """.utf8
     ).write(to: consumer.appending(path: "Sources/consumer/main.swift"))
 
@@ -49,7 +61,7 @@ extension Tag {
       try run(["swift", "build"] + build)
       let binaries = try run(["swift", "build", "--show-bin-path"] + build)
       let program = binaries.trimmingCharacters(in: .whitespacesAndNewlines) + "/consumer"
-      #expect(try run(program) == "listening: true\n")
+      #expect(try run(program) == "1000 1000 true 200\n")
     }
   }
 

@@ -50,6 +50,18 @@ import Testing
     }
   }
 
+  /// What the command does by a session shows what a program can do: it has the public API, and nothing beneath it. Of
+  /// the transport it knows the loop that the command's main thread turns.
+  @Test func theCommandsSessionsArePublic() {
+    let files = Self.sources.filter { $0.folder == "Sources/larkspur/Session" }
+    #expect(!files.isEmpty)
+    for file in files {
+      for name in Self.importedModules(file) where ["LarkspurHTTP", "LarkspurTLS"].contains(name) {
+        Issue.record("\(file.path) imports \(name)")
+      }
+    }
+  }
+
   /// The module that Larkspur replaces, and the library beneath it.
   @Test func nobodyImportsFoundationNetworking() {
     let files = House.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
@@ -64,7 +76,7 @@ import Testing
   static let unsafeFolders: Set<String> = [
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
-    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage",
+    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/larkspur/Streams",
   ]
 
   @Test func unsafeHasItsRooms() {

@@ -25,7 +25,7 @@ extension UserReports {
       let echo = try echo(loaded)
       try expect(echo["method"] as? String == "GET" && echo["bodyCount"] as? Int == 0, "\(echo)")
     },
-    Scenario(name: "slow-stream", words: "a stream that is slow is sent whole") { place in
+    Scenario(name: "slow-stream", words: "a stream that is open and has nothing yet (reads 0) is waited for") { place in
       var request = try place.request("/post", method: "POST")
       request.httpBodyStream = SlowStream(pieces: 50)
       let loaded = await URLSession(configuration: .ephemeral).load(request)

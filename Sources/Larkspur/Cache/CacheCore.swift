@@ -59,8 +59,11 @@ final class CacheCore: Sendable {
   private let mayHoldSomething: Atomic<Bool>
   /// Seconds since 1970.
   private let lastScan = Atomic<Int64>(0)
+  /// What time it is: how old a response is depends on it.
+  let now: @Sendable () -> Date
 
-  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk) {
+  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk, now: @escaping @Sendable () -> Date = { Date() }) {
+    self.now = now
     state = Mutex(State(memoryCapacity: max(0, memoryCapacity), diskCapacity: max(0, diskCapacity)))
     onQueue = Mutex(OnQueue(disk: disk))
     queue = DispatchQueue(label: "larkspur.cache", qos: .utility)
@@ -242,7 +245,7 @@ final class CacheCore: Sendable {
       state.withLock { state in
         state.diskCapacity = max(0, newValue)
         if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
-        queue.async { self.onQueue.withLock { self.trim(&$0, now: Date().timeIntervalSince1970) } }
+        queue.async { self.onQueue.withLock { self.trim(&$0, now: self.now().timeIntervalSince1970) } }
       }
     }
   }
@@ -253,7 +256,7 @@ final class CacheCore: Sendable {
   var diskUsage: Int {
     waiting {
       self.onQueue.withLock { onQueue in
-        let now = Date().timeIntervalSince1970
+        let now = self.now().timeIntervalSince1970
         self.scan(&onQueue, now: now)
         self.trim(&onQueue, now: now)
         return self.state.withLock { $0.fileLedger.cost }
@@ -357,7 +360,7 @@ extension CacheCore {
   /// Before the first scan nobody knows which files a key has.
   private func removeFiles(of key: CacheHash, _ names: [CacheEntryName]) {
     onQueue.withLock { onQueue in
-      scanIfNeeded(&onQueue, now: Date().timeIntervalSince1970)
+      scanIfNeeded(&onQueue, now: self.now().timeIntervalSince1970)
       let all = Set(state.withLock { $0.files[key] ?? [] }).union(names)
       for name in all {
         onQueue.disk.remove(name)
@@ -368,7 +371,7 @@ extension CacheCore {
 
   private func removeFiles(where isGone: (Folder.Facts) -> Bool) {
     onQueue.withLock { onQueue in
-      for (name, facts) in onQueue.disk.scan(now: Date().timeIntervalSince1970) where isGone(facts) {
+      for (name, facts) in onQueue.disk.scan(now: self.now().timeIntervalSince1970) where isGone(facts) {
         onQueue.disk.remove(name)
         state.withLock { $0.forgetUnlessPending(name) }
       }

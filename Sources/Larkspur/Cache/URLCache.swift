@@ -79,6 +79,9 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   init(core: CacheCore) { self.core = core }
 
+  /// What time it is for the cache and for the tasks that use it.
+  var now: Date { core.now() }
+
   // MARK: - Capacities
 
   /// In bytes. What does not fit into a smaller one is removed.
@@ -106,7 +109,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// Of several that a server chose by fields of the request (`Vary`) it is the latest whose fields are those of
   /// `request`; fields that `request` does not have, as a session would add, do not count.
   open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-    let now = Date().timeIntervalSince1970
+    let now = now.timeIntervalSince1970
     guard let key = CacheKey.make(for: request) else { return nil }
     switch core.find({ key }, now: now) {
     case .inMemory(let entries): return Self.best(of: entries, for: request)
@@ -118,7 +121,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// What is larger than a capacity is not stored there. The disk follows soon.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
-    let now = Date().timeIntervalSince1970
+    let now = now.timeIntervalSince1970
     core.store(cachedResponse.prepared(key: key, now: now), now: now)
   }
 
@@ -145,7 +148,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   /// Looks for the response that is stored for a task's request.
   ///
-  /// - Parameter completionHandler: Called once, on a queue of the cache's, with nil if there is none.
+  /// The handler is called once, on a queue of the cache's, with nil if there is none.
   open func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {

@@ -86,27 +86,39 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     resourceFetchType = type
   }
 
-  /// - Parameter date: Makes a date of a moment of the loop's clock.
+  /// - Parameters:
+  ///   - start: No date is before it.
+  ///   - date: Makes a date of a moment of the loop's clock.
   init(
-    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, bodyBytes: Int64, decodedBytes: Int64,
-    date: (Deadline?) -> Date?
+    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
+    decodedBytes: Int64,
+    start: Date, date: (Deadline?) -> Date?
   ) {
     self.request = request
     self.response = response
     // The connection may be older than the request: then its parts are none of this transaction's.
     let connection = metrics.isReused ? nil : metrics.connection
     let dial = metrics.connection
-    fetchStartDate = date(metrics.requested)
-    domainLookupStartDate = date(connection?.lookUp?.start)
-    domainLookupEndDate = date(connection?.lookUp?.end)
-    connectStartDate = date(connection?.connect?.start)
-    secureConnectionStartDate = date(connection?.handshake?.start)
-    secureConnectionEndDate = date(connection?.handshake?.end)
-    connectEndDate = date(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
-    requestStartDate = date(metrics.started)
-    requestEndDate = date(metrics.sent)
-    responseStartDate = date(metrics.firstByte)
-    responseEndDate = date(metrics.ended)
+    var latest = start
+    // A connection may have been opened for a request that did not wait for it any more, and before this one was made; and
+    // the clock of a turn of the loop stands still.
+    func following(_ moment: Deadline?) -> Date? {
+      guard let date = date(moment) else { return nil }
+      latest = max(latest, date)
+      return latest
+    }
+    fetchStartDate = following(metrics.requested)
+    domainLookupStartDate = following(connection?.lookUp?.start)
+    domainLookupEndDate = following(connection?.lookUp?.end)
+    connectStartDate = following(connection?.connect?.start)
+    secureConnectionStartDate = following(connection?.handshake?.start)
+    secureConnectionEndDate = following(connection?.handshake?.end)
+    connectEndDate = following(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
+    requestStartDate = following(metrics.started)
+    // The server may answer before it has the whole request: that is no mistake of the clock.
+    requestEndDate = date(metrics.sent).map { max($0, latest) }
+    responseStartDate = following(metrics.firstByte)
+    responseEndDate = following(metrics.ended)
     countOfRequestBodyBytesBeforeEncoding = bodyBytes
     countOfRequestBodyBytesSent = Int64(metrics.requestBodyBytes)
     countOfRequestHeaderBytesSent = Int64(metrics.requestHeadBytes)
@@ -118,7 +130,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     (localAddress, localPort) = Self.parts(dial?.localAddress)
     negotiatedTLSCipherSuite = dial?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
     negotiatedTLSProtocolVersion = dial?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
-    isProxyConnection = dial?.proxy != nil
+    isProxyConnection = isProxied
     isReusedConnection = metrics.isReused
     resourceFetchType = .networkLoad
   }

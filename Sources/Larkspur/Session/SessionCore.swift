@@ -28,6 +28,7 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let waitsForConnectivity: Bool
   let timeoutForRequest: Duration?
   let timeoutForResource: Duration?
   private let isShared: Bool
@@ -70,6 +71,7 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
+    waitsForConnectivity = storage.waitsForConnectivity
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
     state = Mutex(State(delegate: delegate))
@@ -98,13 +100,24 @@ final class SessionCore: @unchecked Sendable {
   @inline(__always)
   func run(_ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?) async throws {
     if let delegate { task.delegate = delegate }
-    register(task, session)
+    // First of all: a delegate that hears of the new task may cancel or suspend it.
     task.read {
       $0.hasBegun = true
       $0.suspensions = 0
       $0.state = .running
     }
-    guard let performer = try performer(of: task) else { throw URLError(.cancelled) }
+    register(task, session)
+    let performer: TaskPerformer?
+    do throws(URLError) {
+      performer = try self.performer(of: task)
+    } catch {
+      ended(task)
+      throw error
+    }
+    guard let performer else {
+      ended(task)
+      throw URLError(.cancelled)
+    }
     await withTaskCancellationHandler {
       await performer.engine.loop.run { await performer.run() }
     } onCancel: {
@@ -146,11 +159,8 @@ final class SessionCore: @unchecked Sendable {
 
   /// A task is over, and its owner has been told.
   func ended(_ task: URLSessionTask) {
-    task.read {
-      $0.performer = nil
-      $0.session = nil
-      $0.delegate = nil
-    }
+    // What goes with this may call the task on its way: not while its lock is held.
+    _ = task.letGo()
     _ = state.withLock { $0.tasks.removeValue(forKey: task.taskIdentifier) }
     closeIfOver()
   }
@@ -163,11 +173,8 @@ final class SessionCore: @unchecked Sendable {
       state.tasks[old.taskIdentifier] = nil
       return state.cancelsTasks
     }
-    old.read {
-      $0.state = .completed
-      $0.session = nil
-      $0.delegate = nil
-    }
+    old.read { $0.state = .completed }
+    _ = old.letGo()
     // It was not on the list when the others were cancelled.
     if isCancelled { other.cancel() }
   }

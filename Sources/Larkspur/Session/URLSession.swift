@@ -222,9 +222,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionDownloadTask(core, resumeData: resumeData, output: .delegate))
   }
 
-  /// As ``downloadTask(withResumeData:)``.
-  ///
-  /// - Parameter completionHandler: The file is removed when the handler has returned: move it, or read it.
+  /// As ``downloadTask(withResumeData:)``. The file is removed when the handler has returned: move it, or read it.
   open func downloadTask(
     withResumeData resumeData: Data,
     completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void

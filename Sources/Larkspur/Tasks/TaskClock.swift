@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurTransport
 
 /// A task's two times: since the last byte, and in all. It stands still while the task is suspended, and while the task's
-/// owner is asked something. It belongs to its loop's thread.
+/// owner is asked something. While a task waits for a network, only the second one counts. It belongs to its loop's thread.
 ///
 /// One timer serves both: it is set for the sooner one, and when it fires it looks whether bytes have come meanwhile. So a
 /// byte costs the writing down of a time, and no timer.
@@ -18,6 +18,8 @@ final class TaskClock {
   private var pausedAt: Deadline?
   /// Who has stopped it.
   private var pauses = 0
+  /// Whether bytes are expected at all.
+  private var countsIdleTime = true
 
   /// Nil: as long as it takes.
   init(idle: Duration?, total: Duration?, on loop: ClientLoop) {
@@ -56,7 +58,27 @@ final class TaskClock {
     arm()
   }
 
-  private var due: Deadline { min(end, idleMax.map { lastProgress.advanced(by: $0) } ?? .never) }
+  /// There is no network, and so nothing to be waited for but that.
+  func stopIdleTime() {
+    countsIdleTime = false
+    rearm()
+  }
+
+  func countIdleTime() {
+    countsIdleTime = true
+    lastProgress = loop.now
+    rearm()
+  }
+
+  private var due: Deadline {
+    guard countsIdleTime, let idleMax else { return end }
+    return min(end, lastProgress.advanced(by: idleMax))
+  }
+
+  private func rearm() {
+    disarm()
+    arm()
+  }
 
   private func arm() {
     guard expire != nil, pausedAt == nil else { return }

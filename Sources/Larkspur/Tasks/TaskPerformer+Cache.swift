@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -30,14 +31,14 @@ extension TaskPerformer {
 
   /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
   func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
-    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: Date())
+    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: cache.now)
   }
 
   func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
     clock.pause()
-    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: Date())
+    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now)
     clock.goOn()
     try await passGate()
     return plan
@@ -46,13 +47,13 @@ extension TaskPerformer {
   /// What the cache makes of a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
     guard let exchange, let cache else { return .deliver }
-    return cache.received(response, for: exchange, now: Date())
+    return cache.received(response, for: exchange, now: cache.now)
   }
 
   /// What may be used although the server could not be reached.
   func standIn(for exchange: CacheExchange?) -> CacheAnswer? {
     guard let exchange, let cache else { return nil }
-    return cache.failed(exchange, now: Date())
+    return cache.failed(exchange, now: cache.now)
   }
 
   /// True: the machine wants another request to be loaded.
@@ -105,6 +106,25 @@ extension TaskPerformer {
       }
     }
     if let cached { cache.store(cached, for: storing) }
+  }
+
+  /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:
+  /// it hears of it in another call. What has much content is not worth the reading.
+  func storeRedirection(
+    _ storing: CacheStoring, from exchange: Exchange, _ decoder: inout ContentDecoding?
+  ) async throws(URLError) {
+    var kept: Data? = Data()
+    guard try await drain(exchange, keeping: &kept), let kept, let cache else { return }
+    guard decoder != nil else { return cache.store(storing.proposed(kept), for: storing) }
+    var decoded = Data()
+    do throws(CodingError) {
+      decoder?.append([UInt8](kept).span)
+      while decoded.count <= storing.bodyBytesMax, try decoder?.step({ decoded.append(copying: $0) }) == true {}
+      try decoder?.finish()
+    } catch {
+      return
+    }
+    cache.store(storing.proposed(decoded), for: storing)
   }
 
   /// RFC 5861 3: what was served is stale, and is asked for again behind the caller's back.

@@ -6,7 +6,7 @@ import LarkspurTransport
 /// The task in numbers, for a delegate.
 extension TaskPerformer {
   /// Takes down the tries of a request that is over.
-  func collectMetrics(of request: URLRequest) {
+  func collectMetrics(of request: URLRequest, isProxied: Bool) {
     guard wantsMetrics else { return }
     let (now, date) = (engine.loop.kernel.now(), Date())
     let toDate = { (moment: Deadline?) -> Date? in
@@ -22,13 +22,14 @@ extension TaskPerformer {
       let isLast = index == tries.count - 1
       transactions.append(
         URLSessionTaskTransactionMetrics(
-          metrics, request: request, response: isLast ? latestResponse ?? response : nil,
-          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0, date: toDate))
+          metrics, request: request, response: isLast ? latestResponse ?? response : nil, isProxied: isProxied,
+          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0,
+          start: transactions.last?.responseEndDate ?? startDate, date: toDate))
     }
   }
 
   func tellMetrics() async {
-    let end = max(Date(), startDate)
+    let end = max(Date(), transactions.last?.responseEndDate ?? startDate)
     let metrics = URLSessionTaskMetrics(
       transactions: transactions, interval: DateInterval(start: startDate, end: end),
       redirectCount: machine.redirectCount)

@@ -24,7 +24,7 @@ extension TaskPerformer {
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
-    let sendDate = cache == nil ? .distantPast : Date()
+    let sendDate = cache?.now ?? .distantPast
     if let cache, !isOutsideCache(request, cache, now: sendDate) {
       let fields = core.composer.fields(of: request, extras)
       plan = planNow(request, fields, cache)
@@ -40,11 +40,12 @@ extension TaskPerformer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { try await passGate() }
+    let hadUsedStream = hasUsedStream
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
-    poolRequest.priority = UInt8(clamping: Int(task.priority * 255))
+    poolRequest.priority = task.poolPriority
     if wantsProgress { observe(&poolRequest, url: request.url) }
     var next = Next.nothing
     var failure: URLError?
@@ -61,11 +62,16 @@ extension TaskPerformer {
         }
       }
     } catch {
-      collectMetrics(of: request)
+      collectMetrics(of: request, isProxied: way.proxy != nil)
+      if try await hasWaitedForConnectivity(after: error) {
+        // Nobody has read from it.
+        hasUsedStream = hadUsedStream
+        return true
+      }
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
-    collectMetrics(of: request)
+    collectMetrics(of: request, isProxied: way.proxy != nil)
     if let failure { throw failure }
     switch next {
     case .nothing: return false
@@ -137,6 +143,7 @@ extension TaskPerformer {
       case .bodySent(let bytes): sent(Int64(bytes))
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
+        clock.progressed()
         guard hasDelegate, status != 101, let url else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
@@ -158,8 +165,10 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate else { return }
+    guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
+    let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
+      let (before, total) = sentBytes.take()
       delegate.urlSession(
         session, task: task, didSendBodyData: total - before, totalBytesSent: total,
         totalBytesExpectedToSend: expected)
@@ -193,13 +202,19 @@ extension TaskPerformer {
       try await drain(exchange)
       return .useStored(answer)
     }
+    var redirection: CacheStoring?
     var step = machine.responseReceived(response)
     while true {
       switch step {
       case .load:
-        try await drain(exchange)
+        if let redirection {
+          try await storeRedirection(redirection, from: exchange, &decoder)
+        } else {
+          try await drain(exchange)
+        }
         return .load
       case .askRedirection(let response, let next):
+        redirection = storing
         step = machine.redirectionAnswered(try await askRedirection(response, next))
         forgetAuthentication()
       case .askCredential(let response):
@@ -231,16 +246,27 @@ extension TaskPerformer {
 
   /// Reads the rest of a response that is not wanted, if there is little of it.
   private func drain(_ exchange: Exchange) async throws(URLError) {
+    var nothing: Data?
+    _ = try await drain(exchange, keeping: &nothing)
+  }
+
+  /// The same, keeping what is read where something is given to keep it in. Whether that was all.
+  func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
     var count = 0
     do throws(TransportError) {
       while count <= Self.drainBytesMax, exchange.isReceiving,
-        try await exchange.receivePiece({ count += $0.count })
+        try await exchange.receivePiece({ piece in
+          count += piece.count
+          kept?.append(copying: piece)
+        })
       {
         clock.progressed()
       }
     } catch {
       if case .cancelled = error { throw URLError(error, url: machine.request.url) }
       // Nobody wants it: the connection is gone, and that is all.
+      return false
     }
+    return count <= Self.drainBytesMax
   }
 }

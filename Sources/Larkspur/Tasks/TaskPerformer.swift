@@ -48,6 +48,10 @@ final class TaskPerformer: @unchecked Sendable {
   /// The stream that the body comes from, until it has been used.
   var bodyStream: InputStream?
   var hasUsedStream = false
+  /// Its delegate has heard that there is no network.
+  var hasWaitedForConnectivity = false
+  var hasTriedAgainAtOnce = false
+  lazy var sentBytes = SentBytes()
   /// What a program's protocol has failed with: the task's error is this very one.
   var protocolFailure: (any Error)?
 
@@ -139,8 +143,10 @@ final class TaskPerformer: @unchecked Sendable {
   }
 
   func run() async {
-    let before = task.read { ($0.state, $0.performer === self) }
-    if before.0 == .canceling { interruption = .cancelled }
+    // What was done to the task while its performer was being made, nobody has told it.
+    let state = task.state
+    if state == .canceling { interruption = .cancelled }
+    if state == .suspended { isSuspended.store(true, ordering: .sequentiallyConsistent) }
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {

@@ -135,14 +135,20 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// From 0 to 1: who gets a connection first. It counts until the task has one.
   open var priority: Float {
     get { read { $0.priority } }
-    set { read { $0.priority = newValue } }
+    set { read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) } }
   }
 
   /// Asked before the session's delegate, and let go when the task is over. It may be set at any time; a call that is on its
   /// way goes to the one before.
   open var delegate: (any URLSessionTaskDelegate)? {
     get { read { $0.delegate } }
-    set { read { $0.delegate = newValue } }
+    set {
+      // The old one may go with this, and do on its way what it likes: not while the lock is held.
+      _ = read { details in
+        defer { details.delegate = newValue }
+        return details.delegate
+      }
+    }
   }
 
   /// For background sessions: not before this time. Tasks of other sessions begin when they are resumed.
@@ -275,6 +281,21 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     performer?.suspensionChanged(of: self)
     if begins { core.begin(self) }
   }
+
+  /// Lets go of everybody that a task keeps until it is over. They go when the caller lets go of them.
+  func letGo() -> (TaskPerformer?, URLSession?, (any URLSessionTaskDelegate)?) {
+    read { details in
+      defer {
+        details.performer = nil
+        details.session = nil
+        details.delegate = nil
+      }
+      return (details.performer, details.session, details.delegate)
+    }
+  }
+
+  /// From 0 to 255.
+  var poolPriority: UInt8 { UInt8(clamping: Int(read { $0.priority } * 255)) }
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 

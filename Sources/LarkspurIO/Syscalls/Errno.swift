@@ -27,6 +27,8 @@ package struct Errno: Error, Hashable, Sendable {
   package static let hostUnreachable = Errno(rawValue: EHOSTUNREACH)
   /// No route leads to the network, or the address family has no interface at all.
   package static let networkUnreachable = Errno(rawValue: ENETUNREACH)
+  /// The interface that the route leads over is down.
+  package static let networkDown = Errno(rawValue: ENETDOWN)
   /// We wrote after the peer had closed, or after our own shutdown.
   package static let brokenPipe = Errno(rawValue: EPIPE)
   /// The process may not have more open descriptors.

@@ -26,11 +26,13 @@ package struct GetOptions: Hashable, Sendable {
   package var fields: [Field] = []
   package var method: String?
   package var data: [Data] = []
+  private var dataIsJSON = false
   /// Nil: no limit.
   package var connectTimeout: Duration?
   package var maxTime: Duration?
   package var failsOnHTTPError = false
   package var tls = TLSOptions()
+  package var session = SessionOptions()
   /// Nil: the environment says. Empty: none.
   package var proxy: String?
   package var proxyExceptions: String?
@@ -46,7 +48,7 @@ package struct GetOptions: Hashable, Sendable {
       .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
       .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
       .init("x", "proxy", takesValue: true), .init(nil, "noproxy", takesValue: true),
-    ] + TLSOptions.options
+    ] + TLSOptions.options + SessionOptions.options
 
   /// Nil: help is asked for.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
@@ -60,11 +62,14 @@ package struct GetOptions: Hashable, Sendable {
         result.url = word
       case .option("help", _): return nil
       case .option(let name, let value):
-        if try !result.tls.take(name, value, topic: .get) { try result.take(name, value) }
+        if try result.tls.take(name, value, topic: .get) { continue }
+        if try !result.session.take(name, value) { try result.take(name, value) }
+        if name == "json" { try result.addData(value, isJSON: true) }
       }
     }
     guard !result.url.isEmpty else { throw UsageError("the URL is missing", topic: .get) }
     try result.tls.check(topic: .get)
+    try result.session.check(with: result)
     return result
   }
 
@@ -81,15 +86,22 @@ package struct GetOptions: Hashable, Sendable {
       // A 2xx to CONNECT makes a tunnel, and there is nothing here to put through it.
       guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
       method = value
-    case "data":
-      data.append(
-        value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
+    case "data": try addData(value, isJSON: false)
     case "connect-timeout": connectTimeout = try Self.timeout(value, of: name, topic: .get)
     case "proxy": proxy = value
     case "noproxy": proxyExceptions = value
     case "max-time": maxTime = try Self.timeout(value, of: name, topic: .get)
     default: throw UsageError("unknown option --\(name)", topic: .get)
     }
+  }
+
+  private mutating func addData(_ value: String, isJSON: Bool) throws(UsageError) {
+    guard data.isEmpty || isJSON == dataIsJSON else {
+      throw UsageError("--data and --json exclude each other", topic: .get)
+    }
+    dataIsJSON = isJSON
+    data.append(
+      value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
   }
 
   private static func field(_ text: String) throws(UsageError) -> Field {

@@ -46,11 +46,11 @@ package enum HelpTopic: String, CaseIterable, Sendable {
             --noproxy LIST        The hosts that are reached directly: example.org (and all below it), 192.0.2.1,
                                   192.0.2.0/24, or * for all. Without the option no_proxy counts.
 
-      """ + TLSOptions.help + """
+      """ + SessionOptions.help + TLSOptions.help + """
           -h, --help
 
         A user and a password in the URL (http://user:password@host/) are sent as Basic authorization. Redirects are
-        not followed. The progress is shown if standard error is a terminal and the output is a file.
+        not followed without -L. The progress is shown if standard error is a terminal and the output is a file.
 
         """ + "See `larkspur help exit-status` for the numbers that it exits with.\n"
     case .pins:

@@ -17,6 +17,9 @@ package struct TLSOptions: Hashable, Sendable {
 
   package init() {}
 
+  var minimumIsTLS13: Bool { minimumVersion == .tls13 }
+  var maximumIsTLS12: Bool { maximumVersion == .tls12 }
+
   static let options: [ArgumentReader.Option] = [
     .init(nil, "cacert", takesValue: true), .init(nil, "cert", takesValue: true),
     .init(nil, "key", takesValue: true), .init(nil, "pass", takesValue: true), .init(nil, "pin", takesValue: true),

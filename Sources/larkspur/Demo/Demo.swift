@@ -8,7 +8,7 @@ struct Demo {
   /// In the order in which they are shown. A new capability adds its own part here.
   private static let parts: [DemoPart] = [
     .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer, .pinnedRequest, .wrongPin,
-    .resumedHandshake,
+    .resumedHandshake, .resumedDownload, .digestLogin, .revalidatedRequest, .compressedRequest,
   ]
 
   private let loop: ClientLoop

@@ -1,3 +1,4 @@
+import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
@@ -52,6 +53,12 @@ struct DemoStage {
   }
 
   static let secureHost = "localhost"
+
+  /// `http://127.0.0.1:port/...`, for parts that use a session.
+  func url(_ target: String) throws -> URL {
+    guard let url = URL(string: server.url(target)) else { throw DemoFailure("\(target) makes no URL") }
+    return url
+  }
 
   /// `https://localhost:port/...`
   func secureURL(_ target: String) -> String { secureServer.url(target, host: Self.secureHost) }

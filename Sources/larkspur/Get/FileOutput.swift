@@ -1,3 +1,4 @@
+import Foundation
 import LarkspurBytes
 import LarkspurIO
 
@@ -21,9 +22,13 @@ final class FileOutput {
   let isFile: Bool
 
   private let deadline: Deadline
+  /// Set for a file that is gone on with: how far it was.
+  private(set) var offset: Int?
+  /// Keeps the descriptor open.
+  private var appended: FileHandle?
 
-  /// Nil: standard output. `deadline` is for all writes.
-  init(path: String?, deadline: Deadline) throws(CommandFailure) {
+  /// Nil: standard output. `deadline` is for all writes. `isPrivate`: a new file is its owner's alone.
+  init(path: String?, deadline: Deadline, isPrivate: Bool = false) throws(CommandFailure) {
     self.deadline = deadline
     isStandard = path == nil
     guard let path else {
@@ -36,7 +41,7 @@ final class FileOutput {
     isFile = true
     do throws(Errno) {
       switch try FilePaths.kind(of: path) {
-      case nil: try create(for: path, permissions: nil)
+      case nil: try create(for: path, permissions: isPrivate ? 0o600 : nil)
       // A link stays one: what it points at is replaced.
       case .regularFile(let mode): try create(for: try FilePaths.resolved(path), permissions: mode)
       case .directory: throw .isDirectory
@@ -44,6 +49,30 @@ final class FileOutput {
       }
     } catch {
       throw CommandFailure(.writeFailed, "could not create \(path): \(error)")
+    }
+  }
+
+  /// Goes on behind what the file holds, or creates it. It is written in place: what has come stays, whatever happens.
+  init(goingOnWith path: String, deadline: Deadline) throws(CommandFailure) {
+    self.deadline = deadline
+    isStandard = false
+    name = path
+    isFile = true
+    do {
+      switch try FilePaths.kind(of: path) {
+      case nil: _ = try OpenFile(creating: path)
+      case .regularFile: break
+      case .directory: throw Errno.isDirectory
+      case .other: throw CommandFailure(.writeFailed, "\(path) is no file that could be gone on with")
+      }
+      let handle = try FileHandle(forUpdating: URL(filePath: path))
+      offset = Int(clamping: try handle.seekToEnd())
+      appended = handle
+      file = OpenFile(lent: handle.fileDescriptor)
+    } catch let failure as CommandFailure {
+      throw failure
+    } catch {
+      throw CommandFailure(.writeFailed, "could not open \(path): \(error)")
     }
   }
 

@@ -5,52 +5,68 @@ import LarkspurIO
 package struct GetRequest: Sendable {
   package let head: RequestHead
   package let body: [UInt8]
+  package let method: String
+  /// What stands in the head beside what follows from the URL, the body and the proxy.
+  package let fields: [GetOptions.Field]
 
   /// - Parameter proxy: What leads to the server, if it is not reached directly.
   package init(_ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil) throws(CommandFailure) {
-    body = try Self.body(of: options.data)
+    body = try Self.body(of: options.data, separator: options.session.isJSON ? "" : "&")
+    method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
+    fields = Self.fields(options, url)
     do throws(RequestError) {
-      head = try Self.head(options, url, proxy, bodyBytes: options.data.isEmpty ? nil : body.count)
+      head = try Self.head(options, method, fields, url, proxy, bodyBytes: options.data.isEmpty ? nil : body.count)
     } catch {
       throw CommandFailure(.usage, "the request cannot be sent: \(error)")
     }
   }
 
   private static func head(
-    _ options: GetOptions, _ url: RequestURL, _ proxy: Proxy?, bodyBytes: Int?
+    _ options: GetOptions, _ method: String, _ fields: [GetOptions.Field], _ url: RequestURL, _ proxy: Proxy?,
+    bodyBytes: Int?
   ) throws(RequestError) -> RequestHead {
-    var given = options.fields
     // RFC 9112 3.2: exactly one Host, so that the last one given counts, and none given away leaves it empty.
-    let host = given.last { isHost($0.name) }?.value ?? url.authority
-    given.removeAll { isHost($0.name) }
+    let host = options.fields.last { isHost($0.name) }?.value ?? url.authority
 
     // RFC 9112 3.2.2: who makes the request for us has to know where to.
     let forwarder = proxy.flatMap { $0.forwards(toSecure: url.isSecure) ? $0 : nil }
     var writer = try RequestWriter(
-      method: options.method ?? (bodyBytes == nil ? "GET" : "POST"),
-      target: forwarder == nil ? url.target : "http://" + url.authority + url.target, host: host,
+      method: method, target: forwarder == nil ? url.target : "http://" + url.authority + url.target, host: host,
       to: forwarder == nil ? .origin : .proxy)
-    var defaults: [GetOptions.Field] = [
-      .init("User-Agent", "larkspur/\(LarkspurCommand.version)"), .init("Accept", "*/*"),
-    ]
-    if let credentials = url.credentials { defaults.append(.init("Authorization", "Basic " + base64(credentials))) }
-    if let credentials = forwarder?.credentials {
-      defaults.append(.init("Proxy-Authorization", credentials.basicAuthorization))
+    for field in fields { try writer.field(field.name, field.value) }
+    let proxyAuthorization = "Proxy-Authorization"
+    if let credentials = forwarder?.credentials, !contains(options.fields, proxyAuthorization) {
+      try writer.field(proxyAuthorization, credentials.basicAuthorization)
     }
-    if bodyBytes != nil { defaults.append(.init("Content-Type", "application/x-www-form-urlencoded")) }
-    for field in defaults where !given.contains(where: { $0.name.lowercased() == field.name.lowercased() }) {
-      try writer.field(field.name, field.value)
-    }
-    for field in given where !field.value.isEmpty { try writer.field(field.name, field.value) }
     return writer.finish(body: bodyBytes.map { .length(UInt($0)) } ?? .none)
+  }
+
+  private static func fields(_ options: GetOptions, _ url: RequestURL) -> [GetOptions.Field] {
+    var defaults: [GetOptions.Field] = [
+      .init("User-Agent", "larkspur/\(LarkspurCommand.version)"),
+      .init("Accept", options.session.isJSON ? "application/json" : "*/*"),
+    ]
+    if !options.session.usesDigest, let credentials = options.session.credentials?.bytes ?? url.credentials {
+      defaults.append(.init("Authorization", "Basic " + base64(credentials)))
+    }
+    if !options.data.isEmpty {
+      let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
+      defaults.append(.init("Content-Type", type))
+    }
+    return defaults.filter { !contains(options.fields, $0.name) }
+      + options.fields.filter { !isHost($0.name) && !$0.value.isEmpty }
+  }
+
+  private static func contains(_ fields: [GetOptions.Field], _ name: String) -> Bool {
+    fields.contains { $0.name.lowercased() == name.lowercased() }
   }
 
   private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }
 
-  private static func body(of data: [GetOptions.Data]) throws(CommandFailure) -> [UInt8] {
+  private static func body(of data: [GetOptions.Data], separator: String) throws(CommandFailure) -> [UInt8] {
     var body: [UInt8] = []
     for (index, part) in data.enumerated() {
-      if index > 0 { body.append(UInt8(ascii: "&")) }
+      if index > 0 { body += separator.utf8 }
       switch part {
       case .text(let text): body += text.utf8
       case .file(let path): body += try read(path) { () throws(Errno) in try OpenFile(reading: path) }
@@ -67,4 +83,9 @@ package struct GetRequest: Sendable {
       throw CommandFailure(.readFailed, "could not read \(name): \(error)")
     }
   }
+}
+
+extension SessionOptions.Credentials {
+  /// `user:password`
+  fileprivate var bytes: [UInt8] { Array("\(user):\(password)".utf8) }
 }

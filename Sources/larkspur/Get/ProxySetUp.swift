@@ -21,6 +21,34 @@ enum ProxySetUp {
     return route
   }
 
+  /// The same for a session (CFNetwork's keys). Nil: it looks at the environment by itself.
+  static func dictionary(_ options: GetOptions) throws(CommandFailure) -> [String: any Sendable]? {
+    guard options.proxy != nil || options.proxyExceptions != nil else { return nil }
+    let settings = try settings(options)
+    var dictionary: [String: any Sendable] = [:]
+    let list =
+      options.proxyExceptions ?? EnvironmentVariable.value(of: "no_proxy") ?? EnvironmentVariable.value(of: "NO_PROXY")
+    dictionary["ExceptionsList"] = list?.split { $0 == "," || $0 == " " }.map(String.init)
+    let isForAll = settings.all?.kind == .http
+    for (key, proxy) in [
+      ("HTTP", settings.http ?? (isForAll ? settings.all : nil)),
+      ("HTTPS", settings.https ?? (isForAll ? settings.all : nil)), ("SOCKS", isForAll ? nil : settings.all),
+    ] {
+      guard let proxy else { continue }
+      guard proxy.kind == (key == "SOCKS" ? .socks5h : .http) else {
+        throw CommandFailure(
+          .proxyUnresolved, "\(proxy): with the options that need a session a proxy is http or socks5h")
+      }
+      dictionary[key + "Enable"] = true
+      dictionary[key + "Proxy"] = proxy.host
+      dictionary[key + "Port"] = Int(proxy.port)
+      guard let credentials = proxy.credentials else { continue }
+      dictionary[key + "User"] = String(decoding: credentials.user, as: UTF8.self)
+      dictionary[key + "Password"] = String(decoding: credentials.password, as: UTF8.self)
+    }
+    return dictionary
+  }
+
   private static func settings(_ options: GetOptions) throws(CommandFailure) -> ProxySettings {
     var variables: [String: String] = [:]
     for name in ProxySettings.variables { variables[name] = EnvironmentVariable.value(of: name) }

@@ -66,6 +66,13 @@ struct PlayedTask: CacheSuiteClient {
   var origin: CacheSuiteOrigin
   var now = Date(timeIntervalSince1970: 1_800_000_000.25)
 
+  /// What comes nearest to the cache modes of the Fetch standard.
+  static let policies: [String: URLRequest.CachePolicy] = [
+    "no-store": .reloadIgnoringLocalCacheData, "reload": .reloadIgnoringLocalAndRemoteCacheData,
+    "no-cache": .reloadRevalidatingCacheData, "force-cache": .returnCacheDataElseLoad,
+    "only-if-cached": .returnCacheDataDontLoad,
+  ]
+
   mutating func pause(seconds: Int) { now += Double(seconds) }
 
   func seen() -> [CacheSuiteOrigin.Seen] { origin.seen }
@@ -76,12 +83,7 @@ struct PlayedTask: CacheSuiteClient {
     var request = URLRequest(url: try #require(URL(string: "http://cache.test\(path)")))
     request.httpMethod = method
     request.httpBody = body.map { Data($0.utf8) }
-    let policies: [String: URLRequest.CachePolicy] = [
-      "no-store": .reloadIgnoringLocalCacheData, "reload": .reloadIgnoringLocalAndRemoteCacheData,
-      "no-cache": .reloadRevalidatingCacheData, "force-cache": .returnCacheDataElseLoad,
-      "only-if-cached": .returnCacheDataDontLoad,
-    ]
-    let policy = mode.flatMap { policies[$0] } ?? .useProtocolCachePolicy
+    let policy = mode.flatMap { Self.policies[$0] } ?? .useProtocolCachePolicy
     switch await cache.plan(for: request, fields: fields, policy: policy, now: now) {
     case .fail(let code): throw URLError(code)
     case .serve(let answer):

@@ -9,6 +9,7 @@ import Testing
 
   enum Fact: CaseIterable {
     case success, unauthorized, proxyUnauthorized, redirect, badRedirect, foreignRedirect, redirectWithoutPlace
+    case protocolRedirect, protocolRedirectWithoutResponse
     case redirectionAccepted, redirectionRefused, credentialGiven, credentialRefused
   }
 
@@ -48,6 +49,10 @@ import Testing
     case .badRedirect: machine.responseReceived(try response(302, ["Location": "http://[broken/"]))
     case .foreignRedirect: machine.responseReceived(try response(302, ["Location": "file:///etc/passwd"]))
     case .redirectWithoutPlace: machine.responseReceived(try response(302))
+    case .protocolRedirect:
+      machine.protocolRedirected(by: try response(302), to: try request("http://a.example/next"))
+    case .protocolRedirectWithoutResponse:
+      machine.protocolRedirected(by: nil, to: try request("http://a.example/next"))
     case .redirectionAccepted: machine.redirectionAnswered(try request("http://a.example/next"))
     case .redirectionRefused: machine.redirectionAnswered(nil)
     case .credentialGiven: machine.credentialGiven()
@@ -70,7 +75,9 @@ import Testing
     // A response counts whatever has been before it.
     case (_, .success): .deliver(200)
     case (_, .unauthorized), (_, .proxyUnauthorized): .askCredential
-    case (_, .redirect): .askRedirection
+    case (_, .redirect), (_, .protocolRedirect): .askRedirection
+    // There is nothing that a delegate could be shown.
+    case (_, .protocolRedirectWithoutResponse): .load
     case (_, .badRedirect): .fail(.badURL)
     case (_, .foreignRedirect): .fail(.unsupportedURL)
     case (_, .redirectWithoutPlace): .deliver(302)
@@ -90,7 +97,8 @@ import Testing
     let step = try Self.apply(fact, to: &machine)
     #expect(Self.outcome(step) == Self.expected(state, fact))
     // Only an answer that has been asked for counts as a redirection.
-    let isFollowed = state == .redirecting && fact == .redirectionAccepted
+    let isFollowed =
+      state == .redirecting && fact == .redirectionAccepted || fact == .protocolRedirectWithoutResponse
     #expect(machine.redirectCount == (isFollowed ? 1 : 0))
     #expect(machine.request.url?.path == (isFollowed ? "/next" : "/start"))
   }
@@ -137,6 +145,23 @@ import Testing
     }
     #expect(error.code == .httpTooManyRedirects)
     #expect(error.failingURL?.path == "/20")
+  }
+
+  @Test func aProtocolIsFollowedTwentyTimesAndNoMore() throws {
+    var machine = TaskMachine(try Self.request())
+    for number in 1...20 {
+      guard case .load = machine.protocolRedirected(by: nil, to: try Self.request("http://a.example/\(number)")) else {
+        Issue.record("number \(number) is not loaded")
+        return
+      }
+    }
+    for response in [nil, try Self.response(302)] {
+      guard case .fail(let error) = machine.protocolRedirected(by: response, to: try Self.request()) else {
+        Issue.record("number 21 is followed")
+        return
+      }
+      #expect(error.code == .httpTooManyRedirects)
+    }
   }
 
   @Test func challengesDoNotCountAsRedirections() throws {

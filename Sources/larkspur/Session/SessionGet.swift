@@ -1,0 +1,152 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+
+/// `larkspur get` with an option that is a session's: the same request, made by `URLSession`'s public API alone.
+///
+/// The delegate hands over one piece of the body and waits until it has been written here, on the main thread. So a
+/// slow output slows the server down, and a signal ends a write that blocks.
+struct SessionGet {
+  private let options: GetOptions
+  private let loop: ClientLoop
+  private let start: Deadline
+
+  init(_ options: GetOptions, on loop: ClientLoop) {
+    self.options = options
+    self.loop = loop
+    start = loop.kernel.now()
+  }
+
+  private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
+
+  func run() async -> ExitStatus {
+    do throws(CommandFailure) {
+      let target = try RequestURL.parse(options.url)
+      let route = try ProxySetUp.route(options, to: target)
+      let plan = try GetRequest(options, to: target, through: route?.proxy)
+      let form = options.session.parts.isEmpty ? nil : try FormBody(options.session.parts)
+      let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
+      let output =
+        if options.session.resumes, let path = options.output {
+          try FileOutput(goingOnWith: path, deadline: deadline)
+        } else {
+          try FileOutput(path: options.output, deadline: deadline)
+        }
+      CaughtSignal.interruptCalls(at: deadline)
+      do throws(CommandFailure) {
+        let request = try SessionRequest.make(plan, options, to: target, form: form, from: output.offset)
+        var settings = try SessionSetUp(options, for: target)
+        settings.jar = jar
+        settings.isProxied = route != nil
+        let transfer = SessionTransfer(settings, form: form)
+        try await saving(jar, deadline) { () async throws(CommandFailure) in
+          try await receive(request, by: transfer, to: output)
+        }
+        try output.commit()
+      } catch {
+        output.abandon()
+        throw error
+      }
+      return .success
+    } catch {
+      if let words = error.words { Console.complain(words) }
+      return error.status
+    }
+  }
+
+  /// What a server has set counts, however the transfer ends.
+  private func saving(
+    _ jar: CookieFile?, _ deadline: Deadline, _ body: () async throws(CommandFailure) -> Void
+  ) async throws(CommandFailure) {
+    do throws(CommandFailure) {
+      try await body()
+    } catch {
+      try? jar?.save(deadline: deadline)
+      throw error
+    }
+    try jar?.save(deadline: deadline)
+  }
+
+  // MARK: - The response
+
+  private func receive(
+    _ request: URLRequest, by transfer: SessionTransfer, to output: FileOutput
+  ) async throws(CommandFailure) {
+    let events = transfer.begin(request)
+    defer { transfer.end() }
+    var progress: ProgressBar?
+    defer { progress?.finish(now: loop.kernel.now()) }
+    var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
+    var isWanted = true
+    for await event in events {
+      switch event {
+      case .response(let response):
+        isWanted = try take(response, output)
+        if isWanted, output.isFile, !options.tellsStory, !options.session.showsMetrics,
+          OpenFile.standardError.isTerminal
+        {
+          let total = response.expectedContentLength >= 0 ? Int(clamping: response.expectedContentLength) : nil
+          progress = ProgressBar(total: total, on: .standardError, now: loop.kernel.now())
+        }
+      case .piece(let piece):
+        if isWanted {
+          try output.write(Array(piece).span)
+          progress?.advance(by: piece.count, now: loop.kernel.now())
+          try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
+        }
+        transfer.pieceIsTaken()
+      case .metrics(let metrics):
+        progress?.finish(now: loop.kernel.now())
+        progress = nil
+        if options.tellsStory { SessionStory.tell(metrics) }
+        if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
+      case .completed(let failure):
+        if let failure { throw failure }
+        return
+      }
+    }
+    // The loop ends early for a signal only, which the process ends with.
+    throw CommandFailure(.signal(2))
+  }
+
+  /// False: the body is not to be written.
+  private func take(_ response: HTTPURLResponse, _ output: FileOutput) throws(CommandFailure) -> Bool {
+    let status = response.statusCode
+    if let offset = output.offset, offset > 0 {
+      switch RangeAnswer(response, offset: offset) {
+      case .rest: return true
+      case .complete: return false
+      case .whole:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server sends the whole only (without --resume it begins "
+            + "again)")
+      case .another(let words):
+        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(words)")
+      case .other: break
+      }
+    }
+    if status >= 400, options.failsOnHTTPError || output.offset != nil {
+      let reason = HTTPURLResponse.localizedString(forStatusCode: status)
+      throw CommandFailure(.httpError, "\(name(of: response)): the server answered with \(status) \(reason)")
+    }
+    if options.showsHead { try output.write(Array(SessionStory.head(of: response).utf8).span) }
+    return true
+  }
+
+  private func name(of response: HTTPURLResponse) -> String {
+    response.url?.host(percentEncoded: true) ?? options.url
+  }
+
+  /// Sleeps off what a piece has come too early.
+  private func wait(_ pause: Duration?) async throws(CommandFailure) {
+    guard let pause, pause > .zero else { return }
+    let now = loop.kernel.now()
+    let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
+    // A signal ends the sleep, and then the events.
+    try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
+    if isTooLong, !Task.isCancelled { throw CommandFailure(.timedOut, "\(options.url): timed out (--max-time)") }
+  }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import Larkspur
+
+/// The request of the options, as a session takes it.
+enum SessionRequest {
+  /// - Parameter offset: How much of the response is there already.
+  static func make(
+    _ plan: GetRequest, _ options: GetOptions, to target: RequestURL, form: FormBody?, from offset: Int?
+  ) throws(CommandFailure) -> URLRequest {
+    let text = (target.isSecure ? "https://" : "http://") + target.authority + target.target
+    guard let url = URL(string: text) else { throw CommandFailure(.malformedURL, "\(text) is no URL") }
+    var request = URLRequest(url: url)
+    request.httpMethod = plan.method
+    if let host = options.fields.last(where: { $0.name.lowercased() == "host" }) {
+      request.setValue(host.value, forHTTPHeaderField: "Host")
+    }
+    for field in plan.fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
+    // Without the field a session asks for codings, and undoes them.
+    if !options.session.decodes, request.value(forHTTPHeaderField: "Accept-Encoding") == nil {
+      request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+    }
+    if let offset, offset > 0 { request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range") }
+    if !options.data.isEmpty { request.httpBody = Foundation.Data(plan.body) }
+    if let form {
+      request.httpBodyStream = form.stream()
+      request.setValue("\(form.byteCount)", forHTTPHeaderField: "Content-Length")
+      if request.value(forHTTPHeaderField: "Content-Type") == nil {
+        request.setValue(form.contentType, forHTTPHeaderField: "Content-Type")
+      }
+    }
+    if request.httpMethod == "GET", form != nil || !plan.body.isEmpty {
+      throw CommandFailure(.usage, "a session sends no body with GET")
+    }
+    return request
+  }
+}

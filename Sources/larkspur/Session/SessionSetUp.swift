@@ -1,0 +1,119 @@
+import Foundation
+import Larkspur
+import LarkspurIO
+import Synchronization
+
+/// What of the options concerns the session, and not one request.
+struct SessionSetUp: Sendable {
+  private let options: GetOptions
+  private let trust: TLSTrustSettings
+  private let proxies: [String: any Sendable]?
+  /// For Digest.
+  let credential: URLCredential?
+  var jar: CookieFile?
+  var isProxied = false
+  /// What a pin has failed with: the session's error does not say it.
+  let pinning = PinningStory()
+
+  init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
+    self.options = options
+    proxies = try ProxySetUp.dictionary(options)
+    credential = try Self.credential(options, target)
+    var trust = try Self.trust(options.tls, target)
+    let pinning = pinning
+    trust.pinMismatched = { pinning.tell($0) }
+    self.trust = trust
+  }
+
+  var followsRedirects: Bool { options.session.followsRedirects }
+  var hasMaxTime: Bool { options.maxTime != nil }
+
+  /// Nothing is kept but what the options ask for.
+  var configuration: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    configuration.urlCredentialStorage = nil
+    configuration.httpCookieStorage = jar?.storage
+    configuration.httpShouldSetCookies = jar != nil
+    configuration.timeoutIntervalForRequest = .infinity
+    configuration.timeoutIntervalForResource = options.maxTime.map(Format.seconds) ?? .infinity
+    configuration.connectionProxyDictionary = proxies
+    configuration.tlsMinimumSupportedProtocolVersion = options.tls.minimumIsTLS13 ? .TLSv13 : .TLSv12
+    configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
+    configuration.tlsTrustSettings = trust
+    return configuration
+  }
+
+  private static func credential(
+    _ options: GetOptions, _ target: RequestURL
+  ) throws(CommandFailure) -> URLCredential? {
+    guard options.session.usesDigest else { return nil }
+    if let given = options.session.credentials {
+      return URLCredential(user: given.user, password: given.password, persistence: .none)
+    }
+    guard let bytes = target.credentials else {
+      throw CommandFailure(.usage, "--digest needs --user, or a user and a password in the URL")
+    }
+    let parts = bytes.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    return URLCredential(
+      user: String(decoding: parts[0], as: UTF8.self),
+      password: parts.count > 1 ? String(decoding: parts[1], as: UTF8.self) : "", persistence: .none)
+  }
+
+  // MARK: - TLS
+
+  private static func trust(_ options: TLSOptions, _ target: RequestURL) throws(CommandFailure) -> TLSTrustSettings {
+    var trust = TLSTrustSettings()
+    trust.dangerouslyAllowsAnyCertificate = options.isInsecure
+    if options.isInsecure, target.isSecure {
+      Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
+    }
+    if let path = options.roots {
+      guard let roots = Certificate.read(try read(path, .rootsUnreadable)) else {
+        throw CommandFailure(.rootsUnreadable, "\(path) holds no certificate that could be read")
+      }
+      trust.roots = .only(roots)
+    }
+    if !options.pins.isEmpty, target.isSecure {
+      let pins = options.pins.compactMap { CertificatePin("\($0)") }
+      guard let host = PinnedHost(target.host, pins: Set(pins)) else {
+        throw CommandFailure(.malformedURL, "\(target.host.debugDescription) is no name that could have pins")
+      }
+      trust.pins = [host]
+    }
+    trust.identity = try identity(options)
+    return trust
+  }
+
+  private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
+    guard let path = options.certificate else { return nil }
+    let bytes = try read(path, .clientCertificateProblem)
+    // An archive holds its key: what has one beside it is a certificate, in PEM or DER.
+    let isArchive = options.key == nil && bytes.firstRange(of: Foundation.Data("-----BEGIN ".utf8)) == nil
+    let key = try options.key.map { path throws(CommandFailure) in try read(path, .clientCertificateProblem) } ?? bytes
+    do throws(ClientIdentity.Failure) {
+      return isArchive
+        ? try ClientIdentity(pkcs12: bytes, password: options.password ?? "")
+        : try ClientIdentity(certificates: bytes, key: key, password: options.password)
+    } catch {
+      throw CommandFailure(.clientCertificateProblem, "\(path): \(error)")
+    }
+  }
+
+  private static func read(_ path: String, _ status: ExitStatus) throws(CommandFailure) -> Foundation.Data {
+    do throws(Errno) {
+      return Foundation.Data(try OpenFile(reading: path).readToEnd())
+    } catch {
+      throw CommandFailure(status, "could not read \(path): \(error)")
+    }
+  }
+}
+
+/// Which pins have not matched.
+final class PinningStory: Sendable {
+  private let failure = Mutex<PinningFailure?>(nil)
+
+  func tell(_ mismatch: PinningFailure) { failure.withLock { $0 = mismatch } }
+
+  var told: PinningFailure? { failure.withLock { $0 } }
+}

@@ -1,0 +1,186 @@
+import Glibc
+import LarkspurTestServer
+import Testing
+
+/// What `larkspur get` does with a response that comes by a session.
+@Suite struct SessionOutputTests {
+  let server: TestServer
+  let directory: TemporaryDirectory
+
+  init() throws {
+    server = try TestServer()
+    directory = try TemporaryDirectory()
+  }
+
+  private func get(_ path: String, _ arguments: String...) async throws -> Command.Result {
+    try await Command(["get", server.url(path)] + arguments).end()
+  }
+
+  @Test(arguments: ["/bytes/0", "/bytes/1", "/bytes/5000000", "/chunked/100000?chunk=7", "/close-delimited/100000"])
+  func body(path: String) async throws {
+    let result = try await get(path, "-L")
+    #expect(result.status == 0)
+    #expect(result.errors == "")
+    let count = try #require(Int(path.split(separator: "/")[1].prefix { $0.isNumber }))
+    #expect(result.output == TestServer.content(count: count))
+  }
+
+  @Test func headAndFail() async throws {
+    let result = try await get("/bytes/5", "-L", "-i")
+    #expect(result.text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    #expect(result.text.contains("\r\nContent-Length: 5\r\n"))
+    #expect(result.output.suffix(9) == [13, 10, 13, 10] + TestServer.content(count: 5))
+    try directory.write("old", to: "file")
+    let failed = try await get("/status/404", "-Lfo", directory.file("file"))
+    #expect(failed.status == 22)
+    #expect(failed.errors.contains("the server answered with 404 Not Found"))
+    #expect(try directory.text(of: "file") == "old")
+    #expect(directory.names == ["file"])
+  }
+
+  @Test func compressed() async throws {
+    let result = try await get("/gzip/100000", "--compressed")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == TestServer.content(count: 100_000))
+    #expect(server.requests.last?.fields["Accept-Encoding"] == "gzip, deflate")
+    let asItIs = try await get("/gzip/100000", "-L")
+    #expect(asItIs.output.prefix(2) == [0x1f, 0x8b])
+    #expect(server.requests.last?.fields["Accept-Encoding"] == "identity")
+  }
+
+  @Test func compressedThatIsBroken() async throws {
+    server.route("GET", "/broken") { _ in
+      TestServer.Response(fields: ["Content-Encoding": "gzip"], body: .text("this is no gzip"))
+    }
+    let result = try await get("/broken", "--compressed", "-o", directory.file("file"))
+    #expect(result.status == 61, "\(result.errors)")
+    #expect(directory.names == [])
+  }
+
+  // MARK: - Failures
+
+  @Test func failures() async throws {
+    let cases: [(TestServer.Script, Int32)] = [
+      ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close], 18),
+      ([.expectRequest, .close], 52),
+      ([.expectRequest, .send("nonsense\r\n\r\n"), .close], 8),
+    ]
+    for (script, status) in cases {
+      server.defaultScript = script
+      let result = try await get("/", "-L", "-o", directory.file("file"))
+      #expect(result.status == status, "\(result.errors)")
+      #expect(result.errors.hasPrefix("larkspur: \(server.authority): "))
+      #expect(directory.names == [])
+    }
+    server.defaultScript = nil
+    #expect(try await Command.run("get", "http://127.0.0.1:1/", "-L").status == 7)
+    #expect(try await Command.run("get", "http://nobody.invalid/", "-L").status == 6)
+    #expect(try await get("/hang", "-L", "--max-time", "0.2").status == 28)
+    #expect(try await get("/redirect-to?url=ftp://x/", "-L").status == 1)
+  }
+
+  @Test func signals() async throws {
+    let command = try Command(["get", server.url("/hang"), "-L"])
+    _ = try await server.waitForRequests(1)
+    command.send(signal: SIGTERM)
+    #expect(try await command.end().status == 143)
+  }
+
+  @Test func aReaderThatGoesAway() async throws {
+    let result = try await Command(["get", server.url("/bytes/5000000"), "-L"], output: .broken).end()
+    #expect(result.status == 23)
+    #expect(result.errors == "")
+  }
+
+  // MARK: - Going on
+
+  @Test func resume() async throws {
+    let (count, cut) = (100_000, 30_000)
+    try directory.write(TestServer.content(count: cut), to: "file")
+    let result = try await get("/range/\(count)", "--resume", "-o", directory.file("file"))
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.last?.fields["Range"] == "bytes=\(cut)-")
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
+
+    let complete = try await get("/range/\(count)", "-C", "-o", directory.file("file"))
+    #expect(complete.status == 0, "\(complete.errors)")
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
+    #expect(directory.names == ["file"])
+  }
+
+  @Test func resumeFromNothing() async throws {
+    let result = try await get("/range/1000", "--resume", "-o", directory.file("file"))
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.last?.fields["Range"] == nil)
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: 1000))
+  }
+
+  /// What has come stays, so that it can be gone on with.
+  @Test func resumeAgain() async throws {
+    let result = try await get("/lie/900?bytes=100", "--resume", "-o", directory.file("file"))
+    #expect(result.status == 18, "\(result.errors)")
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: 100))
+    #expect(try await get("/range/1000", "--resume", "-o", directory.file("file")).status == 0)
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: 1000))
+  }
+
+  @Test(arguments: [
+    ("/bytes/1000", 33, "the server sends the whole only"), ("/range/10", 36, "the server has other bytes: bytes */10"),
+    ("/odd", 36, "the server sends bytes 0-9/10"), ("/status/404", 22, "the server answered with 404 Not Found"),
+  ])
+  func resumeThatFails(path: String, status: Int32, words: String) async throws {
+    server.route("GET", "/odd") { _ in
+      TestServer.Response(status: 206, fields: ["Content-Range": "bytes 0-9/10"], body: .content(0..<10))
+    }
+    try directory.write("twenty bytes of mine", to: "file")
+    let result = try await get(path, "--resume", "-o", directory.file("file"))
+    #expect(result.status == status)
+    #expect(result.errors.contains(words), "\(result.errors)")
+    #expect(try directory.text(of: "file") == "twenty bytes of mine")
+  }
+
+  // MARK: - Numbers
+
+  @Test func metrics() async throws {
+    let result = try await get("/redirect/1", "-L", "--metrics")
+    #expect(result.status == 0)
+    let lines = result.errors.split(separator: "\n")
+    #expect(lines.count == 4, "\(result.errors)")
+    #expect(lines[0].hasPrefix("Request "))
+    #expect(lines[1].hasPrefix("GET \(server.url("/redirect/1"))") && lines[1].contains(" 302 "))
+    #expect(lines[2].hasPrefix("GET \(server.url("/get"))") && lines[2].contains(" 200 "))
+    #expect(lines[2].hasSuffix("used again"))
+    #expect(lines[3].hasSuffix("in all, 1 redirection"))
+  }
+
+  @Test func story() async throws {
+    let result = try await get("/redirect/1", "-L", "-v", "-H", "X: y")
+    #expect(result.status == 0)
+    let lines = result.errors.split(separator: "\n").map(String.init)
+    #expect(lines.first == "* connected: \(server.authority)")
+    #expect(lines.contains("> GET \(server.url("/redirect/1"))") && lines.contains("> X: y"))
+    #expect(lines.contains("< HTTP/1.1 302 Found") && lines.contains("< HTTP/1.1 200 OK"))
+  }
+
+  /// The clock belongs to the rate: this only shows that nothing is lost.
+  @Test func limitedRate() async throws {
+    let result = try await get("/bytes/200000", "--limit-rate", "1M")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == TestServer.content(count: 200_000))
+    let late = try await get("/bytes/200000", "--limit-rate", "1K", "--max-time", "0.1")
+    #expect(late.status == 28, "\(late.errors)")
+  }
+
+  @Test func proxies() async throws {
+    let result = try await Command.run(
+      "get", "http://a.invalid/anything?x", "-L", "-x", "http://me:secret@\(server.authority)")
+    #expect(result.status == 0, "\(result.errors)")
+    let request = try #require(server.requests.last)
+    #expect(request.target == "http://a.invalid/anything?x")
+    #expect(request.fields["Proxy-Authorization"] == "Basic bWU6c2VjcmV0")
+    let excepted = try await get("/anything", "-L", "-x", "127.0.0.1:1", "--noproxy", "127.0.0.1")
+    #expect(excepted.status == 0, "\(excepted.errors)")
+    let unknown = try await get("/anything", "-L", "-x", "socks4://127.0.0.1:1")
+    #expect(unknown.status == 5)
+  }
+}

@@ -1,0 +1,216 @@
+import LarkspurTestServer
+import Testing
+
+/// What `larkspur get` does by a session.
+@Suite struct SessionTests {
+  let server: TestServer
+  let directory: TemporaryDirectory
+
+  init() throws {
+    server = try TestServer()
+    directory = try TemporaryDirectory()
+  }
+
+  private func get(_ path: String, _ arguments: String..., input: [UInt8] = []) async throws -> Command.Result {
+    try await Command(["get", server.url(path)] + arguments).end(input: input)
+  }
+
+  // MARK: - What is sent
+
+  @Test func json() async throws {
+    try directory.write(",2]", to: "data")
+    let result = try await get("/anything", "--json", "[1", "--json", "@" + directory.file("data"))
+    #expect(result.status == 0, "\(result.errors)")
+    let request = try #require(server.requests.last)
+    #expect(request.method == "POST")
+    #expect(request.bodyText == "[1,2]")
+    #expect(request.fields.values("Content-Type") == ["application/json"])
+    #expect(request.fields.values("Accept") == ["application/json"])
+    #expect(request.fields["User-Agent"]?.hasPrefix("larkspur/") == true)
+    #expect(request.fields["Cookie"] == nil)
+  }
+
+  @Test func ownFieldsComeFirst() async throws {
+    let result = try await get(
+      "/anything", "--json", "{}", "-X", "PUT", "-H", "accept: text/plain", "-H", "Host: other.example", "-H", "X: 1",
+      "-H", "X: 2")
+    #expect(result.status == 0, "\(result.errors)")
+    let request = try #require(server.requests.last)
+    #expect(request.method == "PUT")
+    #expect(request.fields.values("Accept") == ["text/plain"])
+    #expect(request.fields.values("Host") == ["other.example"])
+    #expect(request.fields.values("X") == ["1,2"])
+  }
+
+  @Test func whatCannotBeSentIsRefused() async throws {
+    let bad = try await get("/", "-L", "-H", "A: b\r\nC: d")
+    #expect(bad.status == 2)
+    #expect(bad.errors == "larkspur: the request cannot be sent: the value of A holds a control character\n")
+    #expect(try await get("/", "-X", "GET", "--json", "1").status == 2)
+    #expect(server.connectionsAccepted == 0)
+  }
+
+  @Test func form() async throws {
+    let text = String(repeating: "line\r\n\0", count: 500_000)
+    try directory.write(text, to: "data")
+    let result = try await get(
+      "/anything", "-F", "a\"b=c\nd", "-F", "file=@\(directory.file("data"));type=text/plain", "-F", "in=@-",
+      input: Array("stdin".utf8))
+    #expect(result.status == 0, "\(result.errors)")
+    let request = try #require(server.requests.last)
+    #expect(request.method == "POST")
+    let type = try #require(request.fields["Content-Type"])
+    #expect(type.hasPrefix("multipart/form-data; boundary="))
+    let boundary = String(type.split(separator: "=")[1])
+    let body =
+      "--\(boundary)\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nc\nd\r\n"
+      + "--\(boundary)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"data\"\r\n"
+      + "Content-Type: text/plain\r\n\r\n\(text)\r\n"
+      + "--\(boundary)\r\nContent-Disposition: form-data; name=\"in\"; filename=\"-\"\r\n"
+      + "Content-Type: application/octet-stream\r\n\r\nstdin\r\n--\(boundary)--\r\n"
+    #expect(request.fields["Content-Length"] == "\(body.utf8.count)")
+    #expect(request.fields["Transfer-Encoding"] == nil)
+    #expect(request.bodyChecksum == TestServer.Checksum(Array(body.utf8)))
+  }
+
+  @Test func formThatIsSentTwice() async throws {
+    try directory.write("content", to: "data")
+    let result = try await get(
+      "/redirect-to?url=/anything&status=307", "-L", "-F", "file=@" + directory.file("data"))
+    #expect(result.status == 0, "\(result.errors)")
+    let requests = server.requests
+    #expect(requests.map(\.method) == ["POST", "POST"])
+    #expect(requests.last?.path == "/anything")
+    #expect(requests.first?.body == requests.last?.body)
+    #expect(requests.last?.bodyText.contains("content") == true)
+  }
+
+  @Test func formOfAFileThatCannotBeRead() async throws {
+    let result = try await get("/anything", "-F", "a=@" + directory.file("missing"))
+    #expect(result.status == 26)
+    #expect(
+      result.errors == "larkspur: could not read \(directory.file("missing")): No such file or directory (ENOENT)\n")
+    #expect(server.connectionsAccepted == 0)
+  }
+
+  // MARK: - Who asks
+
+  @Test func user() async throws {
+    #expect(try await get("/anything", "--user", "user:p@ss").status == 0)
+    #expect(server.requests.last?.fields.values("Authorization") == ["Basic dXNlcjpwQHNz"])
+  }
+
+  /// The example of RFC 7616 3.9.1, as far as the client's own nonce lets it be one.
+  private func lock() {
+    server.route("GET", "/locked") { request in
+      guard let value = request.fields["Authorization"], value.hasPrefix("Digest username=\"Mufasa\"") else {
+        return TestServer.Response(
+          status: 401,
+          fields: [
+            "WWW-Authenticate": "Basic realm=\"x\", Digest realm=\"x\", nonce=\"abc\", qop=\"auth\", algorithm=MD5"
+          ],
+          body: .text("locked"))
+      }
+      return .text("open")
+    }
+  }
+
+  @Test func digest() async throws {
+    lock()
+    let result = try await get("/locked", "--digest", "--user", "Mufasa:Circle of Life")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "open")
+    #expect(server.requests.map { $0.fields["Authorization"] != nil } == [false, true])
+    let answer = try #require(server.requests.last?.fields["Authorization"])
+    #expect(answer.contains("nc=00000001") && answer.contains("uri=\"/locked\"") && !answer.contains("Circle"))
+    let inURL = try await Command.run("get", "http://Mufasa:x@\(server.authority)/locked", "--digest")
+    #expect(inURL.text == "open")
+  }
+
+  /// What is asked for in clear text is not given, and who is not known is not asked twice.
+  @Test func digestThatIsRefused() async throws {
+    lock()
+    let stranger = try await get("/locked", "--digest", "--user", "Scar:x", "--fail")
+    #expect(stranger.status == 22)
+    #expect(server.requestsReceived == 2)
+    server.route("GET", "/basic") { _ in
+      TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"x\""], body: .text("who?"))
+    }
+    let basic = try await get("/basic", "--digest", "--user", "Mufasa:secret")
+    #expect(basic.status == 0)
+    #expect(basic.text == "who?")
+    #expect(server.requestsReceived == 3)
+    #expect(try await get("/locked", "--digest").status == 2)
+  }
+
+  @Test func passwordsOfOneServer() async throws {
+    let other = try TestServer()
+    let result = try await get("/redirect-to?url=\(other.url("/anything"))", "-L", "-u", "user:pass")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.last?.fields["Authorization"] == "Basic dXNlcjpwYXNz")
+    #expect(other.requestsReceived == 1)
+    #expect(other.requests.last?.fields["Authorization"] == nil)
+  }
+
+  // MARK: - Redirections
+
+  @Test func redirections() async throws {
+    let result = try await get("/redirect/3", "-L")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text.contains("\"target\": \"/get\"") || result.text.contains("\"target\":\"/get\""))
+    #expect(server.requestsReceived == 4)
+    let first = try await get("/redirect/3", "--metrics")
+    #expect(first.status == 0)
+    #expect(server.requestsReceived == 5)
+  }
+
+  @Test func asManyRedirectionsAsAreFollowed() async throws {
+    #expect(try await get("/redirect/20", "-L").status == 0)
+    let result = try await get("/redirect/21", "-L")
+    #expect(result.status == 47, "\(result.errors)")
+    #expect(result.text == "")
+  }
+
+  // MARK: - Cookies
+
+  @Test func cookies() async throws {
+    server.route("GET", "/set") { _ in
+      var response = TestServer.Response.text("set")
+      response.fields.add("Set-Cookie", "fresh=1; Path=/; HttpOnly; Max-Age=1000000")
+      response.fields.add("Set-Cookie", "passing=2")
+      return response
+    }
+    let jar = directory.file("jar")
+    try directory.write(
+      "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\told\tyes\nnonsense\n"
+        + "other.example\tFALSE\t/\tFALSE\t0\telsewhere\tx\n", to: "jar")
+    let first = try await get("/set", "--cookie-jar", jar)
+    #expect(first.status == 0, "\(first.errors)")
+    #expect(server.requests.last?.fields["Cookie"] == "old=yes")
+    let text = try directory.text(of: "jar")
+    #expect(text.hasPrefix("# Netscape HTTP Cookie File\n"))
+    #expect(text.contains("\n127.0.0.1\tFALSE\t/\tFALSE\t0\told\tyes\n"))
+    #expect(text.contains("\nother.example\tFALSE\t/\tFALSE\t0\telsewhere\tx\n"))
+    #expect(text.contains(/\n#HttpOnly_127\.0\.0\.1\tFALSE\t\/\tFALSE\t\d{10,}\tfresh\t1\n/))
+    #expect(text.contains("\n127.0.0.1\tFALSE\t/\tFALSE\t0\tpassing\t2\n"))
+    #expect(directory.names == ["jar"])
+
+    #expect(try await get("/anything", "--cookie-jar", jar).status == 0)
+    let sent = try #require(server.requests.last?.fields["Cookie"])
+    #expect(Set(sent.split(separator: "; ")) == ["old=yes", "fresh=1", "passing=2"])
+  }
+
+  @Test func cookiesOfAFileThatIsNotThere() async throws {
+    let result = try await get("/anything", "--cookie-jar", directory.file("jar"))
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.last?.fields["Cookie"] == nil)
+    #expect(try directory.text(of: "jar") == "# Netscape HTTP Cookie File\n")
+  }
+
+  @Test func cookiesThatCannotBeKept() async throws {
+    let result = try await get("/anything", "--cookie-jar", directory.path)
+    #expect(result.status == 26)
+    let unwritable = try await get("/anything", "--cookie-jar", directory.file("no/jar"))
+    #expect(unwritable.status == 23)
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import LarkspurTestServer
+import Testing
+
+/// Sessions on a machine whose network comes and goes (`waitsForConnectivity`). The session is a process of its own, which
+/// lives on that machine.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct WaitingTests {
+  let hosts: TwoHosts
+
+  init() throws { hosts = try TwoHosts() }
+
+  private func start(
+    _ name: String, _ url: String, seconds: Int = 0, says words: String
+  ) throws -> ServerProcess {
+    let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    let program = tests.deletingLastPathComponent().appending(path: "BehaviourProbe").path
+    return try hosts.client.run { try ServerProcess(program, [name, url, "\(seconds)"], readyWords: words) }
+  }
+
+  @Test func theLinkComes() async throws {
+    let server = try hosts.start()
+    try hosts.client.ip("link set cable down")
+    let probe = try start("connectivity", "http://10.9.0.2:\(server.port)/get", says: "waiting")
+    #expect(server.connectionsAccepted == 0)
+    try hosts.client.ip("link set cable up")
+    try await server.waitForRequests(1)
+    probe.wait()
+  }
+
+  /// What comes first is no help: it waits on, and says nothing more of it.
+  @Test func theRouteComesLater() async throws {
+    let server = try hosts.start()
+    try hosts.client.ip("link set cable down", "address flush dev cable")
+    let probe = try start("connectivity", "http://10.9.0.2:\(server.port)/get", says: "waiting")
+    try hosts.client.ip("link set cable up")
+    try hosts.client.ip("address add 10.8.0.1/24 dev cable")
+    try hosts.client.ip("address add 10.9.0.1/24 dev cable")
+    try await server.waitForRequests(1)
+    probe.wait()
+  }
+
+  @Test func aNameIsLookedUpAgain() async throws {
+    let server = try hosts.start()
+    try hosts.client.setHosts("127.0.0.1 localhost\n")
+    try hosts.client.ip("link set cable down")
+    let probe = try start("connectivity", "http://late:\(server.port)/get", says: "waiting")
+    // The program sees what was mounted when it began: nobody is called so, and that is the answer now.
+    try hosts.client.ip("link set cable up")
+    probe.wait()
+    #expect(server.connectionsAccepted == 0)
+  }
+
+  /// The time of the whole goes on.
+  @Test func theNetworkDoesNotCome() throws {
+    try hosts.client.ip("link set cable down")
+    let probe = try start("connectivity", "http://10.9.0.2:9/get", seconds: 1, says: "failed -1001")
+    #expect(probe.greeting.hasPrefix("waiting\n"))
+    probe.wait()
+  }
+
+  @Test func whoDoesNotWaitFails() throws {
+    try hosts.client.ip("link set cable down")
+    let probe = try start("impatient", "http://10.9.0.2:9/get", says: "failed")
+    #expect(!probe.greeting.contains("waiting"))
+    probe.wait()
+  }
+
+  /// There is a network, and somebody on it who refuses.
+  @Test func aRefusalIsAnAnswer() throws {
+    let probe = try start("connectivity", "http://10.9.0.2:9/get", says: "failed -1004")
+    #expect(!probe.greeting.contains("waiting"))
+    probe.wait()
+  }
+
+  @Test func loopbackNeedsNoNetwork() throws {
+    try hosts.client.ip("link set cable down")
+    let server = try hosts.client.run { try TestServer() }
+    let probe = try start("connectivity", server.url("/get"), says: "status 200")
+    #expect(!probe.greeting.contains("waiting"))
+    probe.wait()
+  }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Glibc
+import Testing
+
+/// `httpbin` under gunicorn, out of PyPI, in a folder that goes with the tests' process.
+struct HTTPBin: Sendable {
+  let port: Int
+
+  private static let packages = ["httpbin==0.10.2", "gunicorn==23.0.0"]
+
+  private struct Running {
+    var folder: URL
+    var server: ServerProcess
+    var port: Int
+  }
+
+  /// Installed and started once, by the first test that wants it.
+  private static let running: Result<Running, any Error> = Result {
+    let running = try start()
+    atexit { HTTPBin.end() }
+    return running
+  }
+
+  private static func end() {
+    guard case .success(let running) = running else { return }
+    running.server.end(hasChildren: true)
+    try? FileManager.default.removeItem(at: running.folder)
+  }
+
+  /// Where Python or the packages cannot be had, a failure in CI; elsewhere the test is cancelled, and says so.
+  init() throws {
+    switch Self.running {
+    case .success(let running): port = running.port
+    case .failure(let error):
+      guard ProcessInfo.processInfo.environment["CI"] == nil else { throw error }
+      FileHandle.standardError.write(Data("skipped: httpbin cannot be installed: \(error)\n".utf8))
+      try Test.cancel("httpbin cannot be installed")
+    }
+  }
+
+  private static func start() throws -> Running {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-httpbin-\(UUID().uuidString)")
+    do {
+      try ServerProcess.run("/usr/bin/env", ["python3", "-m", "venv", folder.path])
+      let python = folder.path + "/bin/python"
+      try ServerProcess.run(
+        python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"] + packages)
+      // More threads than connections that are kept: each takes one.
+      let server = try ServerProcess(
+        python,
+        [
+          "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-class", "gthread", "--threads", "32", "--keep-alive",
+          "60", "--graceful-timeout", "1", "--worker-tmp-dir", folder.path, "httpbin:app",
+        ], readyWords: "Booting worker with pid")
+      guard let address = server.greeting.firstMatch(of: /Listening at: http:\/\/127\.0\.0\.1:(\d+)/),
+        let port = Int(address.1)
+      else {
+        server.end(hasChildren: true)
+        throw RealServer.Unavailable(description: "gunicorn says \(server.greeting)")
+      }
+      return Running(folder: folder, server: server, port: port)
+    } catch {
+      try? FileManager.default.removeItem(at: folder)
+      throw error
+    }
+  }
+
+  func url(_ path: String) throws -> URL { try #require(URL(string: "http://127.0.0.1:\(port)\(path)")) }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Glibc
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// nginx or Apache httpd with a configuration of a test's own, on a loopback port.
+///
+/// It knows one user: `me`, whose password is `secret`.
+final class SessionServer {
+  let port: UInt16
+  private let files: RealProxy.Files
+  private let process: ServerProcess
+  private let kind: RealServer.Kind
+
+  static let realm = "larkspur"
+  /// Of compressible text.
+  static let text = String(repeating: "The lark sings in the spur's blue flowers.\n", count: 4000)
+
+  /// - Parameter lines: What stands in nginx's `server` block, or in Apache's configuration, behind what every one needs.
+  ///   `FOLDER` stands for the server's folder.
+  init(_ kind: RealServer.Kind, _ lines: String) throws {
+    try kind.check()
+    self.kind = kind
+    let files = try RealProxy.Files()
+    self.files = files
+    try Self.fill(files)
+    let lines = lines.replacing("FOLDER", with: files.folder.path)
+    let name = kind == .nginx ? "nginx.conf" : "httpd.conf"
+    (port, process) = try RealServer.onFreePort { port in
+      try files.write(name, kind == .nginx ? Self.nginx(files, lines, port) : Self.apache(files, lines, port))
+      let folder = files.folder.path
+      return try ServerProcess(
+        kind.program,
+        kind == .nginx
+          ? ["-p", folder, "-c", files.path(name), "-e", "stderr"]
+          : ["-d", folder, "-f", files.path(name), "-DFOREGROUND"],
+        readyWords: kind.readyWords)
+    }
+  }
+
+  deinit { process.end(hasChildren: kind == .apache) }
+
+  func url(_ path: String) throws -> URL { try #require(URL(string: "http://127.0.0.1:\(port)\(path)")) }
+
+  /// Makes a file that is all zeros, and takes no room on the disk.
+  func makeFile(_ name: String, count: Int) throws {
+    let path = files.path("www/\(name)")
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    #expect(truncate(path, count) == 0)
+    chmod(path, 0o644)
+  }
+
+  private static func fill(_ files: RealProxy.Files) throws {
+    for name in ["www", "www/uploads", "cgi", "tmp"] {
+      try FileManager.default.createDirectory(at: files.folder.appending(path: name), withIntermediateDirectories: true)
+      // The server may run as somebody else.
+      chmod(files.path(name), 0o777)
+    }
+    try files.write("mime.types", "text/plain txt\n")
+    try files.write("www/small", "Hello, world!")
+    try files.write("www/text.txt", text)
+    try Data(RealServer.hundredKiB).write(to: files.folder.appending(path: "www/100k"))
+    chmod(files.path("www/100k"), 0o644)
+    // Of what has just been written Apache says that its tag is a weak one.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: files.path("www/100k"))
+    // What `openssl passwd -1` makes of the password, and the digest of user, realm and password.
+    try files.write("users", "me:$1$larkspur$ElyiTGmmnxxwToqt8My.X.\n")
+    try files.write("digest-users", "me:\(realm):8b0302045af06cdd7abe94a3390171cb\n")
+    let echo =
+      "#!/bin/sh\nfile=$(mktemp -p \(files.path("tmp")))\ncat > $file\n"
+      + "printf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat $file\nrm $file\n"
+    try files.write("cgi/echo", echo)
+    chmod(files.path("cgi/echo"), 0o755)
+  }
+
+  private static func nginx(_ files: RealProxy.Files, _ lines: String, _ port: UInt16) -> String {
+    NginxServer.configuration(
+      files.folder.path,
+      """
+      server {
+        listen 127.0.0.1:\(port);
+        root \(files.path("www"));
+        default_type application/octet-stream;
+        \(lines)
+      }
+      """)
+  }
+
+  private static func apache(_ files: RealProxy.Files, _ lines: String, _ port: UInt16) -> String {
+    let modules = [
+      "mpm_event", "authn_core", "authz_core", "authn_file", "authz_user", "auth_basic", "auth_digest", "alias", "cgi",
+      "deflate", "env", "filter", "mime", "setenvif",
+    ].map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
+    let folder = files.folder.path
+    return """
+      \(modules)
+      ServerName a.example
+      Listen 127.0.0.1:\(port)
+      PidFile \(folder)/httpd.pid
+      DefaultRuntimeDir \(folder)/tmp
+      Mutex pthread
+      ErrorLog /dev/stderr
+      LogLevel notice
+      \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+      StartServers 1
+      ServerLimit 1
+      ThreadsPerChild 64
+      MaxRequestWorkers 64
+      KeepAlive On
+      TypesConfig \(folder)/mime.types
+      DocumentRoot \(folder)/www
+      ScriptAlias /cgi/ \(folder)/cgi/
+      <Directory />
+        Options +ExecCGI
+        Require all granted
+      </Directory>
+      \(lines)
+      """
+  }
+}
+
+/// Answers every challenge with the next of some passwords, and redirections not at all; writes down what it hears.
+final class SessionRecorder: NSObject, URLSessionDataDelegate {
+  struct Challenge: Sendable, Equatable {
+    var method: String
+    var realm: String?
+    var isProxy: Bool
+    var failures: Int
+  }
+
+  private let passwords: [String]
+  private let other: @Sendable (URLAuthenticationChallenge) -> URLCredential?
+  let challenges = Mutex<[Challenge]>([])
+  let informational = Mutex<[Int]>([])
+
+  /// - Parameter other: The credential for what has nothing to do with passwords.
+  init(_ passwords: String..., other: @escaping @Sendable (URLAuthenticationChallenge) -> URLCredential? = { _ in nil })
+  {
+    self.passwords = passwords
+    self.other = other
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    let space = challenge.protectionSpace
+    challenges.withLock {
+      $0.append(
+        Challenge(
+          method: space.authenticationMethod, realm: space.realm, isProxy: space.isProxy(),
+          failures: challenge.previousFailureCount))
+    }
+    if let credential = other(challenge) { return completionHandler(.useCredential, credential) }
+    guard passwords.indices.contains(challenge.previousFailureCount) else {
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    completionHandler(
+      .useCredential,
+      URLCredential(user: "me", password: passwords[challenge.previousFailureCount], persistence: .forSession))
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+  ) {
+    informational.withLock { $0.append(response.statusCode) }
+  }
+}
+
+extension URLSession {
+  /// The status and the content.
+  func load(
+    _ request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (status: Int, data: Data, response: HTTPURLResponse) {
+    let (data, response) = try await data(for: request, delegate: delegate)
+    let http = try #require(response as? HTTPURLResponse)
+    return (http.statusCode, data, http)
+  }
+
+  func load(
+    _ url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (status: Int, data: Data, response: HTTPURLResponse) {
+    try await load(URLRequest(url: url), delegate: delegate)
+  }
+}
+
+/// Keeps a task's metrics.
+final class MetricsRecorder: NSObject, URLSessionTaskDelegate {
+  let metrics = Mutex<URLSessionTaskMetrics?>(nil)
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+    self.metrics.withLock { $0 = metrics }
+  }
+}

@@ -1,0 +1,266 @@
+import Foundation
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@testable import Larkspur
+
+/// What a session does with its cache, from the caller to the server and back.
+@Suite struct CacheTaskTests {
+  private let world: CacheWorld
+
+  init() throws { world = try CacheWorld() }
+
+  // MARK: - Conditions
+
+  /// The caller asks, and hears what the server says.
+  @Test func aConditionOfTheCallers() async throws {
+    world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "no-cache"])
+    let answer = try await world.load("/a", ["If-None-Match": "\"tag\""])
+    #expect(answer == .init(304, ""))
+    #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    // Even now that something is stored, which has to be validated.
+    #expect(try await world.load("/a", ["If-None-Match": "\"tag\""]) == .init(304, ""))
+    #expect(try await world.load("/a", ["If-None-Match": "\"other\""]) == .init(200, "v2"))
+    #expect(world.requests == 4)
+  }
+
+  /// The cache asks, and the caller does not notice.
+  @Test func aConditionOfTheCaches() async throws {
+    world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    world.clock.advance(seconds: 20)
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
+    #expect(world.requests == 2)
+    // It is fresh again.
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(world.requests == 2)
+  }
+
+  // MARK: - Methods
+
+  @Test func headIsAnsweredFromGet() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    let head = try await world.load("/a", method: "HEAD")
+    #expect(head == .init(200, ""))
+    #expect(head.fields["cache-control"] == "max-age=10")
+    #expect(world.requests == 1)
+    // But not GET from HEAD.
+    world.serve("/b", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/b", method: "HEAD").status == 200)
+    #expect(try await world.load("/b").status == 200)
+    #expect(world.requests == 3)
+  }
+
+  @Test(arguments: [(200, true), (303, true), (404, false), (500, false)])
+  func postInvalidates(status: Int, isInvalidated: Bool) async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    world.serve("/b", ["Cache-Control": "max-age=10"])
+    world.server.route("POST", "/a") { _ in TestServer.Response(status: status, fields: ["Content-Location": "/b"]) }
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await world.load("/b") == .init(200, "v1"))
+    _ = try await world.load("/a", method: "POST")
+    let next = isInvalidated ? "v2" : "v1"
+    #expect(try await world.load("/a") == .init(200, next))
+    #expect(try await world.load("/b") == .init(200, next))
+  }
+
+  // MARK: - Variants and parts
+
+  @Test func variants() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10", "Vary": "X-Kind"])
+    #expect(try await world.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
+    #expect(try await world.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
+    #expect(try await world.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
+    #expect(try await world.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
+    #expect(try await world.load("/a") == .init(200, "v3"))
+    #expect(world.requests == 3)
+    world.serve("/any", ["Cache-Control": "max-age=10", "Vary": "*"])
+    #expect(try await world.load("/any") == .init(200, "v1"))
+    #expect(try await world.load("/any") == .init(200, "v2"))
+  }
+
+  @Test func partsOfAWhole() async throws {
+    let whole = "0123456789"
+    world.server.route("GET", "/a") { _ in
+      TestServer.Response(
+        fields: ["Cache-Control": "max-age=10", "ETag": "\"tag\"", "Accept-Ranges": "bytes"], body: .text(whole))
+    }
+    #expect(try await world.load("/a") == .init(200, whole))
+    let part = try await world.load("/a", ["Range": "bytes=2-4"])
+    #expect(part == .init(206, "234"))
+    #expect(part.fields["content-range"] == "bytes 2-4/10")
+    #expect(world.requests == 1)
+  }
+
+  @Test func aWholeOfParts() async throws {
+    let whole = Array("0123456789".utf8)
+    world.server.route("GET", "/a") { request in
+      let isFirst = request.fields["Range"] == "bytes=0-4"
+      return TestServer.Response(
+        status: 206,
+        fields: [
+          "Cache-Control": "max-age=10", "ETag": "\"tag\"", "Content-Range": isFirst ? "bytes 0-4/10" : "bytes 5-9/10",
+        ], body: .bytes(Array(isFirst ? whole[..<5] : whole[5...])))
+    }
+    #expect(try await world.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
+    #expect(try await world.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
+    #expect(try await world.load("/a", ["Range": "bytes=5-9"]) == .init(206, "56789"))
+    #expect(world.requests == 2)
+    #expect(try await world.load("/a") == .init(200, "0123456789"))
+    #expect(world.requests == 2)
+  }
+
+  // MARK: - Policies
+
+  @Test func onlyIfCached() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a", ["Cache-Control": "only-if-cached"]).status == 504)
+    #expect(world.requests == 0)
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await world.load("/a", ["Cache-Control": "only-if-cached"]) == .init(200, "v1"))
+    #expect(world.requests == 1)
+  }
+
+  enum Ending: Sendable, CustomTestStringConvertible {
+    /// Out of the cache: nothing was sent.
+    case stored
+    /// The server was asked whether it still holds.
+    case validated
+    /// The server was asked as if there were nothing.
+    case loaded
+    case failed
+
+    var testDescription: String { "\(self)" }
+  }
+
+  struct PolicyCase: Sendable {
+    var policy: URLRequest.CachePolicy
+    var none: Ending
+    var fresh: Ending
+    var stale: Ending
+  }
+
+  /// Every value; `reloadIgnoringCacheData` is another name of the second.
+  @Test(arguments: [
+    PolicyCase(policy: .useProtocolCachePolicy, none: .loaded, fresh: .stored, stale: .validated),
+    PolicyCase(policy: .reloadIgnoringLocalCacheData, none: .loaded, fresh: .loaded, stale: .loaded),
+    PolicyCase(policy: .reloadIgnoringCacheData, none: .loaded, fresh: .loaded, stale: .loaded),
+    PolicyCase(policy: .reloadIgnoringLocalAndRemoteCacheData, none: .loaded, fresh: .loaded, stale: .loaded),
+    PolicyCase(policy: .returnCacheDataElseLoad, none: .loaded, fresh: .stored, stale: .stored),
+    PolicyCase(policy: .returnCacheDataDontLoad, none: .failed, fresh: .stored, stale: .stored),
+    PolicyCase(policy: .reloadRevalidatingCacheData, none: .loaded, fresh: .validated, stale: .validated),
+  ])
+  func policies(_ row: PolicyCase) async throws {
+    for (age, expected) in [(nil, row.none), (5.0, row.fresh), (50.0, row.stale)] {
+      for isOfSession in [false, true] {
+        let world = try CacheWorld { if isOfSession { $0.requestCachePolicy = row.policy } }
+        world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
+        if let age {
+          // Of a request's own policies only those of another kind than the standard one count before the session's.
+          #expect(try await world.load("/a", policy: .reloadIgnoringLocalCacheData) == .init(200, "v1"))
+          world.clock.advance(seconds: age)
+        }
+        let before = world.requests
+        let ending: Ending
+        do {
+          let loaded = try await world.load("/a", policy: isOfSession ? .useProtocolCachePolicy : row.policy)
+          #expect(loaded.status == 200)
+          if world.requests == before {
+            ending = .stored
+          } else {
+            ending = world.latest?.fields["If-None-Match"] == nil ? .loaded : .validated
+          }
+          #expect(loaded.text == (age == nil || ending != .loaded ? "v1" : "v2"))
+        } catch let error as URLError {
+          #expect(error.code == .resourceUnavailable)
+          ending = .failed
+        }
+        #expect(ending == expected, "age \(age.map { "\($0)" } ?? "none"), of the session: \(isOfSession)")
+        if row.policy == .reloadIgnoringLocalAndRemoteCacheData {
+          #expect(world.latest?.fields["Cache-Control"] == "no-cache")
+        }
+      }
+    }
+  }
+
+  // MARK: - Redirections
+
+  @Test func redirectionsOutOfTheCache() async throws {
+    world.server.route("GET", "/from") { _ in
+      TestServer.Response(status: 301, fields: ["Location": "/to", "Cache-Control": "max-age=10"])
+    }
+    world.serve("/to", ["Cache-Control": "no-store"])
+    #expect(try await world.load("/from") == .init(200, "v1"))
+    #expect(world.requests == 2)
+    #expect(try await world.load("/from") == .init(200, "v2"))
+    #expect(world.server.requests.map(\.path) == ["/from", "/to", "/to"])
+    // The delegate is asked about it all the same.
+    #expect(try await world.load("/from", delegate: Refusing()).status == 301)
+    #expect(world.requests == 3)
+  }
+
+  private final class Refusing: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(nil) }
+  }
+
+  /// Its content is stored too, decoded; and nothing of one whose content is cut short.
+  @Test(arguments: [false, true]) func aRedirectionWithContent(isCutShort: Bool) async throws {
+    let hello = try #require(Data(base64Encoded: "H4sIAAAAAAAC/8tIzcnJBwCGphA2BQAAAA=="))
+    let body = Array(isCutShort ? hello.dropLast(9) : hello)
+    world.server.route("GET", "/from") { _ in
+      TestServer.Response(
+        status: 301, fields: ["Location": "/get", "Cache-Control": "max-age=10", "Content-Encoding": "gzip"],
+        body: .bytes(body))
+    }
+    #expect(try await world.load("/from").status == 200)
+    #expect(world.requests == 2)
+    if isCutShort {
+      #expect(world.cache.currentMemoryUsage == 0)
+    } else {
+      #expect(try await world.load("/from", delegate: Refusing()) == .init(301, "hello"))
+      #expect(world.requests == 2)
+    }
+  }
+
+  // MARK: - What is stale
+
+  @Test func staleWhileRevalidate() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    world.clock.advance(seconds: 20)
+    // At once, and a new one is fetched for the next caller.
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(world.requests == 2)
+    #expect(try await world.load("/a") == .init(200, "v2"))
+    #expect(world.requests == 2)
+    world.clock.advance(seconds: 100)
+    #expect(try await world.load("/a") == .init(200, "v3"))
+    #expect(world.requests == 3)
+  }
+
+  @Test(arguments: [true, false]) func staleIfError(isReset: Bool) async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10, stale-if-error=60"])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    if isReset {
+      world.server.route("GET", "/a", script: [.reset])
+    } else {
+      world.server.route("GET", "/a") { _ in TestServer.Response(status: 503) }
+    }
+    world.clock.advance(seconds: 20)
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(world.requests >= 2)
+    world.clock.advance(seconds: 100)
+    if isReset {
+      await #expect(throws: URLError.self) { try await world.load("/a") }
+    } else {
+      #expect(try await world.load("/a").status == 503)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Testing
+
+@Suite struct AsyncLinesTests {
+  private func lines(of body: [UInt8]) async throws -> [String] {
+    let server = try TestServer()
+    // A byte in a chunk: no line may depend on what comes together.
+    server.route("GET", "/lines") { _ in
+      TestServer.Response(body: .bytes(body), framing: .chunked(chunkBytesMax: 1))
+    }
+    let url = try #require(URL(string: server.url("/lines")))
+    let session = URLSession(configuration: .ephemeral)
+    defer { session.invalidateAndCancel() }
+    let (bytes, _) = try await session.bytes(from: url)
+    var lines: [String] = []
+    for try await line in bytes.lines { lines.append(line) }
+    return lines
+  }
+
+  @Test(arguments: [
+    ("", []), ("one", ["one"]), ("one\n", ["one"]), ("one\ntwo", ["one", "two"]), ("one\r\ntwo\r\n", ["one", "two"]),
+    ("one\rtwo\r", ["one", "two"]), ("\n\none\n\n\ntwo\n\n", ["one", "two"]), ("a\u{0B}b\u{0C}c", ["a", "b", "c"]),
+    ("ä\u{85}ö\u{2028}ü\u{2029}€", ["ä", "ö", "ü", "€"]), ("\u{2027}\u{A8}\u{A9}", ["\u{2027}\u{A8}\u{A9}"]),
+    ("data: {\"a\": 1}\n\ndata: x\n\n", ["data: {\"a\": 1}", "data: x"]),
+  ])
+  func lines(text: String, expected: [String]) async throws {
+    #expect(try await lines(of: Array(text.utf8)) == expected)
+  }
+
+  @Test func brokenText() async throws {
+    #expect(try await lines(of: [0xC2, 0x0A, 0x85, 0x0A, 0x61]) == ["\u{FFFD}", "\u{FFFD}", "a"])
+  }
+
+  @Test func aBodyThatIsCutShort() async throws {
+    let server = try TestServer()
+    server.route(
+      "GET", "/cut",
+      script: [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none\ntwo"), .close])
+    let url = try #require(URL(string: server.url("/cut")))
+    var lines: [String] = []
+    await #expect(throws: URLError.self) {
+      for try await line in try await URLSession(configuration: .ephemeral).bytes(from: url).0.lines {
+        lines.append(line)
+      }
+    }
+    #expect(lines == ["one"])
+  }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// A session's beginning and end, and what it keeps.
+@Suite(.timeLimit(.minutes(2))) struct SessionLifeTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  private func session(_ delegate: (any URLSessionDelegate)?, queue: OperationQueue? = nil) -> URLSession {
+    URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: queue)
+  }
+
+  @Test func finishingLetsTasksEnd() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let tasks = try (0..<5).map { _ in session.dataTask(with: try url("/delay/50")) }
+    for task in tasks { task.resume() }
+    session.finishTasksAndInvalidate()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    let events = recorder.events
+    #expect(events.count { $0 == .invalid } == 1 && events.last == .invalid)
+    for task in tasks { #expect(events.contains(.completed(task.taskIdentifier, nil))) }
+    #expect(session.delegate == nil)
+  }
+
+  @Test func cancellingEndsTasks() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let tasks = try (0..<5).map { _ in session.dataTask(with: try url("/delay/100000")) }
+    for task in tasks.dropLast() { task.resume() }
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    let events = recorder.events
+    #expect(events.last == .invalid)
+    // The one that was never resumed is cancelled as well.
+    for task in tasks { #expect(events.contains(.completed(task.taskIdentifier, .cancelled))) }
+  }
+
+  @Test func finishingMayBecomeCancelling() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let task = session.dataTask(with: try url("/delay/100000"))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains(.completed(task.taskIdentifier, .cancelled)))
+    #expect(recorder.events.count { $0 == .invalid } == 1)
+  }
+
+  @Test func anInvalidSessionsTasksFail() async throws {
+    let url = try url("/get")
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    await #expect(throws: URLError.self) { try await session.data(from: url) }
+    await #expect(throws: URLError.self) { try await session.bytes(from: url) }
+    let code: URLError.Code? = await withCheckedContinuation { continuation in
+      session.dataTask(with: url) { _, _, error in continuation.resume(returning: (error as? URLError)?.code) }.resume()
+    }
+    #expect(code == .cancelled)
+    let task = session.downloadTask(with: url)
+    task.resume()
+    task.cancel()
+    #expect(recorder.events.last == .invalid)
+    #expect(server.connectionsAccepted == 0)
+  }
+
+  @Test func theSharedSessionStays() async throws {
+    URLSession.shared.invalidateAndCancel()
+    URLSession.shared.finishTasksAndInvalidate()
+    _ = try await URLSession.shared.data(from: try url("/get"))
+    #expect(URLSession.shared === URLSession.shared)
+    #expect(URLSession.shared.delegate == nil)
+  }
+
+  /// Nobody holds on to a session that is over, nor to its delegate, nor to its tasks.
+  @Test(arguments: [true, false]) func everythingIsLetGo(cancels: Bool) async throws {
+    weak var session: URLSession?
+    weak var recorder: SessionRecorder?
+    weak var task: URLSessionTask?
+    do {
+      let strongRecorder = SessionRecorder()
+      let strongSession = self.session(strongRecorder)
+      let strongTask = strongSession.dataTask(with: try url(cancels ? "/delay/100000" : "/bytes/100000"))
+      (session, recorder, task) = (strongSession, strongRecorder, strongTask)
+      strongTask.resume()
+      _ = try? await strongSession.data(from: try url("/get"))
+      if cancels { strongSession.invalidateAndCancel() } else { strongSession.finishTasksAndInvalidate() }
+      await strongRecorder.waitForInvalidation()
+    }
+    // The last call is on its way back: the queue and the loop let go a moment later.
+    while session != nil || recorder != nil || task != nil { await Task.yield() }
+  }
+
+  @Test func aSessionWithoutADelegateGoesByItself() async throws {
+    weak var session: URLSession?
+    do {
+      let strong = URLSession(configuration: .ephemeral)
+      session = strong
+      _ = try await strong.data(from: try url("/get"))
+    }
+    while session != nil { await Task.yield() }
+    try await server.waitForClosedConnections(1)
+  }
+
+  /// A reader that stops reading, and is gone: its task ends, and so does the session.
+  @Test func readersThatGoAway() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    do {
+      let (bytes, _) = try await session.bytes(from: try url("/bytes/100000000"))
+      var iterator = bytes.makeAsyncIterator()
+      _ = try await iterator.next()
+    }
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+  }
+
+  @Test func readersThatDoNotRead() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let (bytes, _) = try await session.bytes(from: try url("/bytes/100000000"))
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    await #expect(throws: URLError.self) { for try await _ in bytes {} }
+  }
+
+  /// What goes with a task may call that task while it goes.
+  @Test func delegatesThatCallTheirTaskWhenTheyGo() async throws {
+    final class Last: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+      var task: URLSessionTask?
+      let gone: TestServer.Signal
+
+      init(_ gone: TestServer.Signal) { self.gone = gone }
+
+      deinit {
+        task?.cancel()
+        _ = task?.state
+        task?.delegate = nil
+        gone.fire()
+      }
+    }
+    let session = URLSession(configuration: .ephemeral)
+    for isSetAnew in [true, false] {
+      let gone = TestServer.Signal()
+      let task = session.dataTask(with: try url(isSetAnew ? "/delay/100000" : "/bytes/10"))
+      do {
+        let delegate = Last(gone)
+        delegate.task = task
+        task.delegate = delegate
+      }
+      if isSetAnew { task.delegate = nil } else { task.resume() }
+      try await gone.wait()
+    }
+  }
+
+  /// A delegate may do with a new task what it likes, before anybody else can.
+  @Test func tasksThatAreCancelledWhenTheyAreMade() async throws {
+    final class Canceller: SessionRecorder, @unchecked Sendable {
+      override func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        super.urlSession(session, didCreateTask: task)
+        task.cancel()
+      }
+    }
+    let canceller = Canceller()
+    let session = session(canceller)
+    let error = await #expect(throws: URLError.self) { try await session.data(from: try url("/get")) }
+    #expect(error?.code == .cancelled)
+    let task = session.dataTask(with: try url("/get"))
+    task.resume()
+    await canceller.waitForEnds()
+    session.finishTasksAndInvalidate()
+    await canceller.waitForInvalidation()
+    #expect(canceller.events.count { if case .completed = $0 { true } else { false } } == 1)
+    #expect(server.connectionsAccepted == 0)
+  }
+
+  /// Delegates, sessions and tasks that are let go of at every point of a load.
+  @Test func cancelStorms() async throws {
+    for round in 0..<300 {
+      let recorder = SessionRecorder()
+      let session = session(recorder)
+      let tasks = try (0..<3).map { session.dataTask(with: try url($0 == 0 ? "/bytes/200000" : "/redirect/2")) }
+      let point = round % 6
+      recorder.onResponse = { if point == 1 { $0.cancel() } }
+      recorder.onData = { task, _ in
+        if point == 2 { task.cancel() }
+        if point == 3 { session.invalidateAndCancel() }
+      }
+      for task in tasks { task.resume() }
+      if point == 4 { for task in tasks { Thread.detachNewThread { task.cancel() } } }
+      if point == 5 { Thread.detachNewThread { session.invalidateAndCancel() } }
+      session.finishTasksAndInvalidate()
+      await recorder.waitForInvalidation()
+      let events = recorder.events
+      #expect(events.last == .invalid)
+      for task in tasks {
+        let completions = events.indices.filter {
+          if case .completed(task.taskIdentifier, _) = events[$0] { true } else { false }
+        }
+        #expect(completions.count == 1)
+        let calls = events.indices.filter { [.data(task.taskIdentifier)].contains(events[$0]) }
+        #expect(calls.allSatisfy { $0 < completions.first ?? 0 })
+      }
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What a session is told at its beginning, and what it tells.
+@Suite(.timeLimit(.minutes(2))) struct SessionTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  @Test func theConfigurationIsCopied() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["X-Name": "one"]
+    let session = URLSession(configuration: configuration)
+    configuration.httpAdditionalHeaders = ["X-Name": "two"]
+    session.configuration.httpAdditionalHeaders = ["X-Name": "three"]
+    _ = try await session.data(from: try url("/get"))
+    #expect(server.requests.last?.fields["x-name"] == "one")
+    #expect(session.configuration.httpAdditionalHeaders?["X-Name"] as? String == "one")
+    #expect(session.configuration !== session.configuration)
+  }
+
+  @Test func aDescriptionIsForPeople() {
+    let session = URLSession(configuration: .ephemeral)
+    #expect(session.sessionDescription == nil)
+    session.sessionDescription = "mine"
+    #expect(session.sessionDescription == "mine")
+  }
+
+  @Test func privateHeadersStayAtTheirOrigin() async throws {
+    let other = try TestServer()
+    server.route("GET", "/away") { _ in .redirect(to: other.url("/get")) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["Authorization": "Bearer secret", "X-Other": "goes along"]
+    let session = URLSession(configuration: configuration)
+    _ = try await session.data(from: try url("/away"))
+    #expect(server.requests.last?.fields["authorization"] == "Bearer secret")
+    #expect(other.requests.last?.fields["authorization"] == nil)
+    #expect(other.requests.last?.fields["x-other"] == "goes along")
+  }
+
+  @Test func tasksAreListed() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    let url = try url("/delay/100000")
+    let data = session.dataTask(with: url)
+    let upload = session.uploadTask(with: URLRequest(url: url), from: Data([1]))
+    let download = session.downloadTask(with: url)
+    #expect(Set(await session.allTasks.map(\.taskIdentifier)) == Set([data, upload, download].map(\.taskIdentifier)))
+    let (datas, uploads, downloads) = await session.tasks
+    #expect(datas == [data] && uploads == [upload] && downloads == [download])
+    for task in [data, upload, download] { task.cancel() }
+    while await !session.allTasks.isEmpty { await Task.yield() }
+  }
+
+  @Test func flushingMakesNewConnections() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    _ = try await session.data(from: try url("/get"))
+    await session.flush()
+    try await server.waitForClosedConnections(1)
+    _ = try await session.data(from: try url("/get"))
+    #expect(server.connectionsAccepted == 2)
+  }
+
+  @Test func resettingForgets() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    server.route("GET", "/set") { _ in TestServer.Response(fields: ["Set-Cookie": "a=b"]) }
+    _ = try await session.data(from: try url("/set"))
+    _ = try await session.data(from: try url("/get"))
+    #expect(server.requests.last?.fields["cookie"] == "a=b")
+    await session.reset()
+    _ = try await session.data(from: try url("/get"))
+    #expect(server.requests.last?.fields["cookie"] == nil)
+  }
+
+  /// Completion handlers, delegates and lists of tasks come on the queue that was given, whatever its kind.
+  @Test(arguments: [1, 8]) func theQueueThatWasGiven(width: Int) async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = width
+    let recorder = SessionRecorder()
+    let elsewhere = Mutex(0)
+    recorder.onData = { _, _ in if OperationQueue.current !== queue { elsewhere.withLock { $0 += 1 } } }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: queue)
+    #expect(session.delegateQueue === queue)
+    let url = try url("/bytes/300000")
+    let isThere: Bool = await withCheckedContinuation { continuation in
+      session.dataTask(with: url) { _, _, _ in continuation.resume(returning: OperationQueue.current === queue) }
+        .resume()
+    }
+    #expect(isThere)
+    let tasks = (0..<20).map { _ in session.dataTask(with: url) }
+    for task in tasks { task.resume() }
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(elsewhere.withLock { $0 } == 0)
+    for task in tasks {
+      let own = recorder.events.filter {
+        switch $0 {
+        case .response(task.taskIdentifier, _), .data(task.taskIdentifier), .metrics(task.taskIdentifier),
+          .completed(task.taskIdentifier, _):
+          true
+        default: false
+        }
+      }
+      #expect(own.first == .response(task.taskIdentifier, status: 200))
+      #expect(own.suffix(2) == [.metrics(task.taskIdentifier), .completed(task.taskIdentifier, nil)])
+    }
+  }
+
+  @Test func withoutAQueueThereIsOneThatIsSerial() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
+    #expect(session.delegateQueue === session.delegateQueue)
+  }
+
+  /// What a task's own delegate does not implement, the session's hears.
+  @Test func aTasksDelegateComesFirst() async throws {
+    final class Own: NSObject, URLSessionDataDelegate {
+      let count = Mutex(0)
+
+      func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        count.withLock { $0 += 1 }
+      }
+    }
+    let (own, recorder) = (Own(), SessionRecorder())
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let task = session.dataTask(with: try url("/redirect/1"))
+    task.delegate = own
+    task.resume()
+    await recorder.waitForEnds()
+    let id = task.taskIdentifier
+    #expect(own.count.withLock { $0 } > 0)
+    #expect(
+      recorder.events == [.created(id), .redirected(id), .response(id, status: 200), .metrics(id), .completed(id, nil)])
+    #expect(task.delegate == nil)
+    session.invalidateAndCancel()
+  }
+
+  @Test func whoIsMoreImportantGoesFirst() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+    let goesOn = TestServer.Signal()
+    server.enqueue([.expectRequest, .wait(goesOn), .respond(.text("first")), .serveRoutes])
+    session.dataTask(with: try url("/first")).resume()
+    try await server.waitForRequests(1)
+    let priorities: [(String, Float)] = [
+      ("low", URLSessionTask.lowPriority), ("default", URLSessionTask.defaultPriority),
+      ("high", URLSessionTask.highPriority), ("highest", 7), ("lowest", -7), ("none", .nan),
+    ]
+    for (name, priority) in priorities {
+      let task = session.dataTask(with: try url("/bytes/1?\(name)"))
+      task.priority = priority
+      task.resume()
+    }
+    // The last one to wait has been asked for when its neighbours on the loop have.
+    _ = try await session.data(from: try #require(URL(string: "data:,x")))
+    goesOn.fire()
+    await recorder.waitForEnds(7)
+    let order = server.requests.map { $0.target }
+    #expect(
+      order == ["/first", "/bytes/1?highest", "/bytes/1?high", "/bytes/1?default", "/bytes/1?none", "/bytes/1?low"]
+        + ["/bytes/1?lowest"])
+    session.invalidateAndCancel()
+  }
+
+  @Test(arguments: [1, 3]) func soManyConnectionsAndNoMore(most: Int) async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = most
+    let session = URLSession(configuration: configuration)
+    let url = try url("/delay/5")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<30 { group.addTask { _ = try await session.data(from: url) } }
+      try await group.waitForAll()
+    }
+    #expect(server.connectionsAccepted == most)
+  }
+
+  @Test func oddLimitsAreNoTrap() async throws {
+    for limit in [Int.min, -1, 0, .max] {
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.httpMaximumConnectionsPerHost = limit
+      configuration.timeoutIntervalForRequest = .nan
+      configuration.timeoutIntervalForResource = .infinity
+      _ = try await URLSession(configuration: configuration).data(from: try url("/get"))
+    }
+  }
+}

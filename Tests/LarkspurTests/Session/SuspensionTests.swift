@@ -1,0 +1,193 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import TestKit
+import Testing
+
+/// A suspended task stops the server, and loses nothing.
+@Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
+  static let bytes = 64 << 20
+
+  let server: TestServer
+  let recorder = SessionRecorder()
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  private func session(delegate: Bool = true) -> URLSession {
+    URLSession(configuration: .ephemeral, delegate: delegate ? recorder : nil, delegateQueue: nil)
+  }
+
+  /// Suspends and resumes a task from two threads until it is over. Each suspension has its resumption.
+  private final class Shaker: Sendable {
+    private let isOver = Mutex(false)
+
+    init(_ task: URLSessionTask, rounds: Int = 400) {
+      for _ in 0..<2 {
+        Thread.detachNewThread { [self] in
+          var random = SystemRandomNumberGenerator()
+          for _ in 0..<rounds where !isOver.withLock({ $0 }) {
+            let depth = Int.random(in: 1...3, using: &random)
+            for _ in 0..<depth { task.suspend() }
+            for _ in 0..<Int.random(in: 0...50, using: &random) { sched_yield() }
+            for _ in 0..<depth { task.resume() }
+          }
+        }
+      }
+    }
+
+    func stop() { isOver.withLock { $0 = true } }
+  }
+
+  /// What has come, in its order.
+  private final class Received: Sendable {
+    private let state = Mutex((sum: TestServer.Checksum(), count: 0))
+
+    func add(_ data: Data) {
+      state.withLock {
+        $0.sum.update([UInt8](data))
+        $0.count += data.count
+      }
+    }
+
+    func matches(_ count: Int) -> Bool {
+      state.withLock { $0.count == count && $0.sum == TestServer.contentChecksum(count: count) }
+    }
+  }
+
+  @Test func aDelegateGetsEverythingOnce() async throws {
+    let received = Received()
+    recorder.onData = { _, data in received.add(data) }
+    let session = session()
+    let task = session.dataTask(with: try url("/bytes/\(Self.bytes)"))
+    task.resume()
+    let shaker = Shaker(task)
+    await recorder.waitForEnds()
+    shaker.stop()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, nil))
+    #expect(received.matches(Self.bytes))
+    #expect(server.requestsReceived == 1)
+    session.invalidateAndCancel()
+  }
+
+  @Test func aHandlerGetsEverythingOnce() async throws {
+    let session = session(delegate: false)
+    let url = try url("/bytes/\(Self.bytes)")
+    let shaker = Mutex<Shaker?>(nil)
+    let data: Data? = await withCheckedContinuation { continuation in
+      let task = session.dataTask(with: url) { data, _, _ in continuation.resume(returning: data) }
+      task.resume()
+      shaker.withLock { $0 = Shaker(task) }
+    }
+    shaker.withLock { $0?.stop() }
+    let received = Received()
+    received.add(data ?? Data())
+    #expect(received.matches(Self.bytes))
+  }
+
+  @Test func aDownloadHasEverythingOnce() async throws {
+    let session = session(delegate: false)
+    let url = try url("/bytes/\(Self.bytes)")
+    let shaker = Mutex<Shaker?>(nil)
+    let received = Received()
+    await withCheckedContinuation { continuation in
+      let task = session.downloadTask(with: url) { file, _, _ in
+        if let file, let data = try? Data(contentsOf: file) { received.add(data) }
+        continuation.resume()
+      }
+      task.resume()
+      shaker.withLock { $0 = Shaker(task) }
+    }
+    shaker.withLock { $0?.stop() }
+    #expect(received.matches(Self.bytes))
+  }
+
+  @Test func aReaderOfBytesGetsEverythingOnce() async throws {
+    let count = 4 << 20
+    let (bytes, _) = try await session(delegate: false).bytes(from: try url("/bytes/\(count)"))
+    let shaker = Shaker(bytes.task)
+    var all: [UInt8] = []
+    all.reserveCapacity(count)
+    for try await byte in bytes { all.append(byte) }
+    shaker.stop()
+    #expect(TestServer.Checksum(all) == TestServer.contentChecksum(count: count) && all.count == count)
+  }
+
+  /// What has been written stays far behind what there is.
+  @Test func readingStops() async throws {
+    let written = Mutex(0)
+    let total = 512 << 20
+    server.route("GET", "/large") { _ in
+      TestServer.Response(
+        body: .stream(count: total) { writer in
+          let piece = [UInt8](repeating: 1, count: 1 << 18)
+          for _ in 0..<(total / piece.count) {
+            try writer.write(piece)
+            written.withLock { $0 += piece.count }
+          }
+        })
+    }
+    recorder.onResponse = { $0.suspend() }
+    let session = session()
+    let task = session.dataTask(with: try url("/large"))
+    task.resume()
+    await recorder.wait { $0.contains(.response(task.taskIdentifier, status: 200)) }
+    // Meanwhile another task on the same loop could have it all.
+    _ = try await session.data(from: try url("/bytes/\(Self.bytes)"))
+    #expect(written.withLock { $0 } < 32 << 20)
+    #expect(!recorder.events.contains(.data(task.taskIdentifier)))
+    #expect(task.state == .suspended)
+    task.cancel()
+    await recorder.wait { $0.contains(.completed(task.taskIdentifier, .cancelled)) }
+    session.invalidateAndCancel()
+  }
+
+  @Test func suspensionsAreCounted() async throws {
+    let session = session()
+    let task = session.dataTask(with: try url("/bytes/10"))
+    task.suspend()
+    task.resume()
+    #expect(task.state == .suspended)
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(task.state == .completed)
+    // Of no effect any more.
+    task.suspend()
+    task.resume()
+    #expect(task.state == .completed)
+    session.invalidateAndCancel()
+  }
+
+  @Test func aSuspendedTaskCanBeCancelled() async throws {
+    let session = session()
+    let task = session.dataTask(with: try url("/bytes/10"))
+    task.cancel()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .cancelled))
+    #expect(server.connectionsAccepted == 0)
+    session.invalidateAndCancel()
+  }
+
+  /// Whoever suspends a task at the moment of its beginning is heard.
+  @Test func suspendedWhileItBegins() async throws {
+    let session = session()
+    for _ in 0..<200 {
+      let task = session.dataTask(with: try url("/bytes/10"))
+      let before = recorder.events.count { if case .completed = $0 { true } else { false } }
+      await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+          task.suspend()
+          continuation.resume()
+        }
+        task.resume()
+      }
+      // It waits for this, if it has not been over before it was suspended.
+      task.resume()
+      await recorder.waitForEnds(before + 1)
+      #expect(task.error == nil)
+    }
+    session.invalidateAndCancel()
+  }
+}

@@ -1,0 +1,228 @@
+import Foundation
+import Glibc
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What a task's times count, and what they do not. Where a test waits for a time to be up, that is the outcome; where
+/// it must not be up, the server takes much longer than it.
+@Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func request(_ path: String, timeout: TimeInterval? = nil) throws -> URLRequest {
+    var request = URLRequest(url: try #require(URL(string: server.url(path))))
+    if let timeout { request.timeoutInterval = timeout }
+    return request
+  }
+
+  private func session(
+    request: TimeInterval = 100, resource: TimeInterval = 1000, connections: Int = 6,
+    delegate: (any URLSessionDelegate)? = nil
+  ) -> URLSession {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = request
+    configuration.timeoutIntervalForResource = resource
+    configuration.httpMaximumConnectionsPerHost = connections
+    return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+  }
+
+  private func code(_ load: () async throws -> Void) async -> URLError.Code? {
+    do {
+      try await load()
+      return nil
+    } catch {
+      return (error as? URLError)?.code
+    }
+  }
+
+  private static let partialResponse = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
+
+  @Test func aRequestsFractionOfASecond() async throws {
+    server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
+    let (session, request) = (session(), try request("/x", timeout: 0.2))
+    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+    try await server.waitForClosedConnections(1)
+    #expect(server.failures == [])
+  }
+
+  @Test func aConfigurationsFractionOfASecond() async throws {
+    server.enqueue([.expectRequest, .expectClose])
+    let (session, request) = (session(request: 0.2), try request("/x"))
+    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+  }
+
+  @Test func theRequestsTimeCountsForMore() async throws {
+    let session = session(request: 0.2)
+    #expect(await code { _ = try await session.data(for: try request("/delay/800", timeout: 100)) } == nil)
+    #expect(await code { _ = try await session.data(for: try request("/delay/800", timeout: .infinity)) } == nil)
+  }
+
+  @Test func aSlowDripIsNoTimeout() async throws {
+    let session = session(request: 1)
+    let (data, _) = try await session.data(for: try request("/drip?bytes=20&pieces=20&interval=100"))
+    #expect(data.count == 20)
+  }
+
+  @Test func interimResponsesAreProgress() async throws {
+    server.enqueue([
+      .expectRequest, .repeat(6, [.pause(.milliseconds(300)), .send("HTTP/1.1 103 Early Hints\r\n\r\n")]),
+      .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
+    ])
+    let recorder = SessionRecorder()
+    let session = session(request: 1, delegate: recorder)
+    defer { session.invalidateAndCancel() }
+    let (data, _) = try await session.data(for: try request("/x"))
+    #expect(data.count == 2)
+  }
+
+  @Test func theWholeTakesTooLong() async throws {
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
+      .repeat([.send("x"), .pause(.milliseconds(20))]),
+    ])
+    let (session, request) = (session(resource: 0.4), try request("/x", timeout: .infinity))
+    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+  }
+
+  @Test func aSuspendedTaskHasTime() async throws {
+    let recorder = SessionRecorder()
+    recorder.onResponse = { $0.suspend() }
+    let session = session(request: 1, resource: 2, delegate: recorder)
+    defer { session.invalidateAndCancel() }
+    let task = session.dataTask(with: try request("/bytes/1000"))
+    task.resume()
+    await recorder.wait { !$0.filter { if case .response = $0 { true } else { false } }.isEmpty }
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/2500"))
+    #expect(task.state == .suspended)
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, nil))
+  }
+
+  @Test func aDelegateMayTakeItsTime() async throws {
+    let recorder = SessionRecorder()
+    let goesOn = DispatchSemaphore(value: 0)
+    recorder.onData = { _, _ in goesOn.wait() }
+    let session = session(request: 0.5, resource: 1, delegate: recorder)
+    defer { session.invalidateAndCancel() }
+    let task = session.dataTask(with: try request("/bytes/10"))
+    task.resume()
+    await recorder.wait { $0.contains(.data(task.taskIdentifier)) }
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/1500"))
+    goesOn.signal()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, nil))
+  }
+
+  @Test func aReaderOfBytesMayTakeItsTime() async throws {
+    let session = session(request: 0.5, resource: 1)
+    let (bytes, _) = try await session.bytes(for: try request("/bytes/300000"))
+    var iterator = bytes.makeAsyncIterator()
+    var count = try await iterator.next() == nil ? 0 : 1
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/1500"))
+    while try await iterator.next() != nil { count += 1 }
+    #expect(count == 300_000)
+  }
+
+  /// The server takes the body slowly, and says nothing meanwhile.
+  @Test func sendingIsProgress() async throws {
+    let count = 16 << 20
+    server.enqueue([
+      .expectHead, .repeat(count >> 19, [.expectBytes(count: 1 << 19), .pause(.milliseconds(100))]),
+      .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
+    ])
+    var request = try request("/x")
+    request.httpMethod = "POST"
+    let session = session(request: 1.5)
+    let (data, _) = try await session.upload(for: request, from: Data(count: count))
+    #expect(data.count == 2)
+    #expect(server.failures == [])
+  }
+
+  @Test func aBodyThatNobodyTakes() async throws {
+    server.enqueue([.expectHead, .hang])
+    var request = try request("/x", timeout: 0.3)
+    request.httpMethod = "POST"
+    let session = session()
+    #expect(await code { _ = try await session.upload(for: request, from: Data(count: 32 << 20)) } == .timedOut)
+  }
+
+  @Test func whoWaitsForAConnection() async throws {
+    let answers = TestServer.Signal()
+    server.enqueue([
+      .expectRequest, .wait(answers), .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serveRoutes,
+    ])
+    let session = session(connections: 1)
+    let first = Task { try await session.data(for: try request("/first")) }
+    try await server.waitForRequests(1)
+    #expect(await code { _ = try await session.data(for: try request("/second", timeout: 0.2)) } == .timedOut)
+    answers.fire()
+    #expect(try await first.value.0.count == 2)
+    #expect(server.requestsReceived == 1)
+  }
+
+  /// A listener whose queue is full: the kernel leaves what comes without an answer.
+  @Test func aBlackHole() async throws {
+    let hole = try BlackHole()
+    let session = session()
+    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:\(hole.port)/")))
+    request.timeoutInterval = 0.3
+    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+  }
+
+  /// Connections that never open do not take up the host's places for ever.
+  @Test func afterServersThatSayNothing() async throws {
+    let authority = try TestCA()
+    let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
+    for _ in 0..<3 { server.enqueue([.beforeHandshake, .hang]) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(authority.rootCertificateDER)))])
+    let session = URLSession(configuration: configuration)
+    var request = URLRequest(url: try #require(URL(string: server.url("/bytes/10"))))
+    for _ in 0..<3 {
+      request.timeoutInterval = 1
+      #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+    }
+    request.timeoutInterval = 60
+    #expect(try await session.data(for: request).0.count == 10)
+  }
+}
+
+/// A port that takes no connection and refuses none.
+private final class BlackHole {
+  let port: UInt16
+  private var descriptors: [Int32] = []
+
+  private struct Failure: Error {}
+
+  init() throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    descriptors = [listener]
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let hasBound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        bind(listener, pointer, length) == 0 && listen(listener, 0) == 0
+          && getsockname(listener, pointer, &length) == 0
+      }
+    }
+    port = UInt16(bigEndian: address.sin_port)
+    guard hasBound else { throw Failure() }
+    // Those that fit into the queue, and a few that do not.
+    for _ in 0..<8 {
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+      descriptors.append(descriptor)
+      withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = connect(descriptor, $0, length) }
+      }
+    }
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
+}

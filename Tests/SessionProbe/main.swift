@@ -1,0 +1,90 @@
+// What a session does that has to be seen in a process of its own: how much memory it takes, whom it asks in another
+// environment, and what it leaves on the disk when it is killed.
+//
+// Called as
+//   SessionProbe get URL             prints the status and the content
+//   SessionProbe discard URL         loads with a delegate that lets go of everything
+//   SessionProbe collect URL         loads the content into one `Data`
+//   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
+//                                    eighth when all up to it are on the disk
+// `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
+// most since just before.
+
+import Foundation
+import Larkspur
+import Synchronization
+
+/// Prints at once, to whoever waits for it.
+func say(_ text: String) {
+  print(text)
+  fflush(nil)
+}
+
+func url(_ text: String) -> URL {
+  guard let url = URL(string: text) else { exit(2) }
+  return url
+}
+
+/// In KiB.
+func memory(_ name: String) -> Int {
+  let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+  let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+  return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+}
+
+/// Lets the process's highest resident size begin again at the present one (proc(5), clear_refs).
+func forgetPeak() { try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs")) }
+
+final class Discarding: NSObject, URLSessionDataDelegate {
+  let count = Atomic(0)
+  let (ends, end) = AsyncStream<(any Error)?>.makeStream()
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    count.add(data.count, ordering: .relaxed)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    end.yield(error)
+    end.finish()
+  }
+}
+
+func report(_ count: Int, from start: Int) { say("\(count) \(memory("VmHWM") - start)") }
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+guard arguments.count >= 2 else { exit(2) }
+let configuration = URLSessionConfiguration.ephemeral
+configuration.urlCache = nil
+
+switch arguments[0] {
+case "get":
+  let (data, response) = try await URLSession(configuration: configuration).data(from: url(arguments[1]))
+  say("\((response as? HTTPURLResponse)?.statusCode ?? 0) \(String(decoding: data, as: UTF8.self))")
+case "discard":
+  let delegate = Discarding()
+  let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+  let start = memory("VmRSS")
+  forgetPeak()
+  session.dataTask(with: url(arguments[1])).resume()
+  for await error in delegate.ends where error != nil { exit(3) }
+  report(delegate.count.load(ordering: .relaxed), from: start)
+case "collect":
+  let session = URLSession(configuration: configuration)
+  let start = memory("VmRSS")
+  forgetPeak()
+  let (data, _) = try await session.data(from: url(arguments[1]))
+  report(data.count, from: start)
+case "store":
+  guard arguments.count == 3 else { exit(2) }
+  let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 30, directory: URL(filePath: arguments[2]))
+  configuration.urlCache = cache
+  let session = URLSession(configuration: configuration)
+  for number in 0..<1_000_000 {
+    _ = try await session.data(from: url("\(arguments[1])/\(number)"))
+    guard number % 8 == 7 else { continue }
+    // It waits for the disk.
+    _ = cache.currentDiskUsage
+    say("\(number)")
+  }
+default: exit(2)
+}
