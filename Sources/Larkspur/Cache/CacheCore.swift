@@ -33,16 +33,10 @@ final class CacheCore: Sendable {
     /// Counts what changed: an entry that was read from disk before a change may not be what is on disk after it.
     var changes: UInt64 = 0
     /// What the queue has still to write. It is listed all the while, or a response that was just stored would not be
-    /// found.
-    var pending: [CacheEntryName: Pending] = [:]
+    /// found. The number says which change it was: the file may have been removed since, or stored once more.
+    var pending: [CacheEntryName: UInt64] = [:]
     /// How many changes the queue has still to make.
     var unfinished = 0
-  }
-
-  struct Pending: Sendable {
-    /// Which change it was: the file may have been removed since, or stored once more.
-    var change: UInt64
-    var cost: Int
   }
 
   struct MemoryName: Hashable, Sendable {
@@ -171,9 +165,8 @@ final class CacheCore: Sendable {
       let isForDisk =
         entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)
       if isForDisk {
-        state.keepFile(name, cost: cost)
         let change = state.changes
-        state.pending[name] = Pending(change: change, cost: cost)
+        state.expectFile(name, change)
         mayHoldSomething.store(true, ordering: .releasing)
         enqueue(&state) { self.write(entry, origin, name, replaced, change: change, now: now) }
       } else if !replaced.isEmpty || !state.isScanned && state.diskCapacity > 0 {
@@ -315,9 +308,7 @@ extension CacheCore {
       for (name, facts) in entries.sorted(by: { $0.facts.usedTime < $1.facts.usedTime }) {
         state.keepFile(name, cost: facts.size)
       }
-      for (name, pending) in state.pending where !state.fileLedger.contains(name) {
-        state.keepFile(name, cost: pending.cost)
-      }
+      for (name, change) in state.pending { state.expectFile(name, change) }
       state.isScanned = true
       mayHoldSomething.store(!state.memory.isEmpty || !state.fileLedger.isEmpty, ordering: .releasing)
     }
@@ -340,7 +331,7 @@ extension CacheCore {
         // What was there before is no longer what the program was told is there.
         onQueue.disk.remove(name)
         state.withLock { state in
-          if state.pending[name]?.change == change { state.forget(name) }
+          if state.pending[name] == change { state.forget(name) }
         }
         return
       }
@@ -348,7 +339,7 @@ extension CacheCore {
       onQueue.filesSinceScan += 1
       state.withLock { state in
         // Else it was removed since, and the file goes next; or stored again, and that is written next.
-        guard state.pending[name]?.change == change else { return }
+        guard state.pending[name] == change else { return }
         state.pending[name] = nil
         state.keepFile(name, cost: size)
         mayHoldSomething.store(true, ordering: .releasing)

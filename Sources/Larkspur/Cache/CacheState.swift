@@ -47,6 +47,12 @@ extension CacheCore.State {
     fileLedger.insert(name, cost: cost)
   }
 
+  /// A file that is going to be written. It takes nothing from the budget before it is there.
+  mutating func expectFile(_ name: CacheEntryName, _ change: UInt64) {
+    pending[name] = change
+    if fileLedger.contains(name) { fileLedger.touch(name) } else { keepFile(name, cost: 0) }
+  }
+
   /// For the queue, which may be behind: what is to be written after this stays listed.
   mutating func forgetUnlessPending(_ name: CacheEntryName) {
     if pending[name] == nil { forget(name) }
