@@ -23,24 +23,8 @@ extension Tag {
     // What is committed counts: a version is a commit.
     try run("git", "clone", "--quiet", "--no-hardlinks", House.root.path, clone.path)
     try run("git", "-C", clone.path, "tag", "0.1.0")
-    try Data(
-      """
-      // swift-tools-version: 6.2
-      import PackageDescription
-      let package = Package(
-        name: "consumer",
-        dependencies: [.package(url: "file://\(clone.path)", from: "0.1.0")],
-        targets: [
-          .executableTarget(
-            name: "consumer",
-            dependencies: [
-              .product(name: "Larkspur", package: "larkspur"), .product(name: "LarkspurTestServer", package: "larkspur"),
-            ])
-        ])
-      """.utf8
-    ).write(to: consumer.appending(path: "Package.swift"))
-    try Data(
-      """
+    // A program that has Foundation is linked as most are; one without it also as a single file.
+    let session = """
       import Foundation
       import Larkspur
       import LarkspurTestServer
@@ -53,16 +37,37 @@ extension Tag {
       let (file, response) = try await URLSession.shared.download(from: url)
       print(data.count, count, try Data(contentsOf: file) == data, (response as? HTTPURLResponse)?.statusCode ?? 0)
       try FileManager.default.removeItem(at: file)
-      """.utf8
-    ).write(to: consumer.appending(path: "Sources/consumer/main.swift"))
-
-    for options in [[], ["--static-swift-stdlib"]] {
+      """
+    let server = """
+      import LarkspurTestServer
+      let server = try TestServer()
+      print("listening:", server.port > 0)
+      """
+    let uses = [
+      (["Larkspur", "LarkspurTestServer"], session, [], "1000 1000 true 200\n"),
+      (["LarkspurTestServer"], server, ["--static-swift-stdlib"], "listening: true\n"),
+    ]
+    for (products, source, options, expected) in uses {
+      try Data(manifest(products, clone).utf8).write(to: consumer.appending(path: "Package.swift"))
+      try Data(source.utf8).write(to: consumer.appending(path: "Sources/consumer/main.swift"))
       let build = ["--package-path", consumer.path, "--cache-path", folder.appending(path: "cache").path] + options
       try run(["swift", "build"] + build)
       let binaries = try run(["swift", "build", "--show-bin-path"] + build)
       let program = binaries.trimmingCharacters(in: .whitespacesAndNewlines) + "/consumer"
-      #expect(try run(program) == "1000 1000 true 200\n")
+      #expect(try run(program) == expected)
     }
+  }
+
+  private func manifest(_ products: [String], _ clone: URL) -> String {
+    let dependencies = products.map { ".product(name: \"\($0)\", package: \"larkspur\")" }.joined(separator: ", ")
+    return """
+      // swift-tools-version: 6.2
+      import PackageDescription
+      let package = Package(
+        name: "consumer",
+        dependencies: [.package(url: "file://\(clone.path)", from: "0.1.0")],
+        targets: [.executableTarget(name: "consumer", dependencies: [\(dependencies)])])
+      """
   }
 
   @discardableResult

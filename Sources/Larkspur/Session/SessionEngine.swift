@@ -50,8 +50,10 @@ final class SessionEngine: @unchecked Sendable {
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
     if storage.shouldUsePipelining { options.limits.pipelineDepth = Self.pipelineDepth }
-    // The task's own times count.
-    options.dialMax = Duration(interval: storage.timeoutIntervalForResource) ?? .seconds(Int64.max)
+    // The task's own times count. A server that takes connections and says nothing may not keep the host's places for as
+    // long as tasks may take at all: a week by default.
+    options.dialMax = max(
+      options.dialMax, Duration(interval: storage.timeoutIntervalForRequest) ?? .seconds(1 << 32))
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
     do {

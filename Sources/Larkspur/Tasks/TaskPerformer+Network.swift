@@ -168,10 +168,11 @@ extension TaskPerformer {
     guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
     let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
-      let (before, total) = sentBytes.take()
-      delegate.urlSession(
-        session, task: task, didSendBodyData: total - before, totalBytesSent: total,
-        totalBytesExpectedToSend: expected)
+      while let (before, total) = sentBytes.take() {
+        delegate.urlSession(
+          session, task: task, didSendBodyData: total - before, totalBytesSent: total,
+          totalBytesExpectedToSend: expected)
+      }
     }
   }
 

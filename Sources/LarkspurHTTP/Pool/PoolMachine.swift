@@ -51,7 +51,6 @@ package struct PoolMachine: Sendable {
     var idleNanoseconds: UInt64 = 0
     /// The order of the request that it was opened for, or rather of the next one to come.
     var dialedBefore: UInt64 = 0
-    var dialedAt = Deadline.never
   }
 
   private struct Endpoint {
@@ -94,9 +93,6 @@ package struct PoolMachine: Sendable {
   /// How long an endpoint that has connections, or will, is spared after one more could not be opened. Without it what
   /// fails at once would be tried all the time.
   private static let dialPause = Duration.seconds(1)
-  /// How long a connection may take to open before it goes with the request that it was opened for. One that is younger is
-  /// kept for the next request: programs that cancel and ask again at once need not begin anew.
-  package static let dialPatience = Duration.milliseconds(250)
 
   package init(limits: PoolLimits = PoolLimits()) {
     var limits = limits
@@ -148,7 +144,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// Who asked does not wait any more.
-  package mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
+  package mutating func cancelled(_ ticket: Ticket, into actions: inout Actions) {
     guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
     waitingCount -= 1
     if wantsFresh {
@@ -156,26 +152,7 @@ package struct PoolMachine: Sendable {
     } else {
       endpoints[index].waiting.gaveUp(tickets)
     }
-    stopVainDial(index, now, &actions)
     forgetIfUnused(index, &actions)
-  }
-
-  /// A connection that nobody waits for any more, and that is not open after all this time, is not waited for by the next
-  /// request either: servers that take connections and say nothing would fill the endpoint's places, one for each request
-  /// that gave up.
-  private mutating func stopVainDial(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
-    guard endpoints[endpoint].dialing > endpoints[endpoint].waitingCount else { return }
-    var oldest: Int?
-    for index in endpoints[endpoint].members
-    where connections[index].phase == .dialing
-      && connections[index].dialedAt < oldest.map({ connections[$0].dialedAt }) ?? .never
-    {
-      oldest = index
-    }
-    guard let oldest, connections[oldest].dialedAt.advanced(by: Self.dialPatience) <= now else { return }
-    endpoints[endpoint].dialing -= 1
-    close(oldest, &actions)
-    roomWasMade(now, &actions)
   }
 
   // MARK: - Connections
@@ -336,7 +313,7 @@ package struct PoolMachine: Sendable {
         }
         return
       }
-      dial(endpoint, now, &actions)
+      dial(endpoint, &actions)
     }
   }
 
@@ -441,7 +418,7 @@ package struct PoolMachine: Sendable {
     if !stalled.isEmpty { roomWasMade(now, &actions) }
   }
 
-  private mutating func dial(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
+  private mutating func dial(_ endpoint: Int, _ actions: inout Actions) {
     let index = freeConnections.popLast() ?? connections.count
     if index == connections.count { connections.append(Connection()) }
     var connection = Connection()
@@ -450,7 +427,6 @@ package struct PoolMachine: Sendable {
     connection.endpoint = endpoint
     connection.member = endpoints[endpoint].members.count
     connection.dialedBefore = ordersGiven
-    connection.dialedAt = now
     connections[index] = connection
     connectionCount += 1
     endpoints[endpoint].members.append(index)

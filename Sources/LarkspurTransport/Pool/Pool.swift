@@ -242,8 +242,7 @@ package final class Pool: @unchecked Sendable {
   private func giveUp(_ index: Int, _ error: TransportError) {
     guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
     own.state.entries[index].state = .failed(error)
-    let now = loop.now
-    own.state.decide { $0.cancelled(ticket, now: now, into: &$1) }
+    own.state.decide { $0.cancelled(ticket, into: &$1) }
     perform()
     wake(index)
   }

@@ -149,12 +149,12 @@ import Testing
     let first = try desk.request()
     let connection = try desk.takeDial()
     let second = try desk.request()
-    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
-    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
+    desk.machine.cancelled(first, into: &desk.actions)
+    desk.machine.cancelled(first, into: &desk.actions)
     desk.opened(connection)
     #expect(desk.take() == [.run(second, on: connection)])
     // Too late: it runs.
-    desk.machine.cancelled(second, now: desk.now, into: &desk.actions)
+    desk.machine.cancelled(second, into: &desk.actions)
     #expect(desk.take() == [])
   }
 
@@ -164,66 +164,11 @@ import Testing
     let connection = try desk.takeDial()
     for _ in 0..<10_000 {
       let ticket = try desk.request()
-      desk.machine.cancelled(ticket, now: desk.now, into: &desk.actions)
+      desk.machine.cancelled(ticket, into: &desk.actions)
     }
     #expect(desk.machine.waitingCount == 1)
     desk.opened(connection)
     #expect(desk.take() == [.run(first, on: connection)])
-  }
-
-  /// A server takes connections, and says nothing.
-  @Test func whatNeverOpensGoesWithItsRequest() throws {
-    var desk = Desk { $0.perEndpointMax = 2 }
-    for _ in 0..<10 {
-      let ticket = try desk.request()
-      let connection = try desk.takeDial()
-      desk.pass(PoolMachine.dialPatience)
-      desk.machine.cancelled(ticket, now: desk.now, into: &desk.actions)
-      #expect(desk.take().first == .close(connection))
-      #expect(desk.machine.connectionCount == 0)
-      // Forgotten with its last connection.
-      desk.endpoint = desk.machine.addEndpoint()
-    }
-  }
-
-  @Test func whatMayStillOpenIsKeptForTheNext() throws {
-    var desk = Desk()
-    let first = try desk.request()
-    let connection = try desk.takeDial()
-    desk.pass(PoolMachine.dialPatience - .nanoseconds(1))
-    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
-    #expect(desk.take() == [])
-    let second = try desk.request()
-    #expect(desk.take() == [])
-    desk.opened(connection)
-    #expect(desk.take() == [.run(second, on: connection)])
-  }
-
-  @Test func whatOthersWaitForIsNotStopped() throws {
-    var desk = Desk { $0.perEndpointMax = 1 }
-    let first = try desk.request()
-    let connection = try desk.takeDial()
-    let second = try desk.request()
-    desk.pass(.seconds(60))
-    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
-    #expect(desk.take() == [])
-    desk.opened(connection)
-    #expect(desk.take() == [.run(second, on: connection)])
-  }
-
-  /// The place that it leaves is another endpoint's.
-  @Test func whatIsStoppedMakesRoom() throws {
-    var desk = Desk { $0.totalMax = 1 }
-    let first = try desk.request()
-    let connection = try desk.takeDial()
-    let other = desk.machine.addEndpoint()
-    _ = try desk.request(at: other)
-    #expect(desk.take() == [])
-    desk.pass(PoolMachine.dialPatience)
-    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
-    let actions = desk.take()
-    #expect(actions.contains(.close(connection)))
-    #expect(actions.contains { if case .dial(_, to: other) = $0 { true } else { false } })
   }
 
   @Test func theLastFailureTellsEverybodyWhoWaited() throws {

@@ -98,7 +98,7 @@ import Testing
           return
         }
         waiting[ticket] = nil
-        machine.cancelled(ticket, now: now, into: &actions)
+        machine.cancelled(ticket, into: &actions)
       case 42..<60:
         guard let id = pick(dialing, &random) else { return }
         connections[id]?.state = .open(inFlight: 0)

@@ -39,17 +39,6 @@ import Testing
     probe.wait()
   }
 
-  @Test func aNameIsLookedUpAgain() async throws {
-    let server = try hosts.start()
-    try hosts.client.setHosts("127.0.0.1 localhost\n")
-    try hosts.client.ip("link set cable down")
-    let probe = try start("connectivity", "http://late:\(server.port)/get", says: "waiting")
-    // The program sees what was mounted when it began: nobody is called so, and that is the answer now.
-    try hosts.client.ip("link set cable up")
-    probe.wait()
-    #expect(server.connectionsAccepted == 0)
-  }
-
   /// The time of the whole goes on.
   @Test func theNetworkDoesNotCome() throws {
     try hosts.client.ip("link set cable down")

@@ -33,5 +33,5 @@ import Testing
   @Test func aSlowDelegate() async throws { try await run("delegate", 512 << 20) }
 
   /// A reader of single bytes is slow by itself.
-  @Test func aSlowReader() async throws { try await run("bytes", 64 << 20) }
+  @Test func aSlowReader() async throws { try await run("bytes", 12 << 20) }
 }
