@@ -35,15 +35,18 @@ extension URLSession {
 
       init(_ life: Life) { self.life = life }
 
-      public mutating func next() async throws -> UInt8? {
+      public mutating func next() async throws -> UInt8? { try await next(isolation: #isolation) }
+
+      /// The same, without leaving the caller's actor: a byte that is there already costs no hop.
+      public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         if position < piece.count {
           position += 1
           return piece[position - 1]
         }
-        return try await nextOfPiece()
+        return try await nextOfPiece(isolation: actor)
       }
 
-      private mutating func nextOfPiece() async throws -> UInt8? {
+      private mutating func nextOfPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         let life = life
         repeat {
           let next = try await withTaskCancellationHandler {

@@ -172,24 +172,6 @@ import Testing
     request.timeoutInterval = 0.3
     #expect(await code { _ = try await session.data(for: request) } == .timedOut)
   }
-
-  /// Connections that never open do not take up the host's places for ever.
-  @Test func afterServersThatSayNothing() async throws {
-    let authority = try TestCA()
-    let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
-    for _ in 0..<3 { server.enqueue([.beforeHandshake, .hang]) }
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.httpMaximumConnectionsPerHost = 1
-    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(authority.rootCertificateDER)))])
-    let session = URLSession(configuration: configuration)
-    var request = URLRequest(url: try #require(URL(string: server.url("/bytes/10"))))
-    for _ in 0..<3 {
-      request.timeoutInterval = 1
-      #expect(await code { _ = try await session.data(for: request) } == .timedOut)
-    }
-    request.timeoutInterval = 60
-    #expect(try await session.data(for: request).0.count == 10)
-  }
 }
 
 /// A port that takes no connection and refuses none.
