@@ -25,6 +25,8 @@ let package = Package(
   products: [
     .executable(name: "larkspur", targets: ["larkspur"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
+    .library(name: "AFNetworking", targets: ["AFNetworking"]),
+    .library(name: "AFNetworkingXML", targets: ["AFNetworkingXML"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),
   ],
   targets: [
@@ -50,6 +52,10 @@ let package = Package(
       ],
       exclude: ["Larkspur.docc"],
       swiftSettings: settings),
+    .target(
+      name: "AFNetworking", dependencies: ["Larkspur"], exclude: ["AFNetworking.docc"], swiftSettings: settings),
+    // What needs FoundationXML, which burdens a program with libxml2.
+    .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",
       dependencies: ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
@@ -175,6 +181,10 @@ let package = Package(
         "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "AFNetworkingTests",
+      dependencies: ["AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(

@@ -19,7 +19,8 @@ import Testing
       "Dispatch", "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "LarkspurTransport", "Synchronization",
     ],
-    "AFNetworking": ["Foundation", "Larkspur"],
+    "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
+    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur"],
     "larkspur": [
       "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "LarkspurTestServer", "LarkspurTransport", "Synchronization",

@@ -1,0 +1,11 @@
+import AFNetworking
+import Testing
+
+@Suite struct ModuleTests {
+  /// `import AFNetworking` alone is enough for a program that names Foundation's and URLSession's types.
+  @Test func oneImportIsEnough() {
+    let configuration = URLSessionConfiguration.default
+    configuration.timeoutIntervalForRequest = TimeInterval(30)
+    #expect(configuration.timeoutIntervalForRequest == 30)
+  }
+}
