@@ -120,10 +120,10 @@ extension ConnectionCore {
 
   // MARK: - Going on
 
-  /// Whether sending may come to something.
+  /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
   mutating func hasOutput() -> Bool {
     var hasRequest = !output.isEmpty && !putsOffSending
-    if hasUpload, !isHeld, upload.isReady { hasRequest = true }
+    if hasUpload, !isHeld, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
     guard isSecured, let state = tls?.sendingState else { return hasRequest }
     return state.hasOutput || hasRequest && !state.waitsForInput
@@ -242,7 +242,7 @@ extension ConnectionCore {
       file.advance(by: count)
       sent(count)
     case .produced(let writer):
-      switch try writer.fetch(into: &output, for: channel) {
+      switch try writer.fetch(into: &output) {
       case .bytes: if isTimed { pace.progressed(at: loop.now) }
       case .end: upload = .none
       case .nothing: return false
