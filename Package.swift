@@ -142,7 +142,7 @@ let package = Package(
       dependencies: [
         "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
         "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -196,7 +196,9 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
-      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
+      dependencies: [
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer", "TestKit",
+      ],
       swiftSettings: testSettings),
   ]
 )

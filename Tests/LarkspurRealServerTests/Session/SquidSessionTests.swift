@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// A session, squid, and our own servers behind it.
-@Suite(.serialized) struct SquidSessionTests {
+@Suite(.serialized, .ownThread) struct SquidSessionTests {
   private let authority: TestCA
   private let plain: TestServer
   private let secure: TestServer
