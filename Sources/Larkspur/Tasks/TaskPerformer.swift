@@ -195,7 +195,8 @@ final class TaskPerformer: @unchecked Sendable {
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
-      target = try LoadTarget(url)
+      target = try LoadTarget(url, after: engine.lastTarget)
+      engine.lastTarget = target
     } catch {
       switch error {
       case .schemeUnsupported:
