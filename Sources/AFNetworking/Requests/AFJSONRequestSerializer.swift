@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Writes parameters as JSON (`application/json`), for methods whose parameters do not go into the URL. Requests without
 /// parameters get no body.

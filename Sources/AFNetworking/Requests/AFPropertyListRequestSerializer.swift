@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Writes parameters as a property list (`application/x-plist`), for methods whose parameters do not go into the URL.
 /// Requests without parameters get no body.
