@@ -10,6 +10,7 @@ import Synchronization
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private let storedOptions = Mutex<UInt>(0)
 
+  /// Accepts XML, and reads without options.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/xml", "text/xml"]
@@ -53,6 +54,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
 
   private static let key = "options"
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options = coder.number(forKey: Self.key) ?? 0

@@ -147,6 +147,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     static let validatesName = "validatesDomainName"
   }
 
+  /// True: the archives hold no objects but those that they say.
   open class var supportsSecureCoding: Bool { true }
 
   /// Reads an archive of this module's. What cannot be read makes a policy that trusts nothing, never one that trusts more.
@@ -165,6 +166,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
   }
 
+  /// Writes what is set, for a keyed archive.
   open func encode(with coder: NSCoder) {
     let settings = settings.withLock { $0 }
     coder.encode(number: settings.mode.rawValue, forKey: Key.mode)
@@ -185,6 +187,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
   open override func copy() -> Any { copy(with: nil) }
 
+  /// A policy of the same class with the same settings.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
     let settings = settings.withLock { $0 }
