@@ -53,6 +53,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var responseObject: Any?
     var serializationError: (any Error)?
     var isSerialized = false
+    var successQueue: DispatchQueue?
+    var failureQueue: DispatchQueue?
   }
 
   let details: Guarded<Details>
