@@ -31,7 +31,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
   }
 
   /// An `XMLDocument`.
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     do {
       return try XMLDocument(data: data, options: XMLNode.Options(rawValue: options))

@@ -18,7 +18,7 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
   open override class func serializer() -> AFXMLParserResponseSerializer { AFXMLParserResponseSerializer() }
 
   /// An `XMLParser`. Whether the bytes are XML is known when it parses.
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data else { return nil }
     return XMLParser(data: data)
   }

@@ -50,7 +50,8 @@ extension NSCoder {
 extension IndexSet {
   /// `200-299,404`
   var rangesText: String {
-    rangeView.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound - 1)" }.joined(separator: ",")
+    rangeView.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound - 1)" }.joined(
+      separator: ",")
   }
 
   /// What does not look like that is left out.
@@ -58,7 +59,9 @@ extension IndexSet {
     self.init()
     for part in rangesText.split(separator: ",") {
       let bounds = part.split(separator: "-").map { Int($0) ?? -1 }
-      guard let first = bounds.first, let last = bounds.last, first >= 0, last >= first, last < Int.max else { continue }
+      guard let first = bounds.first, let last = bounds.last, first >= 0, last >= first, last < Int.max else {
+        continue
+      }
       insert(integersIn: first...last)
     }
   }

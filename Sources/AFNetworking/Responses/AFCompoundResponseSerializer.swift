@@ -31,7 +31,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
   /// Who is asked, in this order. Those that are no ``AFHTTPResponseSerializer`` are passed over, as in AFNetworking.
   open var responseSerializers: [any AFURLResponseSerialization] { serializers.withLock { $0 }.list }
 
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     for case let serializer as AFHTTPResponseSerializer in responseSerializers {
       var failure: NSError?
       guard let object = serializer.responseObject(for: response, data: data, error: &failure) else { continue }

@@ -82,27 +82,27 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
   }
 
   /// Validates the response, and gives the bytes, acceptable or not.
-  @safe open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     _ = isReadable(response, data, error)
     return data
   }
 
   /// Validates for a subclass that reads the bytes next. Whether it should: a wrong status is no reason not to, a wrong
   /// content type is.
-  @safe package func isReadable(_ response: URLResponse?, _ data: Data?, _ place: NSErrorPointer) -> Bool {
+  package func isReadable(_ response: URLResponse?, _ data: Data?, _ place: NSErrorPointer) -> Bool {
     do {
       try validate(response as? HTTPURLResponse, data: data)
       return true
     } catch {
       let error = error as NSError
-      ErrorPlace.leave(error, at: place)
+      place?.pointee = error
       return !error.saysContentIsUnreadable
     }
   }
 
   /// Leaves an error of the reading, over what the validation has found.
-  @safe package func leave(_ error: any Error, at place: NSErrorPointer) {
-    ErrorPlace.leave((error as NSError).over(ErrorPlace.error(at: place)), at: place)
+  package func leave(_ error: any Error, at place: NSErrorPointer) {
+    place?.pointee = (error as NSError).over(place?.pointee)
   }
 
   // MARK: - Archives and copies

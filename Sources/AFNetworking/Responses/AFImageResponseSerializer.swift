@@ -45,7 +45,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     set { options.withLock { $0.decoder = newValue } }
   }
 
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     let options = options.withLock { $0 }
     do {

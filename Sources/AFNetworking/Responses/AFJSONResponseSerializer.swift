@@ -43,7 +43,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
 
   /// Dictionaries, arrays, strings, numbers and `NSNull`. With a status that is not acceptable there is an object as well:
   /// many servers say there what is wrong.
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     // Rails answers `head :ok` with a space: it is to be nothing.
     guard isReadable(response, data, error), let data, !data.isEmpty, data != Data([0x20]) else { return nil }
     let options = options.withLock { $0 }

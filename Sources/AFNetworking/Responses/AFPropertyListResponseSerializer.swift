@@ -46,7 +46,7 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
   }
 
   /// Dictionaries, arrays, strings, numbers, dates and `Data`.
-  @safe open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+  open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data else { return nil }
     do {
       return try PropertyListReading.object(from: data, options: readOptions)

@@ -15,9 +15,18 @@ public protocol AFURLResponseSerialization: NSObjectProtocol, NSSecureCoding, NS
   /// - Parameters:
   ///   - response: What was said of the bytes.
   ///   - data: The bytes.
-  ///   - error: Where an error is left. What stands there already is kept if nothing is wrong.
+  ///   - error: Where an error is left. What stands there stays if nothing is wrong.
   /// - Returns: Nil: there is nothing, or it cannot be read.
-  @safe func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
+  func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
+}
+
+extension AFURLResponseSerialization {
+  /// The same for `error: &error`. The variable stays as it is if nothing is wrong.
+  public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
+    AutoreleasingUnsafeMutablePointer<NSError?>.copied(to: &error) {
+      responseObject(for: response, data: data, error: $0)
+    }
+  }
 }
 
 /// The domain of the errors that say why a response is not acceptable. Their codes are those of `NSURLErrorDomain`.

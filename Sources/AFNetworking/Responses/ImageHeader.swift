@@ -47,7 +47,9 @@ struct ImageHeader {
       guard let width = bytes.little(at: 18, 2), let height = bytes.little(at: 20, 2) else { return nil }
       return ImageHeader(.bmp, width, height)
     }
-    guard 40...256 ~= length, let width = bytes.little(at: 18, 4), let height = bytes.little(at: 22, 4) else { return nil }
+    guard 40...256 ~= length, let width = bytes.little(at: 18, 4), let height = bytes.little(at: 22, 4) else {
+      return nil
+    }
     // Signed: rows from the top to the bottom have a height below zero.
     let rows = Int(Int32(truncatingIfNeeded: height)).magnitude
     return ImageHeader(.bmp, Int(Int32(truncatingIfNeeded: width)), Int(rows))

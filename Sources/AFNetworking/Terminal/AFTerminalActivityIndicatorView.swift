@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Larkspur
 import Synchronization
@@ -28,8 +27,6 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
   }
 
   private let terminal: AFTerminal
-  private let interval: Duration
-  private let queue = DispatchQueue(label: "larkspur.terminal.activity")
   private let ticker: TaskTicker
   private let state = Mutex(State())
 
@@ -42,8 +39,7 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     drawInterval: TimeInterval = AFTerminalActivityIndicatorView.drawIntervalDefault
   ) {
     self.terminal = terminal
-    interval = .seconds(drawInterval.isFinite ? min(max(drawInterval, 0.001), 3600) : Self.drawIntervalDefault)
-    ticker = TaskTicker(on: queue)
+    ticker = TaskTicker(label: "larkspur.terminal.activity", seconds: drawInterval)
     super.init()
     state.withLock { $0.label = label }
   }
@@ -60,7 +56,7 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
   /// Turns until ``stopAnimating()``.
   open func startAnimating() {
     let attachment = attach()
-    ticker.start(every: interval) { [weak self] in self?.show(.running, attachment: attachment) ?? false }
+    ticker.start { [weak self] in self?.show(.running, attachment: attachment) ?? false }
   }
 
   /// Ends it, and takes the line away.
@@ -78,7 +74,7 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
   open func setAnimatingWithStateOf(_ task: URLSessionTask?) {
     guard let task else { return stopAnimating() }
     let attachment = attach()
-    ticker.start(every: interval) { [weak self] in self?.show(task.state, attachment: attachment) ?? false }
+    ticker.start { [weak self] in self?.show(task.state, attachment: attachment) ?? false }
   }
 
   private func attach() -> Int {

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Larkspur
 import Synchronization
@@ -30,8 +29,6 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
   }
 
   private let terminal: AFTerminal
-  private let interval: Duration
-  private let queue = DispatchQueue(label: "larkspur.terminal.progress")
   private let ticker: TaskTicker
   private let state = Mutex(State())
 
@@ -44,8 +41,7 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     drawInterval: TimeInterval = AFTerminalProgressView.drawIntervalDefault
   ) {
     self.terminal = terminal
-    interval = .seconds(drawInterval.isFinite ? min(max(drawInterval, 0.001), 3600) : Self.drawIntervalDefault)
-    ticker = TaskTicker(on: queue)
+    ticker = TaskTicker(label: "larkspur.terminal.progress", seconds: drawInterval)
     super.init()
     state.withLock { $0.label = label }
   }
@@ -97,7 +93,7 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
       state.attachment += 1
       return state.attachment
     }
-    ticker.start(every: interval) { [weak self] in
+    ticker.start { [weak self] in
       // The state first: what is counted then is all of it.
       let isOver = task.state == .completed
       let (done, expected) = counts(task)

@@ -78,7 +78,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
   /// The certificates in a bundle: its files whose names end in `.cer`, DER or PEM. A file that cannot be read is left out.
   public class func certificates(in bundle: Bundle) -> Set<Data> {
-    Set((bundle.urls(forResourcesWithExtension: "cer", subdirectory: nil) ?? []).flatMap(CertificateFiles.certificates))
+    let files = bundle.paths(forResourcesOfType: "cer", inDirectory: nil).map { URL(filePath: $0) }
+    return Set(files.flatMap(CertificateFiles.certificates(of:)))
   }
 
   /// The certificates in a directory: its files whose names end in `.cer`, `.crt`, `.der` or `.pem`. Programs on Linux seldom
@@ -150,7 +151,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
   public required init?(coder: NSCoder) {
     super.init()
     settings.withLock { settings in
-      if let number = coder.number(forKey: Key.mode) { settings.mode = AFSSLPinningMode(rawValue: number) ?? .certificate }
+      if let number = coder.number(forKey: Key.mode) {
+        settings.mode = AFSSLPinningMode(rawValue: number) ?? .certificate
+      }
       settings.certificates = coder.blocks(forKey: Key.certificates).map { Set($0) }
       let pins = coder.texts(forKey: Key.keyPins) ?? []
       settings.keyPins = Set(pins.compactMap { CertificatePin($0) })

@@ -12,8 +12,7 @@ enum ReachabilityTarget: Hashable, Sendable {
   case nowhere
 
   init(host: String) {
-    // A zone that no interface has is no name either.
-    if let address = try? SocketAddress(literal: host, port: 0) {
+    if let address = try? SocketAddress(literal: host, port: 0, kernel: LinuxKernel.shared) {
       self = .address(address)
     } else if let name = try? HostName(host) {
       self = .name(name)
