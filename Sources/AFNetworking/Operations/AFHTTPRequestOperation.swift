@@ -15,7 +15,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   }
 
   /// The serializer of a new operation. It accepts what the class accepts.
-  package class func makeResponseSerializer() -> AFHTTPResponseSerializer {
+  class func makeResponseSerializer() -> AFHTTPResponseSerializer {
     accepting(AFHTTPResponseSerializer())
   }
 
@@ -53,26 +53,24 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   /// Makes the object, unless that has been done.
   func serialize() {
-    let (isDue, serializer, response, data) = read { details in
+    let (isDue, serializer, response, data, usesOldDomain) = read { details in
       (
         !details.isSerialized && details.machine.state == .finished && details.error == nil,
-        details.responseSerializer, details.response, details.responseData
+        details.responseSerializer, details.response, details.responseData, details.usesOldDomain
       )
     }
     guard isDue, let serializer else { return }
     var failure: NSError?
     let object = serializer.responseObject(for: response, data: data, error: &failure)
+    let error = failure.map { usesOldDomain ? inAFNetworkingErrorDomain($0) : $0 }
     read { details in
       // Another thread may have been here, or another serializer may be wanted by now.
       guard !details.isSerialized, details.responseSerializer === serializer else { return }
       details.isSerialized = true
       details.responseObject = object
-      details.serializationError = failure.map(adapted)
+      details.serializationError = error
     }
   }
-
-  /// The error as users of this class know it.
-  package func adapted(_ error: NSError) -> any Error { error }
 
   private static let processingQueue = DispatchQueue(
     label: "afnetworking.http-request.processing", attributes: .concurrent)

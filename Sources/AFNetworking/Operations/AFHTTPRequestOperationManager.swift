@@ -116,19 +116,6 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     return operation
   }
 
-  /// Runs a request that the serializer makes.
-  ///
-  /// - Returns: Nil: the serializer has failed, which `failure` is told on the completion queue.
-  @discardableResult
-  open func run(
-    _ method: String, _ urlString: String, parameters: Any?,
-    success: ((AFHTTPRequestOperation, Any?) -> Void)?, failure: ((AFHTTPRequestOperation?, any Error) -> Void)?
-  ) -> AFHTTPRequestOperation? {
-    run(success, failure) {
-      try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters)
-    }
-  }
-
   /// Runs a request that `make` makes.
   func run(
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?,
@@ -150,6 +137,89 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   /// What a relative URL stands for. What is no URL stays as it is, for the serializer to refuse.
   func absolute(_ urlString: String) -> String {
     URL(string: urlString, relativeTo: baseURL)?.absoluteString ?? urlString
+  }
+
+  // MARK: - Verbs
+  //
+  // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an operation, on
+  // the completion queue.
+
+  /// Runs a `GET` request.
+  @discardableResult
+  open func get(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("GET", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `HEAD` request.
+  @discardableResult
+  open func head(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("HEAD", urlString, parameters, success.map { block in { operation, _ in block(operation) } }, failure)
+  }
+
+  /// Runs a `POST` request.
+  @discardableResult
+  open func post(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("POST", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `PUT` request.
+  @discardableResult
+  open func put(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("PUT", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `PATCH` request.
+  @discardableResult
+  open func patch(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("PATCH", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `DELETE` request.
+  @discardableResult
+  open func delete(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("DELETE", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `POST` request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
+  /// `AFMultipartFormData`.
+  @discardableResult
+  open func post(
+    _ urlString: String, parameters: Any? = nil, constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+    success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run(success, failure) {
+      try requestSerializer.multipartFormRequest(
+        withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
+        constructingBodyWith: block)
+    }
+  }
+
+  private func run(
+    _ method: String, _ urlString: String, _ parameters: Any?, _ success: ((AFHTTPRequestOperation, Any?) -> Void)?,
+    _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?
+  ) -> AFHTTPRequestOperation? {
+    run(success, failure) {
+      try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters)
+    }
   }
 
   // MARK: - Archives and copies

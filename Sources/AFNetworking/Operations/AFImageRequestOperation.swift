@@ -48,9 +48,15 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
 
   private static let imageQueue = DispatchQueue(label: "afnetworking.image-request.processing", attributes: .concurrent)
 
-  public required init(request urlRequest: URLRequest) { super.init(request: urlRequest) }
+  public required init(request urlRequest: URLRequest) {
+    super.init(request: urlRequest)
+    usesAFNetworkingErrorDomain()
+  }
 
-  public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
+  public required init?(coder decoder: NSCoder) {
+    super.init(coder: decoder)
+    usesAFNetworkingErrorDomain()
+  }
 
   /// The image. Nil: the bytes are of no known format, or are not acceptable, and ``error`` says so; or the operation has not
   /// finished.
@@ -81,9 +87,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
     extensions.contains(urlRequest.url?.pathExtension ?? "") || super.canProcess(urlRequest)
   }
 
-  package override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
+  override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
     accepting(AFImageResponseSerializer())
   }
-
-  package override func adapted(_ error: NSError) -> any Error { inAFNetworkingErrorDomain(error) }
 }

@@ -22,9 +22,15 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     }
   }
 
-  public required init(request urlRequest: URLRequest) { super.init(request: urlRequest) }
+  public required init(request urlRequest: URLRequest) {
+    super.init(request: urlRequest)
+    usesAFNetworkingErrorDomain()
+  }
 
-  public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
+  public required init?(coder decoder: NSCoder) {
+    super.init(coder: decoder)
+    usesAFNetworkingErrorDomain()
+  }
 
   /// What the content says. Nil: it is no JSON, and ``error`` says why; or there is none; or the operation has not finished.
   open var responseJSON: Any! { responseObject }
@@ -43,9 +49,7 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     urlRequest.url?.pathExtension == "json" || super.canProcess(urlRequest)
   }
 
-  package override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
+  override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
     accepting(AFJSONResponseSerializer())
   }
-
-  package override func adapted(_ error: NSError) -> any Error { inAFNetworkingErrorDomain(error) }
 }

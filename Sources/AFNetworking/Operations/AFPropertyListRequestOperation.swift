@@ -22,9 +22,15 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     }
   }
 
-  public required init(request urlRequest: URLRequest) { super.init(request: urlRequest) }
+  public required init(request urlRequest: URLRequest) {
+    super.init(request: urlRequest)
+    usesAFNetworkingErrorDomain()
+  }
 
-  public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
+  public required init?(coder decoder: NSCoder) {
+    super.init(coder: decoder)
+    usesAFNetworkingErrorDomain()
+  }
 
   /// What the content says. Nil: it is no property list, and ``error`` says why; or the operation has not finished.
   open var responsePropertyList: Any! { responseObject }
@@ -43,9 +49,7 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     urlRequest.url?.pathExtension == "plist" || super.canProcess(urlRequest)
   }
 
-  package override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
+  override class func makeResponseSerializer() -> AFHTTPResponseSerializer {
     accepting(AFPropertyListResponseSerializer())
   }
-
-  package override func adapted(_ error: NSError) -> any Error { inAFNetworkingErrorDomain(error) }
 }

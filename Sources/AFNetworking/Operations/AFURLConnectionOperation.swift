@@ -55,6 +55,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var isSerialized = false
     var successQueue: DispatchQueue?
     var failureQueue: DispatchQueue?
+    var usesOldDomain = false
   }
 
   let details: Guarded<Details>
