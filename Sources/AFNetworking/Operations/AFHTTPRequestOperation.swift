@@ -28,8 +28,11 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   open override var response: HTTPURLResponse! { super.response as? HTTPURLResponse }
 
-  /// Why it failed: the load's error, or the serializer's.
-  open override var error: (any Error)! { read { $0.serializationError } ?? super.error }
+  /// Why it failed: the load's error, or the serializer's, which looks at the response now if it has not done so yet.
+  open override var error: (any Error)! {
+    serialize()
+    return read { $0.serializationError } ?? super.error
+  }
 
   /// What validates the response and makes ``responseObject``. An `AFHTTPResponseSerializer` at first.
   open var responseSerializer: AFHTTPResponseSerializer {

@@ -46,6 +46,7 @@ enum OperationSessions {
     var allowsInvalid = false
     var validatesName = true
     var certificates: Set<Data> = []
+    var keyPins: Set<CertificatePin> = []
 
     static let ordinary = PolicySettings()
 
@@ -56,6 +57,7 @@ enum OperationSessions {
       allowsInvalid = policy.allowInvalidCertificates
       validatesName = policy.validatesDomainName
       certificates = policy.pinnedCertificates ?? []
+      keyPins = policy.publicKeyPins
     }
   }
 
