@@ -89,9 +89,16 @@ private final class DocumentBox: @unchecked Sendable {
   func read(_ data: Data) -> XMLDocument? {
     lock.lock()
     defer { lock.unlock() }
-    let result = result ?? Result { try XMLDocument(data: data, options: []) }
+    let result = result ?? Result { try Self.document(of: data) }
     self.result = result
     return try? result.get()
+  }
+
+  /// Foundation on Linux makes a document of anything, so that somebody else has to look whether it is one.
+  private static func document(of data: Data) throws -> XMLDocument {
+    let parser = XMLParser(data: data)
+    guard parser.parse() else { throw parser.parserError ?? URLError(.cannotParseResponse) }
+    return try XMLDocument(data: data, options: [])
   }
 
   /// Why it could not be read.

@@ -264,10 +264,11 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///   - method: Nil: any.
   ///   - path: Relative to the base URL. What has a query matches by its path.
   open func cancelAllHTTPOperations(withMethod method: String?, path: String?) {
-    let wanted = URL(string: path ?? "", relativeTo: baseURL)?.path
+    let wanted = request(withMethod: method ?? "GET", path: path, parameters: nil).url?.path
     for case let operation as AFHTTPRequestOperation in operationQueue.operations {
       let request = operation.request
-      if method == nil || method == request.httpMethod, request.url?.path == wanted { operation.cancel() }
+      let isWanted = wanted != nil && request.url?.path == wanted
+      if isWanted, method == nil || method == request.httpMethod { operation.cancel() }
     }
   }
 

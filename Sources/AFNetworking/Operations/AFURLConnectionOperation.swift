@@ -255,7 +255,10 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     static let request = "request"
     static let state = "state"
     static let response = "response"
-    static let error = "error"
+    static let errorDomain = "errorDomain"
+    static let errorCode = "errorCode"
+    static let errorKeys = "errorKeys"
+    static let errorTexts = "errorTexts"
     static let responseData = "responseData"
     static let totalBytesRead = "totalBytesRead"
   }
@@ -271,9 +274,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     if decoder.containsValue(forKey: Key.response) {
       details.response = decoder.decodeObject(of: HTTPURLResponse.self, forKey: Key.response)
     }
-    if decoder.containsValue(forKey: Key.error) {
-      details.error = decoder.decodeObject(of: NSError.self, forKey: Key.error)
-    }
+    details.error = Self.error(in: decoder)
     if decoder.containsValue(forKey: Key.responseData) {
       details.responseData = decoder.decodeObject(of: NSData.self, forKey: Key.responseData) as Data?
     }
@@ -292,22 +293,34 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     let state = isFinished ? OperationMachine.State.finished : .ready
     coder.encode(Int64(state.rawValue), forKey: Key.state)
     if let response = details.response as? HTTPURLResponse { coder.encode(response, forKey: Key.response) }
-    if let error = details.error { coder.encode(Self.archivable(error as NSError), forKey: Key.error) }
+    if let error = details.error { Self.encode(error as NSError, with: coder) }
     if let data = details.responseData { coder.encode(data as NSData, forKey: Key.responseData) }
     coder.encode(isFinished ? details.bytesRead : 0, forKey: Key.totalBytesRead)
   }
 
-  /// What cannot be archived would end the process.
-  private static func archivable(_ error: NSError) -> NSError {
-    var info: [String: Any] = [:]
+  /// Foundation's archives of errors end the process.
+  private static func encode(_ error: NSError, with coder: NSCoder) {
+    var texts: [String: String] = [:]
     for (key, value) in error.userInfo {
-      switch value {
-      case let text as String: info[key] = text
-      case let url as URL: info[key] = url.absoluteString
-      default: break
-      }
+      texts[key] = value as? String ?? (value as? URL)?.absoluteString
     }
-    return NSError(domain: error.domain, code: error.code, userInfo: info)
+    coder.encode(error.domain as NSString, forKey: Key.errorDomain)
+    coder.encode(Int64(error.code), forKey: Key.errorCode)
+    coder.encode(Array(texts.keys) as NSArray, forKey: Key.errorKeys)
+    coder.encode(Array(texts.values) as NSArray, forKey: Key.errorTexts)
+  }
+
+  private static func error(in decoder: NSCoder) -> NSError? {
+    guard decoder.containsValue(forKey: Key.errorDomain),
+      let domain = decoder.decodeObject(of: NSString.self, forKey: Key.errorDomain)
+    else { return nil }
+    func texts(_ key: String) -> [String] {
+      guard decoder.containsValue(forKey: key) else { return [] }
+      return decoder.decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? [String] ?? []
+    }
+    let info = Dictionary(zip(texts(Key.errorKeys), texts(Key.errorTexts))) { $1 }
+    let code = Int(clamping: decoder.decodeInt64(forKey: Key.errorCode))
+    return NSError(domain: domain as String, code: code, userInfo: info)
   }
 
   open override func copy() -> Any { copy(with: nil) }

@@ -10,7 +10,8 @@ import Testing
   init() throws { server = try TestServer() }
 
   @Test func allBlocksComeBeforeTheLast() async throws {
-    let (events, done) = (Mutex<[String]>([]), Results<Int>())
+    let events = Mutex<[String]>([])
+    let done = Results<Int>()
     let operations = try (0..<10).map { number in
       let operation = AFHTTPRequestOperation(request: try OperationKit.request(server.url("/get?\(number)")))
       operation.setCompletionBlockWithSuccess { _, _ in events.withLock { $0.append("success") } }
@@ -22,8 +23,7 @@ import Testing
       done.add(finished.count)
     }
     #expect(batch.count == 11)
-    let queue = OperationQueue()
-    queue.addOperations(batch.compactMap { $0 as? Operation }, waitUntilFinished: false)
+    OperationKit.add(batch)
     #expect(try await done.next() == 10)
     let seen = events.withLock { $0 }
     #expect(seen.count { $0 == "success" } == 10 && seen.count { $0 == "progress true 10" } == 10)
@@ -36,7 +36,7 @@ import Testing
       AFURLConnectionOperation(request: try OperationKit.request(server.url($0)))
     }
     let batch = AFURLConnectionOperation.batchOfRequestOperations(operations, completionBlock: { done.add($0) })
-    OperationQueue().addOperations(batch.compactMap { $0 as? Operation }, waitUntilFinished: false)
+    OperationKit.add(batch)
     try await server.waitForRequests(3)
     operations[1].cancel()
     let finished = try await done.next().compactMap { $0 as? AFURLConnectionOperation }
@@ -49,7 +49,7 @@ import Testing
       ofRequestOperations: isNil ? nil : [], progressBlock: { _, _ in Issue.record("no operation has finished") },
       completionBlock: { done.add($0.count) })
     #expect(batch.count == 1)
-    OperationQueue().addOperations(batch.compactMap { $0 as? Operation }, waitUntilFinished: false)
+    OperationKit.add(batch)
     #expect(try await done.next() == 0)
   }
 }

@@ -39,11 +39,10 @@ import Testing
   }
 
   @Test func aQueueRunsItAndItsDependents() async throws {
-    let queue = OperationQueue()
     let (first, second) = (try operation("/get?1"), try operation("/get?2"))
     second.addDependency(first)
     second.queuePriority = .veryHigh
-    queue.addOperations([second, first], waitUntilFinished: false)
+    OperationKit.add([second, first])
     await second.isOver()
     #expect(first.isFinished && second.isFinished)
     #expect(server.requests.map(\.target) == ["/get?1", "/get?2"])

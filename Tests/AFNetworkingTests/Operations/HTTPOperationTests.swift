@@ -64,8 +64,8 @@ import Testing
       try await server.waitForRequests(1)
       operation.cancel()
     }
-    let error = try #require(throws: NSError.self) { try outcome.get() }
-    #expect(error.code == NSURLErrorCancelled && (operation.error as NSError).code == NSURLErrorCancelled)
+    let error = try #require(throws: URLError.self) { try outcome.get() }
+    #expect(error.code == .cancelled && (operation.error as NSError).code == NSURLErrorCancelled)
   }
 
   @Test func queuesAndGroup() async throws {

@@ -17,6 +17,11 @@ enum OperationKit {
     return operation
   }
 
+  /// Adds what a batch is to a queue. Foundation does not offer the call to async code, where it could wait for the end.
+  static func add(_ operations: [Any], to queue: OperationQueue = OperationQueue()) {
+    queue.addOperations(operations.compactMap { $0 as? Operation }, waitUntilFinished: false)
+  }
+
   static func folder() throws -> URL {
     let folder = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -12,7 +12,7 @@ import Testing
 
   init() throws {
     server = try TestServer()
-    manager = AFHTTPRequestOperationManager(baseURL: try #require(URL(string: server.url("/anything/v1"))))
+    manager = AFHTTPRequestOperationManager(baseURL: URL(string: server.url("/anything/v1")))
     manager.completionQueue = OperationKit.queue
   }
 
@@ -22,7 +22,7 @@ import Testing
     #expect(manager.securityPolicy.sslPinningMode == .none && manager.credential == nil)
     #expect(manager.reachabilityManager === AFNetworkReachabilityManager.shared())
     #expect(AFHTTPRequestOperationManager.manager().baseURL == nil && AFHTTPRequestOperationManager().baseURL == nil)
-    let bare = AFHTTPRequestOperationManager(baseURL: try #require(URL(string: "http://a.example")))
+    let bare = AFHTTPRequestOperationManager(baseURL: URL(string: "http://a.example"))
     #expect(bare.baseURL?.absoluteString == "http://a.example" && bare.description.contains("a.example"))
   }
 

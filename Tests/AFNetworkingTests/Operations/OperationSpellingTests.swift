@@ -74,7 +74,8 @@ import Testing
         print("\(numberOfFinishedOperations) of \(totalNumberOfOperations) complete")
       },
       completionBlock: { (operations) in done.add(operations.count) })
-    OperationQueue.main.addOperations(batch as! [Operation], waitUntilFinished: false)
+    func enqueue() { OperationQueue.main.addOperations(batch as! [Operation], waitUntilFinished: false) }
+    enqueue()
     #expect(try await done.next() == 3)
     #expect(server.requestsReceived == 3)
   }

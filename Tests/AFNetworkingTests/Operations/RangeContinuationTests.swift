@@ -54,14 +54,7 @@ import Testing
     #expect(RangeContinuation.request(URLRequest(url: url), after: nil, count: 5) == nil)
   }
 
-  static let answers: [(Int, String?, RangeContinuation.Answer)] = [
-    (206, "bytes 100-199/200", .rest), (206, "bytes 100-199/*", .rest),
-    (206, "bytes 0-199/200", .wrong), (206, "bytes 101-199/200", .wrong), (206, nil, .wrong), (206, "junk", .wrong),
-    (206, "bytes 199-100/200", .wrong), (200, nil, .whole), (200, "bytes 100-199/200", .whole),
-    (416, "bytes */100", .complete), (416, "bytes */50", .whole), (416, nil, .whole), (404, nil, .whole),
-  ]
-
-  @Test(arguments: answers) func answers(status: Int, range: String?, answer: RangeContinuation.Answer) throws {
+  @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Answer) throws {
     let request = try #require(try next())
     let response = try response(status, range.map { ["Content-Range": $0] } ?? [:])
     #expect(RangeContinuation.answer(response, to: request, after: 100) == answer)
@@ -73,3 +66,11 @@ import Testing
     #expect(RangeContinuation.answer(response, to: request, after: 100) == .wrong)
   }
 }
+
+/// A status, a `Content-Range`, and what they say when 100 bytes are there.
+private let rangeAnswers: [(Int, String?, RangeContinuation.Answer)] = [
+  (206, "bytes 100-199/200", .rest), (206, "bytes 100-199/*", .rest),
+  (206, "bytes 0-199/200", .wrong), (206, "bytes 101-199/200", .wrong), (206, nil, .wrong), (206, "junk", .wrong),
+  (206, "bytes 199-100/200", .wrong), (200, nil, .whole), (200, "bytes 100-199/200", .whole),
+  (416, "bytes */100", .complete), (416, "bytes */50", .whole), (416, nil, .whole), (404, nil, .whole),
+]
