@@ -96,12 +96,16 @@ let package = Package(
       dependencies: [
         "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "SessionProbe", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "ReachabilityProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // Checks that have to have a process for themselves.
     .executableTarget(
       name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
+      swiftSettings: testSettings),
+    // What AFNetworking says of a network, in a process that lives on it.
+    .executableTarget(
+      name: "ReachabilityProbe", dependencies: ["AFNetworking"], path: "Tests/ReachabilityProbe",
       swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
