@@ -94,11 +94,14 @@ private final class DocumentBox: @unchecked Sendable {
     return try? result.get()
   }
 
-  /// Foundation on Linux makes a document of anything, so that somebody else has to look whether it is one.
+  /// Foundation on Linux makes a document of anything, so that a parser has to look whether it is one.
   private static func document(of data: Data) throws -> XMLDocument {
     let parser = XMLParser(data: data)
-    guard parser.parse() else { throw parser.parserError ?? URLError(.cannotParseResponse) }
-    return try XMLDocument(data: data, options: [])
+    let isParsed = parser.parse()
+    if let error = parser.parserError { throw error }
+    let document = try XMLDocument(data: data, options: [])
+    guard isParsed, document.rootElement() != nil else { throw URLError(.cannotParseResponse) }
+    return document
   }
 
   /// Why it could not be read.

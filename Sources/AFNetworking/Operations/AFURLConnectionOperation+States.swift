@@ -74,8 +74,9 @@ extension AFURLConnectionOperation {
   }
 
   private func finish(data: Data?, error: (any Error)?) {
-    let (completion, output) = read { details -> ((@Sendable () -> Void)?, OperationOutput?) in
+    let (completion, output, claim) = read { details -> ((@Sendable () -> Void)?, OperationOutput?, ExitGrace.Claim?) in
       defer {
+        details.exitClaim = nil
         details.completion = nil
         details.output = nil
         details.challengeBlock = nil
@@ -85,9 +86,10 @@ extension AFURLConnectionOperation {
       details.error = error
       details.responseData = data
       if data != nil { details.outputStream = nil }
-      return (details.completion, details.output)
+      return (details.completion, details.output, details.exitClaim)
     }
     output?.close()
+    defer { claim?.end() }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
     post(.AFNetworkingOperationDidFinish)

@@ -47,6 +47,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
+    var exitClaim: ExitGrace.Claim?
 
     // What AFHTTPRequestOperation adds.
     var responseSerializer: AFHTTPResponseSerializer?
@@ -215,7 +216,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
   open override var isAsynchronous: Bool { true }
 
-  /// Begins to load, unless it has begun, waits for other operations, or is paused. The call returns at once.
+  /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed. The
+  /// call returns at once.
   ///
   /// A queue does this for the operations in it. To call it for one that waits in a queue confuses Foundation's queue.
   open override func start() {

@@ -151,8 +151,8 @@ import Testing
     #expect(try await results.next() == (true, "1"))
   }
 
-  @Test func xmlThatIsNone() async throws {
-    serve("text/xml", "<a><b></a>")
+  @Test(arguments: ["<a><b></a>", "<a/><b/>", "nonsense", "{}"]) func xmlThatIsNone(text: String) async throws {
+    serve("text/xml", text)
     let operation = try await run(AFXMLRequestOperation.self)
     #expect(operation.error == nil && operation.responseXMLDocument == nil && operation.error != nil)
     let results = Results<Int>()

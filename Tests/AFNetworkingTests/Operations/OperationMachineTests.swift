@@ -118,12 +118,23 @@ import Testing
 
   @Test func oneThatIsPausedBeforeItsStartBecomesReady() {
     var machine = Machine()
-    #expect(machine.paused() == .tellReadiness && machine.started(isReady: true) == .nothing)
+    #expect(machine.paused() == .tellReadiness && machine.started(isReady: false) == .nothing)
     #expect(machine.resumed() == .tellReadiness && machine.started(isReady: true) == .load)
     machine = Machine()
     _ = machine.paused()
     #expect(machine.cancelled() == .tellReadiness && machine.state == .ready)
     #expect(machine.started(isReady: false) == .finishCancelled)
+  }
+
+  /// Its queue does not start it again.
+  @Test func oneThatIsPausedOnItsWayToTheStartBeginsLater() {
+    var machine = Machine()
+    #expect(machine.paused() == .tellReadiness && machine.started(isReady: true) == .nothing)
+    #expect(machine.resumed() == .load)
+    machine = Machine()
+    _ = machine.paused()
+    _ = machine.started(isReady: true)
+    #expect(machine.cancelled() == .finishCancelled)
   }
 
   @Test func archivedStates() {
