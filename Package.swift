@@ -146,7 +146,7 @@ let package = Package(
       dependencies: [
         "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
         "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -200,7 +200,9 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
-      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
+      dependencies: [
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer", "TestKit",
+      ],
       swiftSettings: testSettings),
   ]
 )
@@ -231,7 +233,7 @@ if wantsFuzzers {
     target.cSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
   }
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
-  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding"] {
+  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies"] {
     package.targets.append(
       .executableTarget(
         name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",

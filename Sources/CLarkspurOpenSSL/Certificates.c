@@ -26,13 +26,17 @@ static larkspur_bytes taken_out_of(BIO *bio) {
   return copy;
 }
 
-larkspur_bytes larkspur_canonical_address(const char *text) {
-  // OpenSSL's own reader takes "010.0.0.1" and "1.2.3.4 and more".
+// OpenSSL's own reader takes "010.0.0.1" and "1.2.3.4 and more".
+bool larkspur_is_ipv4_address(const char *text) {
+  struct in_addr address;
+  return inet_pton(AF_INET, text, &address) == 1;
+}
+
+larkspur_bytes larkspur_canonical_ipv6_address(const char *text) {
   struct in6_addr address;
   char canonical[INET6_ADDRSTRLEN];
-  int family = inet_pton(AF_INET, text, &address) == 1 ? AF_INET : AF_INET6;
-  if (family == AF_INET6 && inet_pton(AF_INET6, text, &address) != 1) return (larkspur_bytes){0};
-  if (!inet_ntop(family, &address, canonical, sizeof canonical)) return (larkspur_bytes){0};
+  if (inet_pton(AF_INET6, text, &address) != 1) return (larkspur_bytes){0};
+  if (!inet_ntop(AF_INET6, &address, canonical, sizeof canonical)) return (larkspur_bytes){0};
   return copied(canonical, strlen(canonical));
 }
 

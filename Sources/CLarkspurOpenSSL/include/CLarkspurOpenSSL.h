@@ -138,8 +138,10 @@ larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int i
 
 // MARK: - Certificates
 
-// The IP address that the text is, in its one canonical form. Nothing: it is none.
-larkspur_bytes larkspur_canonical_address(const char *text);
+// Whether the text is an IPv4 address. Each has one form only: four decimal numbers without leading zeros.
+bool larkspur_is_ipv4_address(const char *text);
+// The IPv6 address that the text is, in its one canonical form. Nothing: it is none.
+larkspur_bytes larkspur_canonical_ipv6_address(const char *text);
 
 int larkspur_chain_count(const STACK_OF(X509) *chain);
 X509 *larkspur_chain_at(const STACK_OF(X509) *chain, int index);

@@ -1,25 +1,44 @@
 /// A server's certificates, and what came out when they were verified. A value: it can be kept, looked at and evaluated
 /// again on any thread.
 package struct Trust: Sendable {
-  package let server: ServerName
+  /// Each session and each connection has a copy: so it is one reference.
+  private final class Facts: Sendable {
+    let server: ServerName
+    let sent: [Certificate]
+    let verified: [Certificate]
+    let result: VerificationResult
+    let store: TrustStore
+    let validUntil: Int64
+
+    init(
+      _ server: ServerName, _ sent: [Certificate], _ verified: [Certificate], _ result: VerificationResult,
+      _ store: TrustStore
+    ) {
+      self.server = server
+      self.sent = sent
+      self.verified = verified
+      self.result = result
+      self.store = store
+      validUntil = verified.map(\.notAfter).min() ?? .min
+    }
+  }
+
+  private let facts: Facts
+
+  package var server: ServerName { facts.server }
   /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
-  package let sent: [Certificate]
+  package var sent: [Certificate] { facts.sent }
   /// The chain that was built, from the server's certificate to the root, as far as one was found.
-  package let verified: [Certificate]
-  package let result: VerificationResult
-  let store: TrustStore
+  package var verified: [Certificate] { facts.verified }
+  package var result: VerificationResult { facts.result }
+  var store: TrustStore { facts.store }
   /// Until when every certificate of the verified chain is valid: seconds since 1970.
-  let validUntil: Int64
+  var validUntil: Int64 { facts.validUntil }
 
   init(
     server: ServerName, sent: [Certificate], verified: [Certificate], result: VerificationResult, store: TrustStore
   ) {
-    self.server = server
-    self.sent = sent
-    self.verified = verified
-    self.result = result
-    self.store = store
-    validUntil = verified.map(\.notAfter).min() ?? .min
+    facts = Facts(server, sent, verified, result, store)
   }
 
   /// Verifies a chain that no handshake has brought. `date`: seconds since 1970, UTC.

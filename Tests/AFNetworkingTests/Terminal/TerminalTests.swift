@@ -59,6 +59,9 @@ import Testing
     #expect(line("", 1, "", 20) == "100% [=============]")
     #expect(line("", 0.999, "", 20).hasPrefix(" 99% [===========>"))
     #expect(line("a.bin", 0.25, "1 B of 4 B", 40) == "a.bin  25% [===>            ] 1 B of 4 B")
+    // A bar has at most 40 columns, and at least 8.
+    #expect(line("", 1, "", 200) == "100% [\(String(repeating: "=", count: 40))]")
+    #expect(line("", 1, "", 15) == "100% [========]" && line("", 1, "", 14) == "100%")
     // No room for a bar, and none for the words.
     #expect(line("label", 0.5, "10 B of 20 B", 24) == "label  50% 10 B of 20 B")
     #expect(line("label", 0.5, "10 B of 20 B", 8) == "label  5")

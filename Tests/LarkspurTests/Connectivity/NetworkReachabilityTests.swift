@@ -56,6 +56,16 @@ import Testing
     for (kind, shown) in kinds { #expect(NetworkReachability.Path(.over(kind)) == .reachable(shown)) }
   }
 
+  @Test func timesBetweenLookUps() {
+    var seconds = ReachabilityWatch.retrySecondsMin
+    var all: [Int] = []
+    for _ in 0..<9 {
+      all.append(seconds)
+      seconds = ReachabilityWatch.retrySeconds(after: seconds)
+    }
+    #expect(all == [1, 2, 4, 8, 16, 32, 60, 60, 60])
+  }
+
   /// Each observer is told once, and not again while nothing changes; who has cancelled hears nothing.
   @Test func observers() async {
     let reachability = NetworkReachability(host: "127.0.0.1")
