@@ -84,8 +84,9 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) {
     let blocks = Carried((success, failure))
-    // The block goes when it has been called, and the operation with it.
-    completionBlock = {
+    completionBlock = { [weak self] in
+      // Whoever calls the block has the operation.
+      guard let self else { return }
       let group = self.completionGroupOrShared
       group.enter()
       Self.processingQueue.async {

@@ -22,20 +22,23 @@ extension AFURLConnectionOperation {
     let last = BlockOperation {
       group.notify(queue: .main) { completion.value?(members.value) }
     }
-    let progress = Carried(progressBlock)
+    let (count, progress, finished) = (UInt(operations.count), Carried(progressBlock), Guarded<UInt>(0))
     for operation in operations {
       last.addDependency(operation)
       guard let request = operation as? AFURLConnectionOperation else { continue }
-      group.enter()
+      let membership = GroupMembership(group)
       request.completionGroup = group
       let original = request.completionBlock
       request.completionBlock = { [weak request] in
         original?()
         let queue = request?.completionQueue ?? .main
         queue.async {
-          let count = members.value.count { $0.isFinished }
-          progress.value?(UInt(count), UInt(members.value.count))
-          group.leave()
+          let number = finished.read { finished in
+            finished += 1
+            return finished
+          }
+          progress.value?(number, count)
+          membership.end()
         }
       }
     }
@@ -47,5 +50,27 @@ extension AFURLConnectionOperation {
     _ operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil, completionBlock: (([Any]) -> Void)? = nil
   ) -> [Any] {
     batch(ofRequestOperations: operations, progressBlock: progressBlock, completionBlock: completionBlock)
+  }
+}
+
+/// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of with
+/// something still to come would end the process.
+private final class GroupMembership: Sendable {
+  private let group: DispatchGroup
+  private let isOpen = Guarded(true)
+
+  init(_ group: DispatchGroup) {
+    self.group = group
+    group.enter()
+  }
+
+  deinit { end() }
+
+  func end() {
+    let wasOpen = isOpen.read { isOpen in
+      defer { isOpen = false }
+      return isOpen
+    }
+    if wasOpen { group.leave() }
   }
 }

@@ -93,7 +93,8 @@ extension AFURLConnectionOperation {
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
     post(.AFNetworkingOperationDidFinish)
-    if let completion { completionQueueOrMain.async(group: completionGroupOrShared) { completion() } }
+    guard let completion else { return }
+    completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }
   }
 
   // MARK: - Progress

@@ -134,7 +134,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   }
 
   /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a stream that
-  /// is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations.
+  /// is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations. Set while the operation
+  /// runs it has no effect.
   ///
   /// Asked for before anybody has set it, it is a stream to memory; once the content is in ``responseData``, nil.
   open var outputStream: OutputStream! {
@@ -148,6 +149,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
     set {
       let old = read { details -> OutputStream? in
+        // It is in use.
+        guard details.output == nil else { return newValue }
         defer { details.outputStream = newValue }
         return details.outputStream
       }

@@ -18,7 +18,7 @@ import Testing
       return operation
     }
     let batch = AFURLConnectionOperation.batch(ofRequestOperations: operations) { finished, total in
-      events.withLock { $0.append("progress \(finished <= 10 && finished > 0) \(total)") }
+      events.withLock { $0.append("progress \(finished) of \(total)") }
     } completionBlock: { finished in
       done.add(finished.count)
     }
@@ -26,7 +26,9 @@ import Testing
     OperationKit.add(batch)
     #expect(try await done.next() == 10)
     let seen = events.withLock { $0 }
-    #expect(seen.count { $0 == "success" } == 10 && seen.count { $0 == "progress true 10" } == 10)
+    #expect(
+      seen.count { $0 == "success" } == 10 && seen.filter { $0 != "success" } == (1...10).map { "progress \($0) of 10" }
+    )
     #expect(operations.allSatisfy { $0.isFinished && $0.error == nil } && server.requestsReceived == 10)
   }
 
@@ -51,5 +53,23 @@ import Testing
     #expect(batch.count == 1)
     OperationKit.add(batch)
     #expect(try await done.next() == 0)
+  }
+
+  final class Noted: AFHTTPRequestOperation, @unchecked Sendable {
+    static let gone = Results<Bool>()
+    deinit { Self.gone.add(true) }
+  }
+
+  /// Nor does it end the process.
+  @Test func oneThatNobodyRunsGoesAway() async throws {
+    do {
+      let operation = try OperationKit.operation(Noted.self, server.url("/get"))
+      operation.setCompletionBlockWithSuccess({ _, _ in Issue.record("it did not run") })
+      _ = AFURLConnectionOperation.batch(ofRequestOperations: [operation]) { _, _ in
+      } completionBlock: { _ in
+        Issue.record("it did not run")
+      }
+    }
+    #expect(try await Noted.gone.next())
   }
 }

@@ -59,6 +59,19 @@ import Testing
     #expect(server.requestsReceived == 2)
   }
 
+  /// As programs do that do not know that the manager has put it into a queue.
+  @Test func startedByHandToo() async throws {
+    let queue = OperationQueue()
+    for _ in 0..<50 {
+      let operation = try operation("/get")
+      queue.addOperation(operation)
+      operation.start()
+      await operation.isOver()
+      #expect(operation.error == nil)
+    }
+    #expect(server.requestsReceived == 50)
+  }
+
   @Test func failuresAreErrors() async throws {
     let operation = try operation("/close")
     await operation.run()

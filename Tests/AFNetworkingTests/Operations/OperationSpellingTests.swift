@@ -106,4 +106,30 @@ import Testing
       failure: { (operation: AFHTTPRequestOperation?, error: Error?) in done.add("failed \(error != nil)") })
     #expect(try await done.next() == "failed true")
   }
+
+  @Test func anOperationOfVersionOne() async throws {
+    let authority = try TestCA()
+    let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
+    let done = Results<String>()
+
+    let operation = AFJSONRequestOperation(
+      request: URLRequest(url: URL(string: server.url("/redirect/1"))!),
+      success: { request, response, JSON in done.add(response?.url?.path ?? "") },
+      failure: { request, response, error, JSON in done.add("\(error)") })
+    operation.allowsInvalidSSLCertificate = true
+    operation.setRedirectResponseBlock { (connection: NSURLConnection?, request: URLRequest?, response: URLResponse?) in
+      done.add(connection?.originalRequest.url?.path ?? "")
+      return request
+    }
+    operation.setCacheResponseBlock { connection, cachedResponse in nil }
+    operation.start()
+    #expect(try await [done.next(), done.next()] == ["/redirect/1", "/get"])
+
+    #expect(operation.sslPinningMode == .none && operation.allowsInvalidSSLCertificate)
+    operation.sslPinningMode = .certificate
+    #expect(operation.securityPolicy.sslPinningMode == .certificate && operation.allowsInvalidSSLCertificate)
+    operation.sslPinningMode = .none
+    operation.allowsInvalidSSLCertificate = false
+    #expect(operation.securityPolicy.validatesDomainName && !operation.securityPolicy.allowInvalidCertificates)
+  }
 }
