@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for an array's
-/// members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
+/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for
+/// an array's members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
 ///
 /// - Parameters:
 ///   - parameters: Nil: the query is empty.

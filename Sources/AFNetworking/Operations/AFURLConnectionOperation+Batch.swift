@@ -2,13 +2,14 @@ import Dispatch
 import Foundation
 
 extension AFURLConnectionOperation {
-  /// Makes a batch of operations: they, and behind them one more that depends on all of them. All have to be added to a queue.
+  /// Makes a batch of operations: they, and behind them one more that depends on all of them. All have to be added to a
+  /// queue.
   ///
   /// - Parameters:
   ///   - operations: Of this class, or of any other that is an `Operation`. Each gets a group for its blocks, and a
   ///     completion block that calls the one that it had.
-  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: how many have
-  ///     finished, and how many there are.
+  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: how many
+  ///     have finished, and how many there are.
   ///   - completionBlock: Called on the main queue when all have finished and their blocks have returned.
   /// - Returns: The operations and the last one: each an `Operation`.
   public class func batch(
@@ -53,8 +54,8 @@ extension AFURLConnectionOperation {
   }
 }
 
-/// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of with
-/// something still to come would end the process.
+/// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of
+/// with something still to come would end the process.
 private final class GroupMembership: Sendable {
   private let group: DispatchGroup
   private let isOpen = Guarded(true)

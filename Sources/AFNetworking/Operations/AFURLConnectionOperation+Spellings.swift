@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-// What AFNetworking 1 calls otherwise, and blocks whose arguments are all optional, as its importer gives them: its headers do not
-// say what may be nil.
+// What AFNetworking 1 calls otherwise, and blocks whose arguments are all optional, as its importer gives them: its
+// headers do not say what may be nil.
 
 extension AFURLConnectionOperation {
   /// What is compared with the certificates in the main bundle. Setting it sets a new ``securityPolicy``.
@@ -15,8 +15,8 @@ extension AFURLConnectionOperation {
     }
   }
 
-  /// Whether certificates are taken that are not valid, or for another host. False at first. Dangerous: whoever sits on the way
-  /// can be the server. Setting it sets a new ``securityPolicy``.
+  /// Whether certificates are taken that are not valid, or for another host. False at first. Dangerous: whoever sits on
+  /// the way can be the server. Setting it sets a new ``securityPolicy``.
   public var allowsInvalidSSLCertificate: Bool {
     get { securityPolicy.allowInvalidCertificates && !securityPolicy.validatesDomainName }
     set {

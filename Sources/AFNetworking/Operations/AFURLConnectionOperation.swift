@@ -4,9 +4,10 @@ import Larkspur
 
 /// Loads one request, as an operation: with dependencies, a priority, and a pause.
 ///
-/// It is AFNetworking 2's class of this name on a ``URLSession``: operations that need no settings of their own share one
-/// session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or else on
-/// the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set a queue.
+/// It is AFNetworking 2's class of this name on a ``URLSession``: operations that need no settings of their own share
+/// one session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or
+/// else on the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set
+/// a queue.
 ///
 /// An operation that is in a queue is started by its queue. One that is in no queue begins with ``start()``.
 open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unchecked Sendable {
@@ -79,7 +80,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.runLoopModes = newValue } }
   }
 
-  /// What the operation was made with, or, after a pause, what was sent to go on: with the fields `Range` and `If-Range`.
+  /// What the operation was made with, or, after a pause, what was sent to go on: with the fields `Range` and
+  /// `If-Range`.
   open var request: URLRequest { read { $0.sentRequest ?? $0.request } }
 
   /// The latest response. Nil until there is one.
@@ -126,16 +128,16 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.securityPolicy = newValue } }
   }
 
-  /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or a
-  /// challenge that wants the body again then fails.
+  /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or
+  /// a challenge that wants the body again then fails.
   open var inputStream: InputStream! {
     get { request.httpBodyStream }
     set { read { $0.request.httpBodyStream = newValue } }
   }
 
-  /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a stream that
-  /// is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations. Set while the operation
-  /// runs it has no effect.
+  /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a
+  /// stream that is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations. Set
+  /// while the operation runs it has no effect.
   ///
   /// Asked for before anybody has set it, it is a stream to memory; once the content is in ``responseData``, nil.
   open var outputStream: OutputStream! {
@@ -184,24 +186,24 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.completion = newValue } }
   }
 
-  /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which are
-  /// below 0 if nobody knows. One call after another, on ``completionQueue``.
+  /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which
+  /// are below 0 if nobody knows. One call after another, on ``completionQueue``.
   open func setUploadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.uploadProgress = block } }
 
-  /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which are
-  /// below 0 if the server does not say. One call after another, on ``completionQueue``.
+  /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which
+  /// are below 0 if the server does not say. One call after another, on ``completionQueue``.
   open func setDownloadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.downloadProgress = block } }
 
-  /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's sender, now
-  /// or later and on any thread; a challenge that it lets go of without an answer is cancelled.
+  /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's
+  /// sender, now or later and on any thread; a challenge that it lets go of without an answer is cancelled.
   ///
   /// The operation then has connections of its own: what the block trusts, no other operation trusts.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: ((NSURLConnection, URLAuthenticationChallenge) -> Void)?
   ) { read { $0.challengeBlock = block } }
 
-  /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response itself
-  /// is the result. Not called for the first request, as NSURLConnection's delegate was.
+  /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response
+  /// itself is the result. Not called for the first request, as NSURLConnection's delegate was.
   open func setRedirectResponseBlock(_ block: ((NSURLConnection, URLRequest, URLResponse) -> URLRequest?)?) {
     read { $0.redirectBlock = block }
   }
@@ -219,33 +221,34 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
   open override var isAsynchronous: Bool { true }
 
-  /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed. The
-  /// call returns at once.
+  /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed.
+  /// The call returns at once.
   ///
   /// A queue does this for the operations in it. To call it for one that waits in a queue confuses Foundation's queue.
   open override func start() {
     let isReady = super.isReady
-    perform(read { $0.machine.started(isReady: isReady) })
+    hear { $0.started(isReady: isReady) }
   }
 
-  /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is started.
+  /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is
+  /// started.
   open override func cancel() {
-    let action = read { $0.machine.cancelled() }
+    let action = decide { $0.cancelled() }
     guard action != .nothing else { return }
     super.cancel()
     perform(action)
   }
 
-  /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed or
-  /// cancelled. No effect on one that is paused, cancelled or finished.
-  open func pause() { perform(read { $0.machine.paused() }) }
+  /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed
+  /// or cancelled. No effect on one that is paused, cancelled or finished.
+  open func pause() { hear { $0.paused() } }
 
   /// Whether it is paused.
   open func isPaused() -> Bool { read { $0.machine.state } == .paused }
 
-  /// Goes on: loads the request again from its beginning, or, for ``AFHTTPRequestOperation``, what is missing. One that had not
-  /// begun when it was paused is ready again, and begins when its queue, or whoever else, starts it.
-  open func resume() { perform(read { $0.machine.resumed() }) }
+  /// Goes on: loads the request again from its beginning, or, for ``AFHTTPRequestOperation``, what is missing. One that
+  /// had not begun when it was paused is ready again, and begins when its queue, or whoever else, starts it.
+  open func resume() { hear { $0.resumed() } }
 
   // MARK: - What subclasses here do otherwise
 
@@ -288,8 +291,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     super.init()
   }
 
-  /// Pauses the operation, and writes what it has: no blocks and no streams. One that has not finished is ready to begin anew
-  /// when it is read again. Of an error's `userInfo` the texts and URLs are kept.
+  /// Pauses the operation, and writes what it has: no blocks and no streams. One that has not finished is ready to
+  /// begin anew when it is read again. Of an error's `userInfo` the texts and URLs are kept.
   open func encode(with coder: NSCoder) {
     pause()
     let details = read { $0 }
@@ -330,8 +333,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A new operation for the same request, with the same blocks and queues, but without ``completionBlock`` and streams:
-  /// to try again.
+  /// A new operation for the same request, with the same blocks and queues, but without ``completionBlock`` and
+  /// streams: to try again.
   open func copy(with zone: NSZone? = nil) -> Any {
     let own = read { $0 }
     let other = type(of: self).init(request: own.request)

@@ -8,8 +8,8 @@
 ///
 /// It owns the state and whether a load is under way. It knows nothing of requests, threads or `Foundation.Operation`.
 ///
-/// Invariants: at most one load is under way. A load that was stopped by a pause ends before the next one begins, so that
-/// no two ever write to one stream. Nothing leads out of `finished`.
+/// Invariants: at most one load is under way. A load that was stopped by a pause ends before the next one begins, so
+/// that no two ever write to one stream. Nothing leads out of `finished`.
 struct OperationMachine: Hashable, Sendable {
   /// The numbers are those that archives have.
   enum State: Int, Sendable {

@@ -17,7 +17,8 @@ enum OperationKit {
     return operation
   }
 
-  /// Adds what a batch is to a queue. Foundation does not offer the call to async code, where it could wait for the end.
+  /// Adds what a batch is to a queue. Foundation does not offer the call to async code, where it could wait for the
+  /// end.
   static func add(_ operations: [Any], to queue: OperationQueue = OperationQueue()) {
     queue.addOperations(operations.compactMap { $0 as? Operation }, waitUntilFinished: false)
   }
