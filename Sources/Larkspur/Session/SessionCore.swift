@@ -18,6 +18,8 @@ final class SessionCore: @unchecked Sendable {
   let hasDelegate: Bool
   /// Whether the session's delegate wants to hear of tasks.
   let hasTaskDelegate: Bool
+  /// Whether it wants to be asked what it wants.
+  let hasSelectiveDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
   /// Of the configuration.
@@ -43,6 +45,8 @@ final class SessionCore: @unchecked Sendable {
     var phase = Phase.open
     var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
+    /// The same, if it is of that kind.
+    var selective: (any URLSessionSelectiveDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
     var engine: SessionEngine?
     /// Keeps the session while somebody has to be told of its end.
@@ -62,6 +66,8 @@ final class SessionCore: @unchecked Sendable {
     delegateQueue = DelegateQueue(queue)
     hasDelegate = delegate != nil
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
+    let selective = delegate as? any URLSessionSelectiveDelegate
+    hasSelectiveDelegate = selective != nil
     let storage = configuration.storage
     memory = AuthenticationMemory(storage: storage.credentialStorage)
     protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
@@ -74,10 +80,15 @@ final class SessionCore: @unchecked Sendable {
     waitsForConnectivity = storage.waitsForConnectivity
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
-    state = Mutex(State(delegate: delegate))
+    state = Mutex(State(delegate: delegate, selective: selective))
   }
 
   var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+  /// Nil: the delegate, if there is one, gets every call.
+  var selectiveDelegate: (any URLSessionSelectiveDelegate)? {
+    hasSelectiveDelegate ? state.withLock { $0.selective } : nil
+  }
 
   var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
 
@@ -206,6 +217,7 @@ final class SessionCore: @unchecked Sendable {
       state.phase = .closed
       defer {
         state.delegate = nil
+        state.selective = nil
         state.kept = nil
         state.engine = nil
       }
