@@ -77,7 +77,8 @@ import Testing
   static let unsafeFolders: Set<String> = [
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
-    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/larkspur/Streams",
+    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/AFNetworking/Pointers",
+    "Sources/larkspur/Streams",
   ]
 
   @Test func unsafeHasItsRooms() {
