@@ -20,7 +20,7 @@ import Testing
       "LarkspurTransport", "Synchronization",
     ],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
-    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur"],
+    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "larkspur": [
       "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "LarkspurTestServer", "LarkspurTransport", "Synchronization",
