@@ -114,7 +114,7 @@ extension AFURLSessionManager {
     ]
     info["NSURLErrorFailingURLPeerTrustErrorKey"] = trust
     info[NSURLErrorFailingURLErrorKey] = url
-    info[NSURLErrorFailingURLStringErrorKey] = url?.absoluteString
+    info["NSErrorFailingURLStringKey"] = url?.absoluteString
     return NSError(domain: NSURLErrorDomain, code: NSURLErrorServerCertificateUntrusted, userInfo: info)
   }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// What becomes of a task that is over: its bytes are serialized on a concurrent queue, its handler is called on the
 /// completion queue, and the notification is posted on the main thread.
@@ -40,16 +41,7 @@ extension AFURLSessionManager {
       if let file = content.file { object = file }
     }
 
-    /// Without a response there is one that says nothing: a block's parameter is not optional, as it is none for Apple's
-    /// importer.
-    func tell(_ receive: TaskRecord.Completion) {
-      let response =
-        task.response
-        ?? URLResponse(
-          url: task.originalRequest?.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1,
-          textEncodingName: nil)
-      receive(response, object, error)
-    }
+    func tell(_ receive: TaskRecord.Completion) { receive(task.someResponse, object, error) }
 
     var userInfo: [AnyHashable: Any] {
       var info: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
@@ -103,7 +95,7 @@ extension AFURLSessionManager {
     let record = record(of: task, in: session)
     var place = blocks.current.set.downloadTaskDidFinishDownloading?(session, task, location)
     if place == nil, let destination = record?.destination {
-      place = destination(location, task.response ?? URLResponse())
+      place = destination(location, task.someResponse)
     }
     guard let place else { return }
     do {
@@ -119,6 +111,17 @@ extension AFURLSessionManager {
       NotificationCenter.default.post(
         name: .AFURLSessionDownloadTaskDidFailToMoveFile, object: task, userInfo: info)
     }
+  }
+}
+
+extension URLSessionTask {
+  /// The response. Without one there is one that says nothing: a block's parameter is not optional, as it is none for
+  /// Apple's importer.
+  var someResponse: URLResponse {
+    response
+      ?? URLResponse(
+        url: originalRequest?.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1,
+        textEncodingName: nil)
   }
 }
 

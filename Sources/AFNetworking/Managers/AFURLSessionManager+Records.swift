@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// The life of a task's record: made with the task, filled by its maker, and gone with the task's end.
 extension AFURLSessionManager {

@@ -13,7 +13,7 @@ import Synchronization
 /// A session keeps its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as it does on
 /// Apple's systems.
 open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionSelectiveDelegate, URLSessionDataDelegate,
-  URLSessionDownloadDelegate, @unchecked Sendable
+  URLSessionDownloadDelegate, AFResponseSerializerOwner, @unchecked Sendable
 {
   let blocks = SessionBlocks()
   let state: Mutex<ManagerState>
@@ -31,6 +31,11 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   private static var mayOverride: Bool { self != AFURLSessionManager.self && self != AFHTTPSessionManager.self }
+
+  var storedResponseSerializer: any AFURLResponseSerialization {
+    get { state.withLock { $0 }.responseSerializer }
+    set { state.withLock { $0.responseSerializer = newValue } }
+  }
 
   // MARK: - What it has
 
@@ -348,14 +353,21 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   open func encode(with coder: NSCoder) {
-    coder.encode(state.withLock { $0.configuration.identifier }.map { $0 as NSString }, forKey: "identifier")
+    guard let identifier = state.withLock({ $0.configuration.identifier }) else { return }
+    coder.encode(NSString(string: identifier), forKey: "identifier")
   }
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A manager with a session of its own, of the same configuration. Blocks, serializers and policies are not copied, nor is
-  /// the class, if it is a subclass.
-  open func copy(with zone: NSZone? = nil) -> Any {
-    AFURLSessionManager(sessionConfiguration: state.withLock { $0.configuration })
+  /// A manager of the same class with a session of its own, of the same configuration. Blocks, serializers and policies are
+  /// not copied.
+  open func copy(with zone: NSZone? = nil) -> Any { blank() ?? self }
+
+  /// One of a subclass is made by `init(coder:)`, the one initializer that every subclass has.
+  func blank() -> AFURLSessionManager? {
+    guard let coder = EmptyArchive.decoder(), let manager = type(of: self).init(coder: coder) else { return nil }
+    let configuration = state.withLock { $0.configuration }
+    manager.state.withLock { $0.begin(with: configuration) }
+    return manager
   }
 }

@@ -15,7 +15,7 @@ struct ManagerState: @unchecked Sendable {
     }
   }
 
-  let configuration: URLSessionConfiguration
+  private(set) var configuration: URLSessionConfiguration
   private var session: URLSession?
   /// Set before a session is invalidated that no other follows.
   private(set) var isInvalidated = false
@@ -32,6 +32,11 @@ struct ManagerState: @unchecked Sendable {
 
   init(_ configuration: URLSessionConfiguration) {
     self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
+  }
+
+  /// Before there is a session.
+  mutating func begin(with configuration: URLSessionConfiguration) {
+    if let copy = configuration.copy() as? URLSessionConfiguration { self.configuration = copy }
   }
 
   mutating func session(of manager: AFURLSessionManager) -> URLSession {
@@ -79,6 +84,6 @@ struct ManagerState: @unchecked Sendable {
 
 extension URLSessionConfiguration {
   static func archived(in decoder: NSCoder) -> URLSessionConfiguration? {
-    decoder.decodeObject(of: NSString.self, forKey: "identifier").map { .background(withIdentifier: $0 as String) }
+    decoder.text(forKey: "identifier").map { .background(withIdentifier: $0) }
   }
 }

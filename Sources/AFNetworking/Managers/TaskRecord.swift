@@ -76,7 +76,7 @@ final class TaskRecord: Sendable {
     return content.withLock { content in
       if content[keyPath: path] == nil { content[keyPath: path] = new.progress }
       return Kept(content[keyPath: path])
-    }.progress ?? Progress()
+    }.progress ?? Progress(totalUnitCount: -1)
   }
 
   private struct Kept: @unchecked Sendable {
