@@ -25,6 +25,8 @@ extension AFHTTPSessionManager {
   private func absolute(_ path: String) throws -> String {
     if let refusal = state.withLock({ $0.refusal }) { throw refusal }
     guard let baseURL else { return path }
+    // Foundation knows no URL without a character; RFC 3986, section 5.2.2, does.
+    guard !path.isEmpty else { return baseURL.absoluteString }
     guard let url = URL(string: path, relativeTo: baseURL) else {
       throw NSError(
         domain: AFURLRequestSerializationErrorDomain, code: NSURLErrorBadURL,

@@ -52,7 +52,7 @@ extension AFURLSessionManager {
         info[AFNetworkingTaskDidCompleteResponseDataKey] = content.data
       }
       if let object { info[AFNetworkingTaskDidCompleteSerializedResponseKey] = object }
-      if let error { info[AFNetworkingTaskDidCompleteErrorKey] = error }
+      if let error { info[AFNetworkingTaskDidCompleteErrorKey] = error as NSError }
       return info
     }
   }

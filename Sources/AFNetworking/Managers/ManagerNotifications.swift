@@ -1,7 +1,7 @@
 import Foundation
 
 // What the managers post, with the names that Apple's importer gives to AFNetworking's. `object` is the task, or the
-// session. Notifications of tasks are posted on the main thread: a program whose main thread does not serve the main queue
+// session. Notifications of tasks are posted on the main queue: a program that does not serve it
 // hears none.
 extension NSNotification.Name {
   /// A task runs, or goes on after it had been suspended.

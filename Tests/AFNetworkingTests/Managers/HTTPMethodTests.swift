@@ -9,14 +9,14 @@ import Testing
 
   init() throws {
     fixture = try ManagerFixture()
-    fixture.manager.requestSerializer.setValue("default value", forHTTPHeaderField: "field")
+    fixture.manager.requestSerializer.setValue("default value", forHTTPHeaderField: "Field")
   }
 
   @Test func get() async {
     let told = await told {
       manager.get("get", parameters: ["key": "value"], headers: nil, progress: nil, success: $0, failure: $1)
     }
-    #expect(told["args", "key"] == "value" && told["headers", "field"] == "default value")
+    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "default value")
     #expect(told.error == nil && told.task?.state == .completed)
     #expect(told.isOnMain)
   }
@@ -32,22 +32,22 @@ import Testing
   @Test func post() async {
     let told = await told {
       manager.post(
-        "post", parameters: ["key": "value"], headers: ["field": "value"], progress: nil, success: $0, failure: $1)
+        "post", parameters: ["key": "value"], headers: ["Field": "value"], progress: nil, success: $0, failure: $1)
     }
-    #expect(told.task?.originalRequest?.allHTTPHeaderFields?["field"] == "value")
-    #expect(told["form", "key"] == "value" && told["headers", "field"] == "value")
+    #expect(told.task?.originalRequest?.allHTTPHeaderFields?["Field"] == "value")
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value")
   }
 
   @Test func postOfAForm() async throws {
     let told = await told {
       manager.post(
-        "post", parameters: ["key": "value"], headers: ["field": "value"],
+        "post", parameters: ["key": "value"], headers: ["Field": "value"],
         constructingBodyWith: { form in
           form.appendPart(withFileData: Data("Data".utf8), name: "DataName", fileName: "DataFileName", mimeType: "data")
         }, progress: nil, success: $0, failure: $1)
     }
     let body = try #require(told["data"])
-    #expect(told["headers", "field"] == "value")
+    #expect(told["headers", "Field"] == "value")
     #expect(told["headers", "Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
     #expect(body.contains("name=\"key\"\r\n\r\nvalue\r\n"))
     #expect(body.contains("name=\"DataName\"; filename=\"DataFileName\"\r\n"))
@@ -56,23 +56,23 @@ import Testing
 
   @Test func put() async {
     let told = await told {
-      manager.put("put", parameters: ["key": "value"], headers: ["field": "value"], success: $0, failure: $1)
+      manager.put("put", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["form", "key"] == "value" && told["headers", "field"] == "value" && told["method"] == "PUT")
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PUT")
   }
 
   @Test func patch() async {
     let told = await told {
-      manager.patch("patch", parameters: ["key": "value"], headers: ["field": "value"], success: $0, failure: $1)
+      manager.patch("patch", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["form", "key"] == "value" && told["headers", "field"] == "value" && told["method"] == "PATCH")
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PATCH")
   }
 
   @Test func delete() async {
     let told = await told {
-      manager.delete("delete", parameters: ["key": "value"], headers: ["field": "value"], success: $0, failure: $1)
+      manager.delete("delete", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["args", "key"] == "value" && told["headers", "field"] == "value" && told["method"] == "DELETE")
+    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "DELETE")
   }
 
   /// Versions 2 and 3 had fewer parameters.

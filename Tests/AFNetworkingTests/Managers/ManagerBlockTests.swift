@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test func eventsOfABackgroundSession() async {
-    manager.setDidFinishEventsForBackgroundURLSessionBlock { [journal] _ in journal.note("\(Thread.isMainThread)") }
+    manager.setDidFinishEventsForBackgroundURLSessionBlock { [journal] _ in journal.note("\(MainQueue.isCurrent)") }
     manager.urlSessionDidFinishEvents(forBackgroundURLSession: manager.session)
     await journal.wait { !$0.isEmpty }
     #expect(journal.lines == ["true"])

@@ -56,8 +56,8 @@ import Testing
     let task = task(kind, of: manager, try fixture.request("/slow"))
     let journal = Journal()
     let observers = [
-      Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume \(Thread.isMainThread)") },
-      Notified(.AFNetworkingTaskDidSuspend, of: task) { _ in journal.note("suspend \(Thread.isMainThread)") },
+      Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume \(MainQueue.isCurrent)") },
+      Notified(.AFNetworkingTaskDidSuspend, of: task) { _ in journal.note("suspend \(MainQueue.isCurrent)") },
     ]
     task.resume()
     task.suspend()
@@ -88,7 +88,7 @@ import Testing
         let metrics = user[AFNetworkingTaskDidCompleteSessionTaskMetrics] as? URLSessionTaskMetrics
         info.append("\(metrics?.transactionMetrics.count ?? 0)")
       }
-      journal.note(Thread.isMainThread ? "notification" : "another thread")
+      journal.note(MainQueue.isCurrent ? "notification" : "another queue")
     }
     task.resume()
     await journal.wait { $0.count == 2 }

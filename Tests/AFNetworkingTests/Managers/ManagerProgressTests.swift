@@ -154,15 +154,23 @@ import Testing
   }
 
   @Test func pausingTheObjectSuspendsTheTask() async throws {
-    let request = try fixture.request("/get")
     let journal = Journal()
-    let task = manager.dataTask(with: request) { _, _, _ in journal.note("end") }
+    let signal = TestServer.Signal()
+    fixture.server.route("GET", "/slow", script: [.wait(signal), .respond(.text("slow")), .close])
+    let slow = try fixture.request("/slow")
+    let task = manager.dataTask(with: slow) { _, _, _ in journal.note("end") }
+    let observers = [
+      Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume") },
+      Notified(.AFNetworkingTaskDidSuspend, of: task) { _ in journal.note("suspend") },
+    ]
     let progress = try #require(manager.uploadProgress(for: task))
     task.resume()
     progress.pause()
-    #expect(task.state == .suspended)
+    await journal.wait(for: "suspend")
     progress.resume()
-    #expect(task.state != .suspended)
+    signal.fire()
     await journal.wait(for: "end")
+    #expect(journal.lines == ["resume", "suspend", "resume", "end"])
+    withExtendedLifetime(observers) {}
   }
 }

@@ -10,6 +10,7 @@ final class ManagerFixture: Sendable {
   let manager: AFHTTPSessionManager
 
   init(tls: TestServer.TLS? = nil) throws {
+    MainQueue.mark()
     server = try TestServer(tls: tls)
     manager = AFHTTPSessionManager(baseURL: URL(string: server.url("/")), sessionConfiguration: .ephemeral)
     server.route("GET", "/secret") { request in
@@ -30,13 +31,27 @@ final class ManagerFixture: Sendable {
   func request(_ path: String) throws -> URLRequest { URLRequest(url: try url(path)) }
 }
 
+/// The main queue is not always the main thread's: where that one serves another thing, threads of Dispatch serve it.
+enum MainQueue {
+  private static let key: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
+
+  /// Before anything is called there.
+  static func mark() { _ = key }
+}
+
 /// What a block has been told.
 struct Told: @unchecked Sendable {
   var task: URLSessionTask?
   var response: URLResponse?
   var object: Any?
   var error: NSError?
-  /// Whether it was on the main thread.
+  /// Whether it was on the main queue.
   var isOnMain = false
 
   /// A member of a JSON object, at a path.
@@ -54,7 +69,7 @@ func told(
   await withCheckedContinuation { continuation in
     start { response, object, error in
       continuation.resume(
-        returning: Told(response: response, object: object, error: error as NSError?, isOnMain: Thread.isMainThread))
+        returning: Told(response: response, object: object, error: error as NSError?, isOnMain: MainQueue.isCurrent))
     }
   }
 }
@@ -69,11 +84,11 @@ func told(
     start(
       {
         continuation.resume(
-          returning: Told(task: $0, response: $0.response, object: $1, isOnMain: Thread.isMainThread))
+          returning: Told(task: $0, response: $0.response, object: $1, isOnMain: MainQueue.isCurrent))
       },
       {
         continuation.resume(
-          returning: Told(task: $0, response: $0?.response, error: $1 as NSError, isOnMain: Thread.isMainThread))
+          returning: Told(task: $0, response: $0?.response, error: $1 as NSError, isOnMain: MainQueue.isCurrent))
       })
   }
 }
