@@ -1,0 +1,51 @@
+import Dispatch
+import Foundation
+
+extension AFURLConnectionOperation {
+  /// Makes a batch of operations: they, and behind them one more that depends on all of them. All have to be added to a queue.
+  ///
+  /// - Parameters:
+  ///   - operations: Of this class, or of any other that is an `Operation`. Each gets a group for its blocks, and a
+  ///     completion block that calls the one that it had.
+  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: how many have
+  ///     finished, and how many there are.
+  ///   - completionBlock: Called on the main queue when all have finished and their blocks have returned.
+  /// - Returns: The operations and the last one: each an `Operation`.
+  public class func batch(
+    ofRequestOperations operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil,
+    completionBlock: (([Any]) -> Void)? = nil
+  ) -> [Any] {
+    let operations = (operations ?? []).compactMap { $0 as? Operation }
+    let group = DispatchGroup()
+    let members = Carried(operations)
+    let completion = Carried(completionBlock)
+    let last = BlockOperation {
+      group.notify(queue: .main) { completion.value?(members.value) }
+    }
+    let progress = Carried(progressBlock)
+    for operation in operations {
+      last.addDependency(operation)
+      guard let request = operation as? AFURLConnectionOperation else { continue }
+      group.enter()
+      request.completionGroup = group
+      let original = request.completionBlock
+      request.completionBlock = { [weak request] in
+        original?()
+        let queue = request?.completionQueue ?? .main
+        queue.async {
+          let count = members.value.count { $0.isFinished }
+          progress.value?(UInt(count), UInt(members.value.count))
+          group.leave()
+        }
+      }
+    }
+    return operations + [last]
+  }
+
+  /// The Objective-C spelling of ``batch(ofRequestOperations:progressBlock:completionBlock:)``.
+  public class func batchOfRequestOperations(
+    _ operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil, completionBlock: (([Any]) -> Void)? = nil
+  ) -> [Any] {
+    batch(ofRequestOperations: operations, progressBlock: progressBlock, completionBlock: completionBlock)
+  }
+}
