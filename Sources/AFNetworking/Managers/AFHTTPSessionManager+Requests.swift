@@ -24,15 +24,36 @@ extension AFHTTPSessionManager {
 
   private func absolute(_ path: String) throws -> String {
     if let refusal = state.withLock({ $0.refusal }) { throw refusal }
-    guard let baseURL else { return path }
+    guard let baseURL = base else { return path }
     // Foundation knows no URL without a character; RFC 3986, section 5.2.2, does.
-    guard !path.isEmpty else { return baseURL.absoluteString }
-    guard let url = URL(string: path, relativeTo: baseURL) else {
+    guard !path.isEmpty else { return baseURL.text }
+    if baseURL.isFolder, Self.isPlain(path) { return baseURL.text + path }
+    guard let url = URL(string: path, relativeTo: baseURL.url) else {
       throw NSError(
         domain: AFURLRequestSerializationErrorDomain, code: NSURLErrorBadURL,
         userInfo: [NSLocalizedDescriptionKey: "\(path) is no URL."])
     }
     return url.absoluteString
+  }
+
+  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands behind
+  /// its base as it is (RFC 3986, section 5.2).
+  private static func isPlain(_ path: String) -> Bool {
+    var isAtStart = true
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+        isAtStart = false
+      // A name that begins with a dot may be `..`, and an empty one may be a host's place.
+      case UInt8(ascii: "."): if isAtStart { return false }
+      case UInt8(ascii: "/"):
+        if isAtStart { return false }
+        isAtStart = true
+      default: return false
+      }
+    }
+    return true
   }
 
   private func complete(_ made: NSMutableURLRequest, _ headers: [String: String]?) -> URLRequest {

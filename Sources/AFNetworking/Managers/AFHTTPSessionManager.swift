@@ -20,8 +20,22 @@ import Synchronization
 /// ``AFURLSessionManager/operationQueue``.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   private struct Requests: @unchecked Sendable {
-    var baseURL: URL?
+    var base: Base?
     var serializer = AFHTTPRequestSerializer()
+  }
+
+  /// A base URL, and what has to be known of it for every request.
+  struct Base: Sendable {
+    let url: URL
+    let text: String
+    /// It ends with a slash, and has neither query nor fragment.
+    let isFolder: Bool
+
+    init(_ url: URL) {
+      self.url = url
+      text = url.absoluteString
+      isFolder = text.hasSuffix("/") && !url.path.isEmpty && url.query == nil && url.fragment == nil
+    }
   }
 
   private let requests: Mutex<Requests>
@@ -30,7 +44,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   ///   - url: Where relative paths begin. `https://example.com/v1` counts as `https://example.com/v1/`.
   ///   - configuration: Copied. Nil: the default configuration.
   public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
-    requests = Mutex(Requests(baseURL: url.map(Self.folder)))
+    requests = Mutex(Requests(base: url.map { Base(Self.folder($0)) }))
     super.init(sessionConfiguration: configuration)
   }
 
@@ -52,7 +66,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   // MARK: - What it has
 
   /// Where relative paths begin. If it has a path, that ends with a slash.
-  open var baseURL: URL? { requests.withLock { $0 }.baseURL }
+  open var baseURL: URL? { base?.url }
+
+  var base: Base? { requests.withLock { $0 }.base }
 
   /// What makes requests of methods, paths and parameters. From the beginning an ``AFHTTPRequestSerializer``.
   open var requestSerializer: AFHTTPRequestSerializer {
@@ -242,7 +258,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   /// Of a configuration an archive keeps the identifier, if it has one; of the rest base URL, serializers and policy.
   public required init?(coder decoder: NSCoder) {
-    requests = Mutex(Requests(baseURL: decoder.text(forKey: "baseURL").flatMap { URL(string: $0) }))
+    requests = Mutex(Requests(base: decoder.text(forKey: "baseURL").flatMap { URL(string: $0) }.map(Base.init)))
     super.init(coder: decoder)
     if let serializer = Self.object(of: AFHTTPRequestSerializer.self, decoder, "requestSerializer") {
       requestSerializer = serializer
@@ -269,8 +285,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   /// policy. Blocks are not copied.
   open override func copy(with zone: NSZone? = nil) -> Any {
     guard let copy = blank() as? AFHTTPSessionManager else { return self }
-    let url = baseURL
-    copy.requests.withLock { $0.baseURL = url }
+    let base = base
+    copy.requests.withLock { $0.base = base }
     if let serializer = requestSerializer.copy() as? AFHTTPRequestSerializer { copy.requestSerializer = serializer }
     if let serializer = responseSerializer.copy() as? AFHTTPResponseSerializer { copy.responseSerializer = serializer }
     if let policy = securityPolicy.copy() as? AFSecurityPolicy { copy.securityPolicy = policy }

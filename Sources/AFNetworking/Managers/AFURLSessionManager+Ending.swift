@@ -44,6 +44,9 @@ extension AFURLSessionManager {
     func tell(_ receive: TaskRecord.Completion) { receive(task.someResponse, object, error) }
 
     var userInfo: [AnyHashable: Any] {
+      if error == nil, let metrics = content.metrics, let object, !(task is URLSessionDownloadTask) {
+        return SuccessInfo.shared.filled(serializer, metrics, content.data, object)
+      }
       var info: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
       info[AFNetworkingTaskDidCompleteSessionTaskMetrics] = content.metrics
       if let file = content.file {
@@ -111,6 +114,34 @@ extension AFURLSessionManager {
       NotificationCenter.default.post(
         name: .AFURLSessionDownloadTaskDidFailToMoveFile, object: task, userInfo: info)
     }
+  }
+}
+
+/// The user info of a request that went well, which most do. A copy of it has the same keys in the same places: they are
+/// hashed once.
+private struct SuccessInfo: @unchecked Sendable {
+  private typealias Place = Dictionary<AnyHashable, Any>.Index
+
+  static let shared = SuccessInfo()
+
+  private let blank: [AnyHashable: Any]
+  private let places: [Place?]
+
+  private init() {
+    let keys = [
+      AFNetworkingTaskDidCompleteResponseSerializerKey, AFNetworkingTaskDidCompleteSessionTaskMetrics,
+      AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
+    ]
+    let blank = Dictionary(uniqueKeysWithValues: keys.map { (AnyHashable($0), 0 as Any) })
+    self.blank = blank
+    places = keys.map { blank.index(forKey: $0) }
+  }
+
+  /// - Parameter values: In the order of the keys.
+  func filled(_ values: Any...) -> [AnyHashable: Any] {
+    var info = blank
+    for (place, value) in zip(places, values) { if let place { info.values[place] = value } }
+    return info
   }
 }
 

@@ -45,7 +45,9 @@ final class SessionCore: @unchecked Sendable {
     var phase = Phase.open
     var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
-    /// The same, if it is of that kind.
+    // The same, if it is of that kind. To ask an object for its kind takes longer than to call it.
+    var taskDelegate: (any URLSessionTaskDelegate)?
+    var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
     var engine: SessionEngine?
@@ -80,10 +82,23 @@ final class SessionCore: @unchecked Sendable {
     waitsForConnectivity = storage.waitsForConnectivity
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
-    state = Mutex(State(delegate: delegate, selective: selective))
+    state = Mutex(
+      State(
+        delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,
+        dataDelegate: delegate as? any URLSessionDataDelegate, selective: selective))
   }
 
   var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+  var taskDelegate: (any URLSessionTaskDelegate)? {
+    hasTaskDelegate ? state.withLock { $0.taskDelegate } : nil
+  }
+
+  /// The same object as one that can be told of data, if it is one.
+  func dataDelegate(_ delegate: any URLSessionTaskDelegate) -> (any URLSessionDataDelegate)? {
+    if let known = state.withLock({ $0.dataDelegate }), known === delegate { return known }
+    return delegate as? any URLSessionDataDelegate
+  }
 
   /// Nil: the delegate, if there is one, gets every call.
   var selectiveDelegate: (any URLSessionSelectiveDelegate)? {
@@ -101,10 +116,10 @@ final class SessionCore: @unchecked Sendable {
   func register(_ task: URLSessionTask, _ session: URLSession) {
     let delegate = state.withLock { state in
       if state.phase == .open { state.tasks[task.taskIdentifier] = task }
-      return state.delegate
+      return state.taskDelegate
     }
     task.read { $0.session = session }
-    if let delegate = delegate as? any URLSessionTaskDelegate { delegate.urlSession(session, didCreateTask: task) }
+    delegate?.urlSession(session, didCreateTask: task)
   }
 
   /// Runs a task that was made for an async function, within the caller's.
@@ -217,6 +232,8 @@ final class SessionCore: @unchecked Sendable {
       state.phase = .closed
       defer {
         state.delegate = nil
+        state.taskDelegate = nil
+        state.dataDelegate = nil
         state.selective = nil
         state.kept = nil
         state.engine = nil

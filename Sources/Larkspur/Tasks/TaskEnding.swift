@@ -87,10 +87,10 @@ final class TaskEnding: @unchecked Sendable {
   private func tellRest() {
     guard content.isHeldBack, !content.data.isEmpty, let dataTask = task as? URLSessionDataTask, let session
     else { return }
-    let data = content.data
+    let (data, core) = (content.data, core)
     TaskPerformer.call(
       { session, delegate in
-        guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+        guard let delegate = core.dataDelegate(delegate) else { return false }
         delegate.urlSession(session, dataTask: dataTask, didReceive: data)
         return true
       }, for: task, of: session, core)

@@ -47,7 +47,7 @@ extension TaskPerformer {
 
   static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
     if let own = task.delegate, task.implements({ if !call(session, own) { task.delegateHasNoWord() } }) { return }
-    if let delegate = core.delegate as? any URLSessionTaskDelegate { _ = call(session, delegate) }
+    if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
   /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer.
@@ -62,7 +62,7 @@ extension TaskPerformer {
     clock.pause()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
-      let delegates = [task.delegate, core.delegate as? any URLSessionTaskDelegate]
+      let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
         let hasWord = task.implements {
