@@ -63,7 +63,7 @@ let package = Package(
     .executableTarget(
       name: "larkspur",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
         "LarkspurTransport",
       ],
       swiftSettings: settings),

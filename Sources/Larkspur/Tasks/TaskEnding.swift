@@ -10,6 +10,8 @@ final class TaskEnding: @unchecked Sendable {
   var file: DownloadFile?
   /// What a download that has failed can go on from.
   var resumeData: Data?
+  /// For a delegate that has not heard of them yet.
+  var metrics: URLSessionTaskMetrics?
 
   init(
     _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
@@ -46,6 +48,8 @@ final class TaskEnding: @unchecked Sendable {
   }
 
   func tell() {
+    tellRest()
+    tellMetrics()
     tellResumeData()
     switch task.output {
     case .dataResult(let result):
@@ -77,6 +81,29 @@ final class TaskEnding: @unchecked Sendable {
     if let failure { return .failure(failure) }
     guard let response = self.content.response else { return .failure(URLError(.unknown)) }
     return .success((content, response))
+  }
+
+  /// What a delegate that gets all of the content at once has not got yet.
+  private func tellRest() {
+    guard content.isHeldBack, !content.data.isEmpty, let dataTask = task as? URLSessionDataTask, let session
+    else { return }
+    let (data, core) = (content.data, core)
+    TaskPerformer.call(
+      { session, delegate in
+        guard let delegate = core.dataDelegate(delegate) else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+        return true
+      }, for: task, of: session, core)
+  }
+
+  private func tellMetrics() {
+    guard let metrics, let session else { return }
+    let task = task
+    TaskPerformer.call(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+        return true
+      }, for: task, of: session, core)
   }
 
   private func tellDelegate() {

@@ -165,7 +165,7 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
+    guard hasDelegate, wants(.sentBody), sentBytes.add(from: before, to: total) else { return }
     let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
       while let (before, total) = sentBytes.take() {

@@ -159,9 +159,14 @@ final class TaskPerformer: @unchecked Sendable {
     // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
     let ownFailure = interruption == nil ? protocolFailure : nil
     if file != nil, failure == nil { await giveFile() }
-    if wantsMetrics { await tellMetrics() }
+    var metrics = wantsMetrics ? makeMetrics() : nil
+    switch task.output {
+    // One way to the queue is enough for the last two calls.
+    case .delegate, .dataHandler, .fileHandler: break
+    case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
+    }
     if lastTold != nil { await waitForTold() }
-    finish(ownFailure ?? failure?.failing(at: machine.request.url))
+    finish(ownFailure ?? failure?.failing(at: machine.request.url), metrics)
   }
 
   private static func words(for code: URLError.Code) -> String {
