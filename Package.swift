@@ -63,7 +63,7 @@ let package = Package(
     .executableTarget(
       name: "larkspur",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
         "LarkspurTransport",
       ],
       swiftSettings: settings),
@@ -186,9 +186,15 @@ let package = Package(
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
+    // How much memory forms take that are sent from files.
+    .executableTarget(
+      name: "MultipartFootprint", dependencies: ["AFNetworking", "LarkspurTestServer", "TestKit"],
+      path: "Tests/MultipartFootprint", swiftSettings: testSettings),
     .testTarget(
       name: "AFNetworkingTests",
-      dependencies: ["AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestKit"],
+      dependencies: [
+        "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "MultipartFootprint", "TestKit",
+      ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(

@@ -5,6 +5,12 @@ extension TaskPerformer {
   /// Whether there is anybody to call. A task may get a delegate at any time.
   var hasDelegate: Bool { core.hasTaskDelegate || task.read { $0.delegate != nil } }
 
+  /// Whether a call is to be made. Nobody but a delegate that is asked does without it.
+  func wants(_ call: URLSessionDelegateCall) -> Bool {
+    guard let delegate = core.selectiveDelegate else { return true }
+    return task.read { $0.delegate != nil } || delegate.urlSession(session, wants: call, for: task)
+  }
+
   typealias Teller = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool
 
   /// Calls the task's own delegate, or the session's if that one has no word, and returns when the call has returned. `call`
@@ -41,7 +47,7 @@ extension TaskPerformer {
 
   static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
     if let own = task.delegate, task.implements({ if !call(session, own) { task.delegateHasNoWord() } }) { return }
-    if let delegate = core.delegate as? any URLSessionTaskDelegate { _ = call(session, delegate) }
+    if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
   /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer.
@@ -56,7 +62,7 @@ extension TaskPerformer {
     clock.pause()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
-      let delegates = [task.delegate, core.delegate as? any URLSessionTaskDelegate]
+      let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
         let hasWord = task.implements {
@@ -72,6 +78,7 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    guard wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -120,7 +127,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: (any Error)?) {
+  func finish(_ failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
     var failure = failure
     var kept: Data?
     if let error = failure as? URLError, let data = resumeData(after: error) {
@@ -129,6 +136,7 @@ extension TaskPerformer {
     }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.resumeData = kept
+    ending.metrics = metrics
     ending.file = file
     file = nil
     ending.make()

@@ -148,7 +148,9 @@ extension TaskPerformer {
 
   /// Nil: no.
   private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
-    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask else { return proposed }
+    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
+      return proposed
+    }
     return try await ask(otherwise: Optional(proposed)) { session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)

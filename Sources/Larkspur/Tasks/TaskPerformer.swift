@@ -159,9 +159,14 @@ final class TaskPerformer: @unchecked Sendable {
     // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
     let ownFailure = interruption == nil ? protocolFailure : nil
     if file != nil, failure == nil { await giveFile() }
-    if wantsMetrics { await tellMetrics() }
+    var metrics = wantsMetrics ? makeMetrics() : nil
+    switch task.output {
+    // One way to the queue is enough for the last two calls.
+    case .delegate, .dataHandler, .fileHandler: break
+    case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
+    }
     if lastTold != nil { await waitForTold() }
-    finish(ownFailure ?? failure?.failing(at: machine.request.url))
+    finish(ownFailure ?? failure?.failing(at: machine.request.url), metrics)
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -191,11 +196,12 @@ final class TaskPerformer: @unchecked Sendable {
   /// Loads a request. True: the machine wants another one to be loaded.
   @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
-    guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
+    guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
-      target = try LoadTarget(url)
+      target = try LoadTarget(url, after: engine.lastTarget)
+      engine.lastTarget = target
     } catch {
       switch error {
       case .schemeUnsupported:
