@@ -210,10 +210,14 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   // MARK: - What the session tells
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
-    if hearsEverything || blocks.current.set.wants(call) { return true }
+    if hearsEverything || blocks.current.wants(call) { return true }
     switch call {
     case .pieces, .writtenData: return record(of: task, in: session)?.watchesDownload ?? true
     case .sentBody: return record(of: task, in: session)?.watchesUpload ?? true
+    // Whoever watches a task is called one call after another.
+    case .endOnQueue:
+      guard let record = record(of: task, in: session) else { return true }
+      return record.watchesDownload || record.watchesUpload
     case .response, .cachedResponse, .redirection: return false
     }
   }
@@ -280,12 +284,14 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
     record(of: task, in: session)?.change { $0.metrics = metrics }
-    blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     if let record = forget(task, in: session) { finish(record, error) }
-    blocks.current.set.taskDidComplete?(session, task, error)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.taskDidComplete?(session, task, error) }
   }
 
   open func urlSession(
@@ -305,7 +311,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     record(of: dataTask, in: session)?.received(data)
-    blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
 
   open func urlSession(

@@ -31,7 +31,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   }
 
   override func makeType() -> (mime: String?, charset: String?) {
-    ContentType.parse(fields.values(of: KnownField.contentType))
+    let (mimeType, charset) = ContentType.parse(fields.values(of: KnownField.contentType))
+    return (mimeType, charset)
   }
 
   override func makeLength() -> Int64 {

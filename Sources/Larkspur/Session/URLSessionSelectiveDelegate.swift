@@ -14,6 +14,10 @@ public enum URLSessionDelegateCall: Sendable {
   case cachedResponse
   /// `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`. Without it the redirection is followed.
   case redirection
+  /// No call of its own, but the way to the delegate queue for a task's last calls: the content that was kept, the metrics,
+  /// the end. Without it they are made at once, where the task has ended, and must not keep that thread. A task whose
+  /// delegate has been called on the queue before makes them there in any case.
+  case endOnQueue
 }
 
 /// A session's delegate whose wishes change: it is asked before a call is made, and hears of what happens to its tasks.
