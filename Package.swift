@@ -96,12 +96,16 @@ let package = Package(
       dependencies: [
         "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "SessionProbe", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "ReachabilityProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // Checks that have to have a process for themselves.
     .executableTarget(
       name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
+      swiftSettings: testSettings),
+    // What AFNetworking says of a network, in a process that lives on it.
+    .executableTarget(
+      name: "ReachabilityProbe", dependencies: ["AFNetworking"], path: "Tests/ReachabilityProbe",
       swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
@@ -142,7 +146,7 @@ let package = Package(
       dependencies: [
         "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
         "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -182,9 +186,15 @@ let package = Package(
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
+    // How much memory forms take that are sent from files.
+    .executableTarget(
+      name: "MultipartFootprint", dependencies: ["AFNetworking", "LarkspurTestServer", "TestKit"],
+      path: "Tests/MultipartFootprint", swiftSettings: testSettings),
     .testTarget(
       name: "AFNetworkingTests",
-      dependencies: ["AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestKit"],
+      dependencies: [
+        "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "MultipartFootprint", "TestKit",
+      ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
@@ -196,7 +206,9 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTestServerTests",
-      dependencies: ["CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer"],
+      dependencies: [
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer", "TestKit",
+      ],
       swiftSettings: testSettings),
   ]
 )
@@ -227,7 +239,7 @@ if wantsFuzzers {
     target.cSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
   }
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
-  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding"] {
+  for name in ["ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies"] {
     package.targets.append(
       .executableTarget(
         name: "Fuzz\(name)", dependencies: ["FuzzDriver", "FuzzOracles"], path: "Fuzz/\(name)",

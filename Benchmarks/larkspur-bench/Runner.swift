@@ -1,3 +1,4 @@
+import Glibc
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
@@ -15,6 +16,7 @@ final class Runner {
   private let workload: Workload
   private let loop: ClientLoop
   private let head: RequestHead
+  private let wanted: PoolRequest
   /// Nil without TLS.
   private let security: Security?
   /// Whether there has been a connection, whose session the next ones resume.
@@ -43,6 +45,7 @@ final class Runner {
     try writer.field("Accept", "*/*")
     try writer.field("User-Agent", "larkspur")
     head = writer.finish()
+    wanted = PoolRequest(head)
   }
 
   /// Opens what is kept for the whole run.
@@ -69,6 +72,7 @@ final class Runner {
   }
 
   private func run(_ count: Int, through pool: Pool, _ endpoint: Endpoint) async throws {
+    if workload.lifetime == .idle { return try await idle(count, in: pool, endpoint) }
     guard workload.connections > 1 else {
       return try await pool.cancelledWithTask { scope in
         for _ in 0..<count { try await request(through: pool, endpoint, scope) }
@@ -88,16 +92,39 @@ final class Runner {
     }
   }
 
+  /// Nobody lets go of his connection before all have one.
+  private func idle(_ count: Int, in pool: Pool, _ endpoint: Endpoint) async throws {
+    var running: [Running] = []
+    for _ in 0..<(count + pool.counts.idle) {
+      let exchange = Running(try await pool.begin(wanted, with: endpoint, in: RequestScope(of: pool)))
+      try await exchange.running.exchange.discardBody()
+      running.append(exchange)
+    }
+  }
+
   private func request(through pool: Pool, _ endpoint: Endpoint, _ scope: RequestScope) async throws {
+    let running = try await pool.begin(wanted, with: endpoint, in: scope)
+    let received = try await receive(running.exchange)
+    guard running.exchange.status == 200, received == workload.bodyBytes else {
+      throw Failure(description: "status \(running.exchange.status), \(received) bytes of body")
+    }
+  }
+
+  /// How many bytes the body has.
+  @inline(__always)
+  private func receive(_ exchange: Exchange) async throws -> Int {
+    guard !workload.intoFile else { return try await receiveIntoFile(exchange) }
     var received = 0
-    var status = 0
-    try await pool.exchange(PoolRequest(head), with: endpoint, in: scope) { exchange throws(TransportError) in
-      status = exchange.status
-      try await exchange.receiveBody { received += $0.count }
-    }
-    guard status == 200, received == workload.bodyBytes else {
-      throw Failure(description: "status \(status), \(received) bytes of body")
-    }
+    try await exchange.receiveBody { received += $0.count }
+    return received
+  }
+
+  /// Into a file in memory, which loses its name at once: what is measured is the client and the kernel, and no disk.
+  private func receiveIntoFile(_ exchange: Exchange) async throws -> Int {
+    let path = "/dev/shm/larkspur-bench-\(getpid())"
+    let file = try OpenFile(creating: path)
+    unlink(path)
+    return try await exchange.receiveBody(into: file)
   }
 
   func close() {
@@ -130,13 +157,13 @@ final class Runner {
       hasOpened = true
     }
     try await connection.cancelledWithTask { try await request(over: connection) }
+    if workload.lifetime == .idle { connection.forgetResponse() }
     return connection
   }
 
   private func request(over connection: Connection) async throws {
     let exchange = try await connection.send(head)
-    var received = 0
-    try await exchange.receiveBody { received += $0.count }
+    let received = try await receive(exchange)
     guard exchange.status == 200, received == workload.bodyBytes else {
       throw Failure(description: "status \(exchange.status), \(received) bytes of body")
     }
@@ -167,6 +194,11 @@ private final class Counter: @unchecked Sendable {
     left -= 1
     return left >= 0
   }
+}
+
+private final class Running {
+  let running: RunningExchange
+  init(_ running: consuming RunningExchange) { self.running = running }
 }
 
 private final class Lane: @unchecked Sendable {

@@ -17,6 +17,8 @@ struct Workload {
   var warmsUp = true
   var isTLS = false
   var lifetime = Lifetime.kept
+  /// Whether the body goes into a file.
+  var intoFile = false
   /// How many requests may be on their way on one connection.
   var depth = 1
 
@@ -25,6 +27,7 @@ struct Workload {
     "concurrent-tiny": Workload(connections: 64),
     "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 * 1024, connections: 64),
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false),
+    "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false, intoFile: true),
     "pipelined-tiny": Workload(connections: 16, depth: 16),
     "new-tiny": Workload(lifetime: .full),
     "idle": Workload(lifetime: .idle),

@@ -59,8 +59,8 @@ guard let arguments = Arguments(CommandLine.arguments) else {
   exit(2)
 }
 
-// The pool is who puts requests one behind another, and it opens no more connections than it needs.
-guard arguments.usesPool ? arguments.workload.lifetime != .idle : arguments.workload.depth == 1 else {
+// The pool is who puts requests one behind another.
+guard arguments.usesPool || arguments.workload.depth == 1 else {
   print("{\"unsupported\":true}")
   exit(0)
 }

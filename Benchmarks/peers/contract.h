@@ -5,6 +5,7 @@
 #ifndef BENCHMARK_CONTRACT_H
 #define BENCHMARK_CONTRACT_H
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 // How long a connection lives.
 typedef enum {
@@ -30,6 +32,7 @@ typedef struct {
   int is_tls;
   Lifetime lifetime;
   int pipelines;  // whether these requests may share a connection, one behind another
+  int into_file;  // whether the body goes into a file
 } Workload;
 
 static const Workload workloads[] = {
@@ -37,6 +40,7 @@ static const Workload workloads[] = {
     {"concurrent-tiny", "/tiny", 13, 64, 1, 0, kept},
     {"concurrent-100k", "/100k", 100 << 10, 64, 1, 0, kept},
     {"download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept},
+    {"download-1g-file", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept, 0, 1},
     {"pipelined-tiny", "/tiny", 13, 16, 1, 0, kept, 1},
     {"new-tiny", "/tiny", 13, 1, 1, 0, full},
     {"idle", "/tiny", 13, 1, 1, 0, idle},
@@ -58,6 +62,22 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void fail(const ch
   va_end(arguments);
   fputc('\n', stderr);
   exit(1);
+}
+
+// A file without a name, in memory: what is measured is the client and the kernel, and no disk.
+static inline int open_target(void) {
+  int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) fail("no file can be created in /dev/shm");
+  return file;
+}
+
+// Begins anew in it.
+static inline void empty_target(int file) {
+  if (ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) fail("the file cannot be emptied");
+}
+
+static inline void check_target(int file, uint64_t bytes) {
+  if ((uint64_t)lseek(file, 0, SEEK_END) != bytes) fail("the file is not as long as the body");
 }
 
 typedef struct {

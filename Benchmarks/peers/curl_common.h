@@ -13,11 +13,12 @@ typedef struct {
   const Workload *workload;
   uint64_t received;
   int session_was_reused;
+  int file;  // where the body goes, or -1
 } Transfer;
 
 static inline size_t receive_body(char *data, size_t size, size_t count, void *context) {
-  (void)data;
   Transfer *transfer = context;
+  if (transfer->file >= 0 && write(transfer->file, data, size * count) != (ssize_t)(size * count)) fail("write");
   // libcurl lends the connection only while the transfer runs.
   if (transfer->received == 0 && transfer->workload->is_tls) {
     struct curl_tlssessioninfo *info = NULL;
@@ -34,7 +35,7 @@ static inline void open_handle(Transfer *transfer, const Arguments *arguments) {
   const Workload *workload = arguments->workload;
   CURL *easy = curl_easy_init();
   if (!easy) fail("curl_easy_init failed");
-  *transfer = (Transfer){.easy = easy, .workload = workload};
+  *transfer = (Transfer){.easy = easy, .workload = workload, .file = workload->into_file ? open_target() : -1};
   snprintf(url, sizeof url, "%s://%s:%d%s", workload->is_tls ? "https" : "http", arguments->host, arguments->port,
            workload->path);
   curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -63,6 +64,7 @@ static inline void check_transfer(const Transfer *transfer, CURLcode code) {
   const Workload *workload = transfer->workload;
   if (transfer->received != workload->body_bytes)
     fail("the body has %llu bytes", (unsigned long long)transfer->received);
+  if (transfer->file >= 0) check_target(transfer->file, workload->body_bytes);
   if (workload->lifetime == resumed && has_session && !transfer->session_was_reused)
     fail("the session was not resumed");
   if (workload->lifetime == full && transfer->session_was_reused) fail("the session was resumed");

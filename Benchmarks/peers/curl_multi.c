@@ -1,5 +1,6 @@
 // libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers.
 
+#define _GNU_SOURCE
 #include "curl_common.h"
 
 static CURLM *multi;
@@ -11,6 +12,7 @@ static void check(CURLMcode code, const char *what) {
 
 static void start_transfer(Transfer *transfer) {
   transfer->received = 0;
+  if (transfer->file >= 0) empty_target(transfer->file);
   check(curl_multi_add_handle(multi, transfer->easy), "curl_multi_add_handle");
 }
 

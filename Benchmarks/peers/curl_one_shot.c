@@ -2,6 +2,7 @@
 //
 // So what is trusted is read for every connection, and no session is resumed. Only for workloads with new connections.
 
+#define _GNU_SOURCE
 #include "curl_common.h"
 
 static uint64_t run(const Arguments *arguments, uint64_t requests) {

@@ -10,6 +10,7 @@ import Synchronization
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private let storedOptions = Mutex<UInt>(0)
 
+  /// Accepts XML, and reads without options.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/xml", "text/xml"]
@@ -25,6 +26,9 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
   open override class func serializer() -> AFXMLDocumentResponseSerializer { AFXMLDocumentResponseSerializer() }
 
   /// How the document is read: a raw value of `XMLNode.Options`. 0 at first.
+  ///
+  /// External entities are left alone, unless `nodeLoadExternalEntitiesAlways` is set: with it a server decides which files
+  /// of this machine the document shows.
   open var options: UInt {
     get { storedOptions.withLock { $0 } }
     set { storedOptions.withLock { $0 = newValue } }
@@ -33,8 +37,13 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
   /// An `XMLDocument`.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
+    var options = XMLNode.Options(rawValue: self.options)
+    // Foundation on Linux reads them as it comes, files of this machine too, and makes a document of whatever it can read.
+    // On Darwin bytes without an address have no entities of elsewhere, and have to be well-formed.
+    if !options.contains(.nodeLoadExternalEntitiesAlways) { options.insert(.nodeLoadExternalEntitiesNever) }
     do {
-      return try XMLDocument(data: data, options: XMLNode.Options(rawValue: options))
+      if options.isDisjoint(with: [.documentTidyXML, .documentTidyHTML]) { try XMLForm.check(data) }
+      return try XMLDocument(data: data, options: options)
     } catch let failure {
       leave(failure, at: error)
       return nil
@@ -45,6 +54,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
 
   private static let key = "options"
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options = coder.number(forKey: Self.key) ?? 0

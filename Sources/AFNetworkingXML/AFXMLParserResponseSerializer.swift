@@ -7,11 +7,13 @@ import Larkspur
 ///
 /// `application/xml` and `text/xml` are acceptable at first.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+  /// Accepts XML.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/xml", "text/xml"]
   }
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) { super.init(coder: coder) }
 
   /// The same as `init()`.

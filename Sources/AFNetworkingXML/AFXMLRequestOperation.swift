@@ -3,7 +3,8 @@ import Foundation
 import FoundationXML
 import Larkspur
 
-/// AFNetworking 1's operation for XML. It accepts `application/xml` and `text/xml`, and requests whose path ends in `.xml`.
+/// AFNetworking 1's operation for XML. It accepts `application/xml` and `text/xml`, and requests whose path ends in
+/// `.xml`.
 ///
 /// Its response object is a parser. ``responseXMLDocument`` is made when it is asked for.
 open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
@@ -20,7 +21,8 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     usesAFNetworkingErrorDomain()
   }
 
-  /// An operation with blocks that get an `XMLParser`. They are called on the main queue, or where the operation's queues say.
+  /// An operation with blocks that get an `XMLParser`. They are called on the main queue, or where the operation's
+  /// queues say.
   open class func xmlParserRequestOperation(
     with urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, XMLParser?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, XMLParser?) -> Void)? = nil
@@ -35,8 +37,8 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     return operation
   }
 
-  /// An operation with blocks that get an `XMLDocument`. They are called on the main queue, or where the operation's queues
-  /// say. What is no XML fails.
+  /// An operation with blocks that get an `XMLDocument`. They are called on the main queue, or where the operation's
+  /// queues say. What is no XML fails.
   open class func xmlDocumentRequestOperation(
     with urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, XMLDocument?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, XMLDocument?) -> Void)? = nil
@@ -59,7 +61,8 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   /// A parser of the content. Nil: there is none, or it is not acceptable, or the operation has not finished.
   open var responseXMLParser: XMLParser! { responseObject as? XMLParser }
 
-  /// The content as a document. Nil: it is no XML, and ``error`` says why; or there is none; or the operation has not finished.
+  /// The content as a document. Nil: it is no XML, and ``error`` says why; or there is none; or the operation has not
+  /// finished.
   open var responseXMLDocument: XMLDocument! {
     guard isFinished, let data = responseData, !data.isEmpty else { return nil }
     return document.read(data)
@@ -89,9 +92,19 @@ private final class DocumentBox: @unchecked Sendable {
   func read(_ data: Data) -> XMLDocument? {
     lock.lock()
     defer { lock.unlock() }
-    let result = result ?? Result { try XMLDocument(data: data, options: []) }
+    let result = result ?? Result { try Self.document(of: data) }
     self.result = result
     return try? result.get()
+  }
+
+  /// Foundation on Linux makes a document of anything, so that a parser has to look whether it is one.
+  private static func document(of data: Data) throws -> XMLDocument {
+    let parser = XMLParser(data: data)
+    let isParsed = parser.parse()
+    if let error = parser.parserError { throw error }
+    let document = try XMLDocument(data: data, options: [])
+    guard isParsed, document.rootElement() != nil else { throw URLError(.cannotParseResponse) }
+    return document
   }
 
   /// Why it could not be read.

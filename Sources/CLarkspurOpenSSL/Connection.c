@@ -8,6 +8,7 @@
 // suspend the handshake; Swift looks at the facts, notes its decision, and calls again.
 #include "CLarkspurOpenSSL.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -73,12 +74,11 @@ static int flow_write(BIO *bio, const char *bytes, int count) {
 
 static long flow_control(BIO *bio, int command, long number, void *pointer) {
   (void)number, (void)pointer;
+  // OpenSSL asks dozens of times in a handshake, above all for what sockets have.
+  if (command == BIO_CTRL_FLUSH) return 1;
+  if (command != BIO_CTRL_EOF) return 0;
   const larkspur_tls *tls = BIO_get_data(bio);
-  switch (command) {
-    case BIO_CTRL_FLUSH: return 1;
-    case BIO_CTRL_EOF: return tls && tls->flow.input_ended && tls->input_used == tls->flow.input_count;
-    default: return 0;
-  }
+  return tls && tls->flow.input_ended && tls->input_used == tls->flow.input_count;
 }
 
 static BIO_METHOD *flow_method;
@@ -324,7 +324,14 @@ SSL *larkspur_tls_ssl(const larkspur_tls *tls) { return tls->ssl; }
 int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *address, int64_t date) {
   X509_VERIFY_PARAM *rules = SSL_get0_param(tls->ssl);
   X509_VERIFY_PARAM_set_time(rules, (time_t)date);
-  if (address) return X509_VERIFY_PARAM_set1_ip_asc(rules, address);
+  if (address) {
+    // OpenSSL's own reader takes longer, and more than addresses.
+    struct in6_addr bytes;
+    if (inet_pton(AF_INET, address, &bytes) == 1)
+      return X509_VERIFY_PARAM_set1_ip(rules, (const unsigned char *)&bytes, sizeof(struct in_addr));
+    return inet_pton(AF_INET6, address, &bytes) == 1 &&
+           X509_VERIFY_PARAM_set1_ip(rules, (const unsigned char *)&bytes, sizeof bytes);
+  }
   return SSL_set_tlsext_host_name(tls->ssl, name) == 1 && X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1;
 }
 
@@ -437,6 +444,8 @@ static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
 
 bool larkspur_tls_group_is_sound(const larkspur_tls *tls) {
   EVP_PKEY *key = NULL;
+  // RFC 8446 4.2.7: there are no others than those that the RFCs name.
+  if (SSL_version(tls->ssl) >= TLS1_3_VERSION) return true;
   if (SSL_get_peer_tmp_key(tls->ssl, &key) != 1) return true;
   bool sound = true;
   if (EVP_PKEY_is_a(key, "DH")) {

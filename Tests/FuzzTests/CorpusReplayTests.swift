@@ -10,6 +10,7 @@ import Testing
     ("ConnectionSession", ConnectionSessionOracle.finding),
     ("TLSEngine", TLSEngineOracle.finding),
     ("ContentCoding", ContentCodingOracle.finding),
+    ("SOCKSReplies", SOCKSOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

@@ -20,6 +20,9 @@ private func unlockpt(_ master: Int32) -> Int32
 @_silgen_name("ptsname")
 private func ptsname(_ master: Int32) -> UnsafeMutablePointer<CChar>?
 
+@_silgen_name("posix_spawn_file_actions_addclosefrom_np")
+private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
+
 /// The built command in a process of its own.
 ///
 /// Its output and its errors are read on threads of their own, so that neither can block it, and it is waited for
@@ -70,6 +73,8 @@ final class Command: Sendable {
     for (number, end) in [inputEnd, outputEnd, errorEnd].enumerated() {
       posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
     }
+    // What other tests have open would not end for them as long as the command runs.
+    _ = closeFrom(&actions, 3)
 
     // Swift's own threads block most signals, and a shell's background job ignores some: the command inherits neither.
     var attributes = posix_spawnattr_t()

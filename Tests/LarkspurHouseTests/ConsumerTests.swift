@@ -1,4 +1,5 @@
 import Foundation
+import TestKit
 import Testing
 
 extension Tag {
@@ -7,7 +8,7 @@ extension Tag {
 }
 
 /// A package that depends on this one by version, as users' packages do.
-@Suite(.tags(.slow), .serialized) struct ConsumerTests {
+@Suite(.tags(.slow), .serialized, .ownThread) struct ConsumerTests {
   struct Failed: Error, CustomStringConvertible {
     var description: String
   }

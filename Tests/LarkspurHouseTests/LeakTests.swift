@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// What stays behind when much happens, or goes wrong. Each check is a program of its own: other tests would be in its
 /// figures.
-@Suite(.tags(.slow), .serialized) struct LeakTests {
+@Suite(.tags(.slow), .serialized, .ownThread) struct LeakTests {
   /// The program's words end up in the failure.
   private func run(_ program: String, _ arguments: [String]) throws {
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))

@@ -1,8 +1,9 @@
 import Foundation
+import TestKit
 import Testing
 
 /// The rules of the house, as far as a text search can see them.
-@Suite struct RuleTests {
+@Suite(.ownThread) struct RuleTests {
   static let sources = House.files(under: "Sources")
   static let tests = House.files(under: "Tests")
 

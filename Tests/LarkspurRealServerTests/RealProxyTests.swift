@@ -6,10 +6,11 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 import Synchronization
+import TestKit
 import Testing
 
 /// Real proxies before our own test servers.
-@Suite(.serialized) struct RealProxyTests {
+@Suite(.serialized, .ownThread) struct RealProxyTests {
   let ca: TestCA
   let plain: TestServer
   let secure: TestServer

@@ -4,6 +4,7 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// What a server answered.
@@ -57,7 +58,7 @@ struct Ask: Sendable {
 }
 
 /// Real servers over real sockets.
-@Suite(.serialized) struct RealServerTests {
+@Suite(.serialized, .ownThread) struct RealServerTests {
   /// Makes the requests over one connection, in order.
   func ask(_ server: RealServer, _ asks: Ask...) async throws -> [Reply] { try await ask(server, asks) }
 

@@ -1,6 +1,9 @@
 import Glibc
 import LarkspurIO
 
+@_silgen_name("posix_spawn_file_actions_addclosefrom_np")
+private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
+
 /// A program that runs in the foreground, as our child, until we end it.
 ///
 /// Foundation's `Process` hands the signal mask of the calling thread down, and on the threads of Swift's pool all
@@ -74,6 +77,8 @@ struct ServerProcess {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2)
+    // What other tests have open would not end for them as long as the server runs.
+    _ = closeFrom(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }

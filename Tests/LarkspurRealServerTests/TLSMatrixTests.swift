@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// The corpus of good and bad TLS, against real servers with certificates that are made here.
-@Suite(.serialized) struct TLSMatrixTests {
+@Suite(.serialized, .ownThread) struct TLSMatrixTests {
   /// The corpus, as far as it is read here.
   private struct Corpus: Decodable {
     struct Site: Decodable {

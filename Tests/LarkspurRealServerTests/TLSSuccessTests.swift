@@ -1,9 +1,10 @@
 import LarkspurTLS
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// What real servers serve over TLS when nothing is wrong.
-@Suite(.serialized) struct TLSSuccessTests {
+@Suite(.serialized, .ownThread) struct TLSSuccessTests {
   static let real: [TLSServerKind] = [.nginx, .openssl]
   static let versions: [TLSPlan.Version] = [.tls1_2, .tls1_3]
   static let hello = Array("Hello, world!".utf8)

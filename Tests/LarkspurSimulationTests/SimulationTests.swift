@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// Whole worlds. A failure names its seed: `Simulate 1 SEED` runs it again, and prints what happened.
-@Suite struct SimulationTests {
+@Suite(.ownThread) struct SimulationTests {
   @Test(arguments: 0..<8) func randomWorlds(part: UInt64) throws {
     var seeds = SeededGenerator(for: "worlds, part \(part)")
     for _ in 0..<250 {

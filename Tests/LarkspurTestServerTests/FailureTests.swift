@@ -1,7 +1,8 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
-@Suite struct FailureTests {
+@Suite(.ownThread) struct FailureTests {
   let server: TestServer
 
   init() throws {

@@ -1,9 +1,10 @@
 import LarkspurIO
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Starting, stopping, waiting, and clients that go away.
-@Suite struct LifeTests {
+@Suite(.ownThread) struct LifeTests {
   @Test(arguments: Transport.allCases) func stopEndsEverything(transport: Transport) throws {
     let server = try transport.start()
     server.enqueue([.hang], [.wait(.init())], [.expectRequest], [.pause(.seconds(3600))], [.halfClose])

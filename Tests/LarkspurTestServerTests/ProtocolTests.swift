@@ -1,7 +1,8 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
-@Suite struct ProtocolTests {
+@Suite(.ownThread) struct ProtocolTests {
   let server: TestServer
   let client: RawClient
 

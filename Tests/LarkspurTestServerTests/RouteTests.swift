@@ -1,7 +1,8 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
-@Suite struct RouteTests {
+@Suite(.ownThread) struct RouteTests {
   let server: TestServer
   let client: RawClient
 

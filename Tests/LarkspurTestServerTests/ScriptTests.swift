@@ -1,8 +1,9 @@
 import LarkspurIO
 import LarkspurTestServer
+import TestKit
 import Testing
 
-@Suite struct ScriptTests {
+@Suite(.ownThread) struct ScriptTests {
   @Test(arguments: Transport.allCases) func answersAsWritten(transport: Transport) throws {
     let server = try transport.start()
     server.enqueue([

@@ -1,10 +1,11 @@
 import CLarkspurOpenSSL
 import LarkspurIO
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Servers that misbehave beneath HTTP.
-@Suite struct TLSFaultTests {
+@Suite(.ownThread) struct TLSFaultTests {
   let server: TestServer
   private let leaf: TestCertificate
 

@@ -1,8 +1,9 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// A server that speaks TLS as a good one does.
-@Suite struct TLSTests {
+@Suite(.ownThread) struct TLSTests {
   let ca: TestCA
   let leaf: TestCertificate
 

@@ -113,6 +113,7 @@ package final class ScriptedKernel: Kernel {
     var counts = Counts()
     var calls = 0
     var isAtRest = false
+    var waitMilliseconds: Int32 = 0
     /// Whatever a correct client never does: a call with a descriptor that is not open.
     var offences: [String] = []
   }
@@ -135,6 +136,8 @@ package final class ScriptedKernel: Kernel {
   package var calls: Int { with { $0.calls } }
   /// The latest wait might have blocked, and had nothing to tell.
   package var isAtRest: Bool { with { $0.isAtRest } }
+  /// How long the latest wait was to be, in milliseconds. -1: for ever.
+  package var waitMilliseconds: Int32 { with { $0.waitMilliseconds } }
   package var socketCount: Int { with { $0.sockets.count } }
 
   package func advance(by duration: Duration) { with { $0.now = $0.now.advanced(by: duration) } }
@@ -327,6 +330,7 @@ package final class ScriptedKernel: Kernel {
       if !state.waitFaults.isEmpty { return .failure(state.waitFaults.removeFirst()) }
       let list = state.takeEvents()
       state.isAtRest = list.isEmpty && milliseconds != 0
+      state.waitMilliseconds = milliseconds
       return .success(list)
     }
     switch list {

@@ -34,6 +34,22 @@ import Testing
     }
   }
 
+  /// A name server may send any number of addresses.
+  @Test(arguments: [64, 65, 4000]) func soManyAddressesAreTried(count: Int) {
+    for _ in 0..<64 { kernel.willConnect(.fails(.networkUnreachable)) }
+    kernel.willConnect(.atOnce)
+    let addresses = (1...count).map { SocketAddress.ipv4(0x0a00_0000 + UInt32($0), port: 80) }
+    let running = world.run { [world] in
+      _ = try await Connection.open(to: addresses, on: world.loop)
+    }
+    guard case .connectFailed(let attempts)? = running.transportError else {
+      Issue.record("\(String(describing: running.result))")
+      return
+    }
+    #expect(attempts.count == 64)
+    #expect(world.leftovers == [])
+  }
+
   enum ConnectionStep: Hashable, Sendable {
     case connecting(UInt16)
     case failed(UInt16, Errno)

@@ -1,12 +1,15 @@
 import Foundation
+import LarkspurIO
 import LarkspurTestServer
 
 /// The servers of a soak, plain and TLS, in a process of their own: what they hold is not in the client's figures.
-final class Peer {
+final class Peer: Sendable {
   struct Unavailable: Error {}
 
   let port: UInt16
   let securePort: UInt16
+  /// Takes any body, and answers its length.
+  let sinkPort: UInt16
   let root: [UInt8]
   private let process = Process()
   private let input = Pipe()
@@ -26,11 +29,12 @@ final class Peer {
       line += bytes
     }
     let words = String(decoding: line.dropLast(), as: UTF8.self).split(separator: " ")
-    guard words.count == 3, let port = UInt16(words[0]), let securePort = UInt16(words[1]),
-      let root = Data(base64Encoded: String(words[2]))
+    guard words.count == 4, let port = UInt16(words[0]), let securePort = UInt16(words[1]),
+      let sinkPort = UInt16(words[2]), let root = Data(base64Encoded: String(words[3]))
     else { throw Unavailable() }
     self.port = port
     self.securePort = securePort
+    self.sinkPort = sinkPort
     self.root = Array(root)
   }
 
@@ -54,7 +58,8 @@ final class Peer {
     let plain = try TestServer(options)
     let secure = try TestServer(options, tls: .init(certificate: try ca.issue()))
     let root = Data(ca.rootCertificateDER).base64EncodedString()
-    FileHandle.standardOutput.write(Data("\(plain.port) \(secure.port) \(root)\n".utf8))
+    let sink = try Sink()
+    FileHandle.standardOutput.write(Data("\(plain.port) \(secure.port) \(sink.listener.port) \(root)\n".utf8))
     while readLine() != nil {}
     return plain.failures.isEmpty && secure.failures.isEmpty ? 0 : 1
   }

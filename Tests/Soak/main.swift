@@ -4,6 +4,8 @@
 //
 // Called as `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is how many KiB the allocator may keep of
 // its own accord.
+//
+// Called as `Soak stream [BYTES]` it sends and receives bodies of ten GiB, and prints how much memory each took at its peak.
 
 import Glibc
 import LarkspurIO
@@ -58,6 +60,9 @@ func check(_ amount: Soak.Amount, seed: UInt64, growthKiBMax: Int) async throws 
 do {
   let words = CommandLine.arguments.dropFirst()
   if words.first == Peer.word { exit(try Peer.serve()) }
+  if words.first == "stream" {
+    exit(try await Stream().check(bytes: words.dropFirst().first.flatMap(Int.init) ?? 10 << 30) ? 0 : 1)
+  }
   var amount = Soak.Amount()
   let numbers = words.map { Int($0) ?? 0 }
   if numbers.count > 0 { amount.requests = numbers[0] }

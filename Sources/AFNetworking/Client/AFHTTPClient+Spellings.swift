@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-// Blocks whose arguments are all optional, as the importer gives the blocks of AFNetworking 1, whose headers do not say what may
-// be nil.
+// Blocks whose arguments are all optional, as the importer gives the blocks of AFNetworking 1, whose headers do not say
+// what may be nil.
 
 extension AFHTTPClient {
   /// See ``getPath(_:parameters:success:failure:)``.

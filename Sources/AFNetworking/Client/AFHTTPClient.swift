@@ -19,8 +19,8 @@ public let AFJSONParameterEncoding = AFHTTPClientParameterEncoding.json
 /// AFNetworking's Objective-C name of ``AFHTTPClientParameterEncoding/propertyList``.
 public let AFPropertyListParameterEncoding = AFHTTPClientParameterEncoding.propertyList
 
-/// AFNetworking 1's client for one service: default header fields, paths relative to a base URL, and a registry of operation
-/// classes that choose themselves for a request.
+/// AFNetworking 1's client for one service: default header fields, paths relative to a base URL, and a registry of
+/// operation classes that choose themselves for a request.
 ///
 /// New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any thread. Results come on the main queue: see
 /// ``AFHTTPRequestOperation/successCallbackQueue``, and ``completionQueue`` here.
@@ -94,8 +94,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Whether operations take certificates that are not valid. False at first. Dangerous: whoever sits on the way can be the
-  /// server.
+  /// Whether operations take certificates that are not valid. False at first. Dangerous: whoever sits on the way can be
+  /// the server.
   open var allowsInvalidSSLCertificate: Bool {
     get { details.read { $0.allowsInvalidCertificates } }
     set {
@@ -106,7 +106,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Where operations deliver their results. Nil, as at first: the main queue. AFNetworking 1 has it for each operation only.
+  /// Where operations deliver their results. Nil, as at first: the main queue. AFNetworking 1 has it for each operation
+  /// only.
   open var completionQueue: DispatchQueue? {
     get { details.read { $0.completionQueue } }
     set { details.read { $0.completionQueue = newValue } }
@@ -178,24 +179,26 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   // MARK: - Requests
 
-  /// A request for a path, with the default header fields and the parameters: in the query for GET, HEAD and DELETE, in the body
-  /// otherwise.
+  /// A request for a path, with the default header fields and the parameters: in the query for GET, HEAD and DELETE, in
+  /// the body otherwise.
   ///
   /// - Parameters:
   ///   - method: As it is sent.
   ///   - path: Relative to the base URL. Nil: the base URL itself.
   ///   - parameters: Nil: there are none.
-  /// - Returns: If the path is no URL, or the parameters cannot be written, a request without a URL, which fails when it is
-  ///   loaded.
+  /// - Returns: If the path is no URL, or the parameters cannot be written, a request without a URL, which fails when
+  ///   it is loaded.
   open func request(
     withMethod method: String, path: String?, parameters: [AnyHashable: Any]? = nil
   ) -> NSMutableURLRequest {
     ClientRequest(self).request(method, path ?? "", parameters) ?? MutableRequest.nowhere(method)
   }
 
-  /// A request whose body is a form in parts; `block` appends to it. It is sent as it is read: see `AFMultipartFormData`.
+  /// A request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
+  /// `AFMultipartFormData`.
   ///
-  /// - Parameter method: Neither GET nor HEAD: for these there is a request without a URL, which fails when it is loaded.
+  /// - Parameter method: Neither GET nor HEAD: for these there is a request without a URL, which fails when it is
+  ///   loaded.
   open func multipartFormRequest(
     withMethod method: String, path: String?, parameters: [AnyHashable: Any]? = nil,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -223,8 +226,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     details.read { $0.operationClasses.removeAll { $0 == operationClass } }
   }
 
-  /// An operation of the latest registered class that can process the request, or an ``AFHTTPRequestOperation``, with this
-  /// client's credential and trust. It is not put into the queue. All other methods make theirs by it.
+  /// An operation of the latest registered class that can process the request, or an ``AFHTTPRequestOperation``, with
+  /// this client's credential and trust. It is not put into the queue. All other methods make theirs by it.
   open func httpRequestOperation(
     with urlRequest: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
@@ -264,10 +267,11 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///   - method: Nil: any.
   ///   - path: Relative to the base URL. What has a query matches by its path.
   open func cancelAllHTTPOperations(withMethod method: String?, path: String?) {
-    let wanted = URL(string: path ?? "", relativeTo: baseURL)?.path
+    let wanted = request(withMethod: method ?? "GET", path: path, parameters: nil).url?.path
     for case let operation as AFHTTPRequestOperation in operationQueue.operations {
       let request = operation.request
-      if method == nil || method == request.httpMethod, request.url?.path == wanted { operation.cancel() }
+      let isWanted = wanted != nil && request.url?.path == wanted
+      if isWanted, method == nil || method == request.httpMethod { operation.cancel() }
     }
   }
 
@@ -275,8 +279,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - urlRequests: Each a `URLRequest` or an `NSURLRequest`; what is neither is left out.
-  ///   - progressBlock: Called on the main queue for each operation that has finished: how many have, and how many there are.
-  ///   - completionBlock: Called on the main queue with the operations when all have finished.
+  ///   - progressBlock: Called on the main queue for each operation that has finished: how many have, and how many
+  ///   there are. - completionBlock: Called on the main queue with the operations when all have finished.
   open func enqueueBatchOfHTTPRequestOperations(
     withRequests urlRequests: [Any], progressBlock: ((UInt, UInt) -> Void)? = nil,
     completionBlock: (([Any]) -> Void)? = nil

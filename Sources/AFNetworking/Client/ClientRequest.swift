@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for an array's
-/// members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
+/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for
+/// an array's members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
 ///
 /// - Parameters:
 ///   - parameters: Nil: the query is empty.
@@ -54,11 +54,16 @@ struct ClientRequest {
     settings = client.details.read { $0 }
   }
 
+  /// Nothing is the base URL itself.
+  private func url(_ path: String) -> URL? {
+    path.isEmpty ? baseURL : URL(string: path, relativeTo: baseURL)?.absoluteURL
+  }
+
   private var encoding: String.Encoding { String.Encoding(rawValue: settings.stringEncoding) }
 
   /// Nil: the path is no URL, or the parameters cannot be written.
   func request(_ method: String, _ path: String, _ parameters: [AnyHashable: Any]?) -> NSMutableURLRequest? {
-    guard var url = URL(string: path, relativeTo: baseURL)?.absoluteURL else { return nil }
+    guard var url = url(path) else { return nil }
     let isInQuery = ["GET", "HEAD", "DELETE"].contains(method)
     if isInQuery, let parameters {
       let query = ClientQuery.text(of: parameters, encoding)
@@ -99,7 +104,7 @@ struct ClientRequest {
     _ method: String, _ path: String, _ parameters: [AnyHashable: Any]?,
     _ block: ((any AFMultipartFormData) -> Void)?
   ) -> NSMutableURLRequest? {
-    guard let url = URL(string: path, relativeTo: baseURL)?.absoluteString else { return nil }
+    guard let url = url(path)?.absoluteString else { return nil }
     let serializer = AFHTTPRequestSerializer()
     for name in serializer.httpRequestHeaders.keys { serializer.setValue(nil, forHTTPHeaderField: name) }
     for (name, value) in settings.fields { serializer.setValue(value, forHTTPHeaderField: name) }

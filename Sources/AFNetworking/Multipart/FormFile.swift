@@ -60,7 +60,8 @@ enum FormFile {
       while true {
         let count = StreamBytes.read(stream, into: &buffer)
         guard count >= 0 else {
-          throw stream.streamError ?? RequestProblem.make(.requestBodyStreamExhausted, "The body stream failed.")
+          throw StreamBytes.error(of: stream)
+            ?? RequestProblem.make(.requestBodyStreamExhausted, "The body stream failed.")
         }
         if count == 0 {
           guard stream.streamStatus == .open, !stream.hasBytesAvailable else { break }

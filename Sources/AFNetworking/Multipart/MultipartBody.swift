@@ -66,7 +66,8 @@ final class MultipartBodyStream: TargetStream, NSCopying {
   /// Where it is being read.
   private var index = 0
   private var offset: Int64 = 0
-  /// Of the segment that is being read.
+  // Of the segment that is being read.
+  private var file: FileHandle?
   private var source: InputStream?
 
   /// - Parameter pause: Waits for so many seconds; only tests have a reason to do it otherwise.
@@ -77,7 +78,7 @@ final class MultipartBodyStream: TargetStream, NSCopying {
     super.init(data: Data())
   }
 
-  deinit { source?.close() }
+  deinit { letGo() }
 
   func copy(with zone: NSZone? = nil) -> Any { MultipartBodyStream(body, pause: pause) }
 
@@ -88,8 +89,7 @@ final class MultipartBodyStream: TargetStream, NSCopying {
   }
 
   override func close() {
-    source?.close()
-    source = nil
+    letGo()
     status = .closed
   }
 
@@ -108,8 +108,7 @@ final class MultipartBodyStream: TargetStream, NSCopying {
     } catch {
       problem = error
       status = .error
-      source?.close()
-      source = nil
+      letGo()
       // What has been read before is given first.
       return target.count > 0
     }
@@ -130,44 +129,61 @@ final class MultipartBodyStream: TargetStream, NSCopying {
       offset += Int64(target.append(bytes.dropFirst(Int(offset)).prefix(wanted)))
     case .data(let data):
       offset += Int64(target.append(data.dropFirst(Int(offset)).prefix(wanted)))
-    case .file, .stream:
-      let stream = try source ?? opened(segment)
-      source = stream
-      let taken = target.append(from: stream, max: Int(min(Int64(wanted), rest)))
-      if taken == 0, [.opening, .open, .reading].contains(stream.streamStatus), !stream.hasBytesAvailable {
-        return false
-      }
-      // A stream has told its length, and a file has been looked at: what they lack cannot be made up.
-      guard taken > 0 else {
-        throw RequestProblem.make(
-          .requestBodyStreamExhausted, "A part of the form ended \(rest) bytes before its length.",
-          underlying: stream.streamError)
-      }
-      offset += Int64(taken)
+    case .file(let url, _): offset += try read(url, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
+    case .stream(let shared, _):
+      let taken = try read(shared, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
+      if taken == 0 { return false }
+      offset += taken
     }
     if offset == segment.count { advance() }
     return true
   }
 
-  private func opened(_ segment: MultipartSegment) throws -> InputStream {
-    let stream: InputStream?
-    switch segment {
-    case .file(let url, _): stream = InputStream(url: url)
-    case .stream(let shared, _): stream = shared.take()
-    case .bytes, .data: stream = nil
+  private func read(_ url: URL, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws -> Int64 {
+    let piece: Data?
+    do {
+      let handle = try file ?? FileHandle(forReadingFrom: url)
+      file = handle
+      piece = try handle.read(upToCount: wanted)
+    } catch {
+      throw Self.shortage(rest, error)
     }
-    guard let stream else {
+    guard let piece, !piece.isEmpty else { throw Self.shortage(rest, nil) }
+    return Int64(target.append(piece))
+  }
+
+  /// Zero: there is nothing yet.
+  private func read(_ shared: SharedStream, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws
+    -> Int64
+  {
+    guard let stream = source ?? shared.take() else {
       throw RequestProblem.make(
         .requestBodyStreamExhausted, "A part of the form is a stream, and has been read already.")
     }
+    source = stream
     if stream.streamStatus == .notOpen { stream.open() }
-    return stream
+    let taken = target.append(from: stream, max: wanted)
+    if taken == 0, [.opening, .open, .reading].contains(stream.streamStatus), !stream.hasBytesAvailable { return 0 }
+    guard taken > 0 else { throw Self.shortage(rest, StreamBytes.error(of: stream)) }
+    return Int64(taken)
+  }
+
+  /// A stream has told its length, and a file has been looked at: what they lack cannot be made up.
+  private static func shortage(_ rest: Int64, _ error: (any Error)?) -> NSError {
+    RequestProblem.make(
+      .requestBodyStreamExhausted, "A part of the form ended \(rest) bytes before its length.", underlying: error)
   }
 
   private func advance() {
-    source?.close()
-    source = nil
+    letGo()
     index += 1
     offset = 0
+  }
+
+  private func letGo() {
+    try? file?.close()
+    file = nil
+    source?.close()
+    source = nil
   }
 }

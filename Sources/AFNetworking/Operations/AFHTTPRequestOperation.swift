@@ -4,8 +4,8 @@ import Larkspur
 
 /// Loads one HTTP request as an operation, and makes an object of the response by a serializer.
 ///
-/// After a pause it goes on where it had stopped, if the server can send parts (RFC 9110 14); if not, it loads all again. It
-/// fails with a status or a content type that its ``responseSerializer`` does not accept.
+/// After a pause it goes on where it had stopped, if the server can send parts (RFC 9110 14); if not, it loads all
+/// again. It fails with a status or a content type that its ``responseSerializer`` does not accept.
 open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
   /// An operation for `urlRequest`, with an `AFHTTPResponseSerializer`.
   public required init(request urlRequest: URLRequest) {
@@ -28,8 +28,11 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   open override var response: HTTPURLResponse! { super.response as? HTTPURLResponse }
 
-  /// Why it failed: the load's error, or the serializer's.
-  open override var error: (any Error)! { read { $0.serializationError } ?? super.error }
+  /// Why it failed: the load's error, or the serializer's, which looks at the response now if it has not done so yet.
+  open override var error: (any Error)! {
+    serialize()
+    return read { $0.serializationError } ?? super.error
+  }
 
   /// What validates the response and makes ``responseObject``. An `AFHTTPResponseSerializer` at first.
   open var responseSerializer: AFHTTPResponseSerializer {
@@ -44,8 +47,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     }
   }
 
-  /// What ``responseSerializer`` makes of the content. It is made when it is asked for first, on the thread that asks, once
-  /// the operation has finished; ``error`` then says what was wrong with it. Nil before.
+  /// What ``responseSerializer`` makes of the content. It is made when it is asked for first, on the thread that asks,
+  /// once the operation has finished; ``error`` then says what was wrong with it. Nil before.
   open var responseObject: Any! {
     serialize()
     return read { $0.responseObject }
@@ -75,14 +78,16 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   private static let processingQueue = DispatchQueue(
     label: "afnetworking.http-request.processing", attributes: .concurrent)
 
-  /// Sets ``completionBlock`` to one that makes the response object on a queue of its own, and then calls one of the blocks on
-  /// the completion queue: `success` with the object, or `failure` with the error. A cancelled operation fails.
+  /// Sets ``completionBlock`` to one that makes the response object on a queue of its own, and then calls one of the
+  /// blocks on the completion queue: `success` with the object, or `failure` with the error. A cancelled operation
+  /// fails.
   open func setCompletionBlockWithSuccess(
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) {
     let blocks = Carried((success, failure))
-    // The block goes when it has been called, and the operation with it.
-    completionBlock = {
+    completionBlock = { [weak self] in
+      // Whoever calls the block has the operation.
+      guard let self else { return }
       let group = self.completionGroupOrShared
       group.enter()
       Self.processingQueue.async {
@@ -131,8 +136,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     AcceptanceAdditions.add([], contentTypes, for: self)
   }
 
-  /// Whether this class is the one for a request: it accepts a type that the request's `Accept` names. This class itself is
-  /// good for all.
+  /// Whether this class is the one for a request: it accepts a type that the request's `Accept` names. This class
+  /// itself is good for all.
   open class func canProcess(_ urlRequest: URLRequest) -> Bool {
     guard self != AFHTTPRequestOperation.self else { return true }
     let wanted = AFContentTypesFromHTTPHeader(urlRequest.value(forHTTPHeaderField: "Accept"))

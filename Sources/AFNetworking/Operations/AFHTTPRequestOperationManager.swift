@@ -3,10 +3,11 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with one
-/// security policy, in one queue.
+/// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with
+/// one security policy, in one queue.
 ///
-/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any thread.
+/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any
+/// thread.
 open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   private struct Details {
     var requestSerializer: AFHTTPRequestSerializer = AFHTTPRequestSerializer()
@@ -98,8 +99,8 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   // MARK: - Operations
 
-  /// An operation with this manager's settings. It is not started, nor put into the queue. All other methods make theirs
-  /// by it.
+  /// An operation with this manager's settings. It is not started, nor put into the queue. All other methods make
+  /// theirs by it.
   open func httpRequestOperation(
     with request: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)?,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)?
@@ -141,8 +142,8 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   // MARK: - Verbs
   //
-  // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an operation, on
-  // the completion queue.
+  // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an
+  // operation, on the completion queue.
 
   /// Runs a `GET` request.
   @discardableResult

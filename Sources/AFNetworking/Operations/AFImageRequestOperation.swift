@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for images. It accepts what ``AFImageResponseSerializer`` accepts, and requests whose path ends in
-/// `.png`, `.jpg`, `.gif` and the like.
+/// AFNetworking 1's operation for images. It accepts what ``AFImageResponseSerializer`` accepts, and requests whose
+/// path ends in `.png`, `.jpg`, `.gif` and the like.
 ///
 /// Images are ``AFImage``: type and size, and the bytes as they are. A program with a decoder of its own sets it in the
 /// ``responseSerializer`` and takes its images from ``AFHTTPRequestOperation/responseObject``.
@@ -58,8 +58,8 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
     usesAFNetworkingErrorDomain()
   }
 
-  /// The image. Nil: the bytes are of no known format, or are not acceptable, and ``error`` says so; or the operation has not
-  /// finished.
+  /// The image. Nil: the bytes are of no known format, or are not acceptable, and ``error`` says so; or the operation
+  /// has not finished.
   open var responseImage: AFImage! { responseObject as? AFImage }
 
   /// Pixels for each unit of an image's size. 1 at first.

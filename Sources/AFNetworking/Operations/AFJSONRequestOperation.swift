@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for JSON. It accepts `application/json`, `text/json` and `text/javascript`, and requests whose
-/// path ends in `.json`.
+/// AFNetworking 1's operation for JSON. It accepts `application/json`, `text/json` and `text/javascript`, and requests
+/// whose path ends in `.json`.
 open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   /// An operation with blocks. They are called on the main queue, or where the operation's queues say.
   ///
@@ -32,7 +32,8 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     usesAFNetworkingErrorDomain()
   }
 
-  /// What the content says. Nil: it is no JSON, and ``error`` says why; or there is none; or the operation has not finished.
+  /// What the content says. Nil: it is no JSON, and ``error`` says why; or there is none; or the operation has not
+  /// finished.
   open var responseJSON: Any! { responseObject }
 
   /// How the content is read. No options at first.

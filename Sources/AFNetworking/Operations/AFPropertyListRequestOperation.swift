@@ -1,7 +1,8 @@
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for property lists. It accepts `application/x-plist`, and requests whose path ends in `.plist`.
+/// AFNetworking 1's operation for property lists. It accepts `application/x-plist`, and requests whose path ends in
+/// `.plist`.
 open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   /// An operation with blocks. They are called on the main queue, or where the operation's queues say.
   ///

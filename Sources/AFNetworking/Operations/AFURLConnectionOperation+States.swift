@@ -10,6 +10,31 @@ extension AFURLConnectionOperation {
   var completionGroupOrShared: DispatchGroup { read { $0.completionGroup } ?? Self.completionGroup }
   var completionQueueOrMain: DispatchQueue { read { $0.completionQueue } ?? .main }
 
+  /// Tells the machine something, and does what it decides.
+  func hear(data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action) {
+    perform(decide(data: data, error: error, fact))
+  }
+
+  /// Tells the machine something. Whoever sees that the operation has finished sees its result as well.
+  func decide(
+    data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action
+  ) -> OperationMachine.Action {
+    read { details in
+      let action = fact(&details.machine)
+      switch action {
+      case .finish:
+        details.error = error
+        details.responseData = data
+        if data != nil { details.outputStream = nil }
+      case .finishCancelled:
+        let info = details.request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:]
+        details.error = URLError(.cancelled, userInfo: info)
+      default: break
+      }
+      return action
+    }
+  }
+
   /// Does what the machine has decided, outside of the lock.
   func perform(_ action: OperationMachine.Action) {
     switch action {
@@ -23,14 +48,8 @@ extension AFURLConnectionOperation {
       read { $0.load }?.stop()
       post(.AFNetworkingOperationDidFinish)
     case .cancelLoad: read { $0.load }?.stop()
-    case .finishCancelled: finish(data: nil, error: cancellation)
-    case .finish: break
+    case .finish, .finishCancelled: finish()
     }
-  }
-
-  private var cancellation: any Error {
-    let url = read { $0.request.url }
-    return URLError(.cancelled, userInfo: url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:])
   }
 
   /// Begins to load. The machine has seen to it that nobody else does.
@@ -66,32 +85,29 @@ extension AFURLConnectionOperation {
 
   /// A load is over: the last call for it.
   func loadEnded(_ load: OperationLoad, data: Data?, error: (any Error)?) {
-    let action = read { details -> OperationMachine.Action in
-      details.load = nil
-      return details.machine.loadEnded()
-    }
-    if action == .finish { finish(data: data, error: error) } else { perform(action) }
+    read { $0.load = nil }
+    hear(data: data, error: error) { $0.loadEnded() }
   }
 
-  private func finish(data: Data?, error: (any Error)?) {
-    let (completion, output) = read { details -> ((@Sendable () -> Void)?, OperationOutput?) in
+  private func finish() {
+    let (completion, output, claim) = read { details -> ((@Sendable () -> Void)?, OperationOutput?, ExitGrace.Claim?) in
       defer {
+        details.exitClaim = nil
         details.completion = nil
         details.output = nil
         details.challengeBlock = nil
         details.redirectBlock = nil
         details.cacheBlock = nil
       }
-      details.error = error
-      details.responseData = data
-      if data != nil { details.outputStream = nil }
-      return (details.completion, details.output)
+      return (details.completion, details.output, details.exitClaim)
     }
     output?.close()
+    defer { claim?.end() }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
     post(.AFNetworkingOperationDidFinish)
-    if let completion { completionQueueOrMain.async(group: completionGroupOrShared) { completion() } }
+    guard let completion else { return }
+    completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }
   }
 
   // MARK: - Progress

@@ -4,9 +4,10 @@ import Larkspur
 
 /// Loads one request, as an operation: with dependencies, a priority, and a pause.
 ///
-/// It is AFNetworking 2's class of this name on a ``URLSession``: operations that need no settings of their own share one
-/// session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or else on
-/// the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set a queue.
+/// It is AFNetworking 2's class of this name on a ``URLSession``: operations that need no settings of their own share
+/// one session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or
+/// else on the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set
+/// a queue.
 ///
 /// An operation that is in a queue is started by its queue. One that is in no queue begins with ``start()``.
 open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unchecked Sendable {
@@ -47,6 +48,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
+    var exitClaim: ExitGrace.Claim?
 
     // What AFHTTPRequestOperation adds.
     var responseSerializer: AFHTTPResponseSerializer?
@@ -78,7 +80,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.runLoopModes = newValue } }
   }
 
-  /// What the operation was made with, or, after a pause, what was sent to go on: with the fields `Range` and `If-Range`.
+  /// What the operation was made with, or, after a pause, what was sent to go on: with the fields `Range` and
+  /// `If-Range`.
   open var request: URLRequest { read { $0.sentRequest ?? $0.request } }
 
   /// The latest response. Nil until there is one.
@@ -125,15 +128,16 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.securityPolicy = newValue } }
   }
 
-  /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or a
-  /// challenge that wants the body again then fails.
+  /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or
+  /// a challenge that wants the body again then fails.
   open var inputStream: InputStream! {
     get { request.httpBodyStream }
     set { read { $0.request.httpBodyStream = newValue } }
   }
 
-  /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a stream that
-  /// is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations.
+  /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a
+  /// stream that is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations. Set
+  /// while the operation runs it has no effect.
   ///
   /// Asked for before anybody has set it, it is a stream to memory; once the content is in ``responseData``, nil.
   open var outputStream: OutputStream! {
@@ -147,6 +151,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
     set {
       let old = read { details -> OutputStream? in
+        // It is in use.
+        guard details.output == nil else { return newValue }
         defer { details.outputStream = newValue }
         return details.outputStream
       }
@@ -180,24 +186,24 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { read { $0.completion = newValue } }
   }
 
-  /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which are
-  /// below 0 if nobody knows. One call after another, on ``completionQueue``.
+  /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which
+  /// are below 0 if nobody knows. One call after another, on ``completionQueue``.
   open func setUploadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.uploadProgress = block } }
 
-  /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which are
-  /// below 0 if the server does not say. One call after another, on ``completionQueue``.
+  /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which
+  /// are below 0 if the server does not say. One call after another, on ``completionQueue``.
   open func setDownloadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.downloadProgress = block } }
 
-  /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's sender, now
-  /// or later and on any thread; a challenge that it lets go of without an answer is cancelled.
+  /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's
+  /// sender, now or later and on any thread; a challenge that it lets go of without an answer is cancelled.
   ///
   /// The operation then has connections of its own: what the block trusts, no other operation trusts.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: ((NSURLConnection, URLAuthenticationChallenge) -> Void)?
   ) { read { $0.challengeBlock = block } }
 
-  /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response itself
-  /// is the result. Not called for the first request, as NSURLConnection's delegate was.
+  /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response
+  /// itself is the result. Not called for the first request, as NSURLConnection's delegate was.
   open func setRedirectResponseBlock(_ block: ((NSURLConnection, URLRequest, URLResponse) -> URLRequest?)?) {
     read { $0.redirectBlock = block }
   }
@@ -215,32 +221,34 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
   open override var isAsynchronous: Bool { true }
 
-  /// Begins to load, unless it has begun, waits for other operations, or is paused. The call returns at once.
+  /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed.
+  /// The call returns at once.
   ///
   /// A queue does this for the operations in it. To call it for one that waits in a queue confuses Foundation's queue.
   open override func start() {
     let isReady = super.isReady
-    perform(read { $0.machine.started(isReady: isReady) })
+    hear { $0.started(isReady: isReady) }
   }
 
-  /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is started.
+  /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is
+  /// started.
   open override func cancel() {
-    let action = read { $0.machine.cancelled() }
+    let action = decide { $0.cancelled() }
     guard action != .nothing else { return }
     super.cancel()
     perform(action)
   }
 
-  /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed or
-  /// cancelled. No effect on one that is paused, cancelled or finished.
-  open func pause() { perform(read { $0.machine.paused() }) }
+  /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed
+  /// or cancelled. No effect on one that is paused, cancelled or finished.
+  open func pause() { hear { $0.paused() } }
 
   /// Whether it is paused.
   open func isPaused() -> Bool { read { $0.machine.state } == .paused }
 
-  /// Goes on: loads the request again from its beginning, or, for ``AFHTTPRequestOperation``, what is missing. One that had not
-  /// begun when it was paused is ready again, and begins when its queue, or whoever else, starts it.
-  open func resume() { perform(read { $0.machine.resumed() }) }
+  /// Goes on: loads the request again from its beginning, or, for ``AFHTTPRequestOperation``, what is missing. One that
+  /// had not begun when it was paused is ready again, and begins when its queue, or whoever else, starts it.
+  open func resume() { hear { $0.resumed() } }
 
   // MARK: - What subclasses here do otherwise
 
@@ -255,7 +263,10 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     static let request = "request"
     static let state = "state"
     static let response = "response"
-    static let error = "error"
+    static let errorDomain = "errorDomain"
+    static let errorCode = "errorCode"
+    static let errorKeys = "errorKeys"
+    static let errorTexts = "errorTexts"
     static let responseData = "responseData"
     static let totalBytesRead = "totalBytesRead"
   }
@@ -271,9 +282,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     if decoder.containsValue(forKey: Key.response) {
       details.response = decoder.decodeObject(of: HTTPURLResponse.self, forKey: Key.response)
     }
-    if decoder.containsValue(forKey: Key.error) {
-      details.error = decoder.decodeObject(of: NSError.self, forKey: Key.error)
-    }
+    details.error = Self.error(in: decoder)
     if decoder.containsValue(forKey: Key.responseData) {
       details.responseData = decoder.decodeObject(of: NSData.self, forKey: Key.responseData) as Data?
     }
@@ -282,8 +291,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     super.init()
   }
 
-  /// Pauses the operation, and writes what it has: no blocks and no streams. One that has not finished is ready to begin anew
-  /// when it is read again. Of an error's `userInfo` the texts and URLs are kept.
+  /// Pauses the operation, and writes what it has: no blocks and no streams. One that has not finished is ready to
+  /// begin anew when it is read again. Of an error's `userInfo` the texts and URLs are kept.
   open func encode(with coder: NSCoder) {
     pause()
     let details = read { $0 }
@@ -292,28 +301,40 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     let state = isFinished ? OperationMachine.State.finished : .ready
     coder.encode(Int64(state.rawValue), forKey: Key.state)
     if let response = details.response as? HTTPURLResponse { coder.encode(response, forKey: Key.response) }
-    if let error = details.error { coder.encode(Self.archivable(error as NSError), forKey: Key.error) }
+    if let error = details.error { Self.encode(error as NSError, with: coder) }
     if let data = details.responseData { coder.encode(data as NSData, forKey: Key.responseData) }
     coder.encode(isFinished ? details.bytesRead : 0, forKey: Key.totalBytesRead)
   }
 
-  /// What cannot be archived would end the process.
-  private static func archivable(_ error: NSError) -> NSError {
-    var info: [String: Any] = [:]
+  /// Foundation's archives of errors end the process.
+  private static func encode(_ error: NSError, with coder: NSCoder) {
+    var texts: [String: String] = [:]
     for (key, value) in error.userInfo {
-      switch value {
-      case let text as String: info[key] = text
-      case let url as URL: info[key] = url.absoluteString
-      default: break
-      }
+      texts[key] = value as? String ?? (value as? URL)?.absoluteString
     }
-    return NSError(domain: error.domain, code: error.code, userInfo: info)
+    coder.encode(error.domain as NSString, forKey: Key.errorDomain)
+    coder.encode(Int64(error.code), forKey: Key.errorCode)
+    coder.encode(Array(texts.keys) as NSArray, forKey: Key.errorKeys)
+    coder.encode(Array(texts.values) as NSArray, forKey: Key.errorTexts)
+  }
+
+  private static func error(in decoder: NSCoder) -> NSError? {
+    guard decoder.containsValue(forKey: Key.errorDomain),
+      let domain = decoder.decodeObject(of: NSString.self, forKey: Key.errorDomain)
+    else { return nil }
+    func texts(_ key: String) -> [String] {
+      guard decoder.containsValue(forKey: key) else { return [] }
+      return decoder.decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? [String] ?? []
+    }
+    let info = Dictionary(zip(texts(Key.errorKeys), texts(Key.errorTexts))) { $1 }
+    let code = Int(clamping: decoder.decodeInt64(forKey: Key.errorCode))
+    return NSError(domain: domain as String, code: code, userInfo: info)
   }
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A new operation for the same request, with the same blocks and queues, but without ``completionBlock`` and streams:
-  /// to try again.
+  /// A new operation for the same request, with the same blocks and queues, but without ``completionBlock`` and
+  /// streams: to try again.
   open func copy(with zone: NSZone? = nil) -> Any {
     let own = read { $0 }
     let other = type(of: self).init(request: own.request)

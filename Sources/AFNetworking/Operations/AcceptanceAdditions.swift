@@ -1,6 +1,7 @@
 import Foundation
 
-/// The media types in the value of an `Accept` or `Content-Type` field, without their parameters. Nil: there is no field.
+/// The media types in the value of an `Accept` or `Content-Type` field, without their parameters. Nil: there is no
+/// field.
 public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
   guard let string else { return nil }
   let types = string.split(separator: ",").map { range in

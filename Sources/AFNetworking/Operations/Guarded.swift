@@ -14,8 +14,8 @@ final class Guarded<State>: @unchecked Sendable {
   }
 }
 
-/// Carries what the compiler cannot know to be safe: blocks of programs that are older than its rules. Whoever sets a block
-/// knows where it will be called.
+/// Carries what the compiler cannot know to be safe: blocks of programs that are older than its rules. Whoever sets a
+/// block knows where it will be called.
 struct Carried<Value>: @unchecked Sendable {
   let value: Value
 

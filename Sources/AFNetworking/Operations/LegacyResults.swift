@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
 
-/// The domain of the errors of AFNetworking 1's operations: ``AFJSONRequestOperation``, ``AFPropertyListRequestOperation``,
-/// ``AFImageRequestOperation`` and the XML ones. Their codes are those of `NSURLErrorDomain`.
+/// The domain of the errors of AFNetworking 1's operations: ``AFJSONRequestOperation``,
+/// ``AFPropertyListRequestOperation``, ``AFImageRequestOperation`` and the XML ones. Their codes are those of
+/// `NSURLErrorDomain`.
 public let AFNetworkingErrorDomain = "AFNetworkingErrorDomain"
 
 extension AFHTTPRequestOperation {

@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// One task of an operation: from its start to its end, or to a pause. It keeps its operation until the task is over, as a
-/// connection kept its delegate.
+/// One task of an operation: from its start to its end, or to a pause. It keeps its operation until the task is over,
+/// as a connection kept its delegate.
 ///
 /// All of it but `stop` and what makes it is called on the session's delegate queue, one call after another.
 final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable {

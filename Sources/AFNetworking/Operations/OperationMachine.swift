@@ -8,8 +8,8 @@
 ///
 /// It owns the state and whether a load is under way. It knows nothing of requests, threads or `Foundation.Operation`.
 ///
-/// Invariants: at most one load is under way. A load that was stopped by a pause ends before the next one begins, so that
-/// no two ever write to one stream. Nothing leads out of `finished`.
+/// Invariants: at most one load is under way. A load that was stopped by a pause ends before the next one begins, so
+/// that no two ever write to one stream. Nothing leads out of `finished`.
 struct OperationMachine: Hashable, Sendable {
   /// The numbers are those that archives have.
   enum State: Int, Sendable {
@@ -40,7 +40,7 @@ struct OperationMachine: Hashable, Sendable {
 
   private(set) var state = State.ready
   private(set) var isCancelled = false
-  /// Whether it executed when it was paused.
+  /// Whether it has been started, or executed when it was paused.
   private var hasBegun = false
   private var isLoading = false
   /// The load that is under way has been stopped by a pause.
@@ -53,10 +53,15 @@ struct OperationMachine: Hashable, Sendable {
 
   /// - Parameter isReady: Whether all that the operation depends on is done.
   mutating func started(isReady: Bool) -> Action {
-    guard state == .ready else { return .nothing }
-    if isCancelled { return finishing(.finishCancelled) }
-    guard isReady else { return .nothing }
-    return begin()
+    switch state {
+    case .ready where isCancelled: return finishing(.finishCancelled)
+    case .ready: return isReady ? begin() : .nothing
+    case .paused:
+      // A queue may have been on its way to start it, and does so once.
+      if isReady { hasBegun = true }
+      return .nothing
+    case .executing, .finished: return .nothing
+    }
   }
 
   mutating func paused() -> Action {

@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// Where an operation's content goes: a buffer of its own, or the stream of its owner's. One load at a time uses it, and so
-/// one thread.
+/// Where an operation's content goes: a buffer of its own, or the stream of its owner's. One load at a time uses it,
+/// and so one thread.
 final class OperationOutput: @unchecked Sendable {
   /// Nil: the buffer.
   let stream: OutputStream?

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The sessions that operations load by.
 ///
-/// Those that need no settings of their own share one. A connection that one security policy has trusted must not serve an
-/// operation with another policy, and what one credential has opened must not open for another: operations that differ in
-/// these have different sessions, which are kept for the next operation with the same.
+/// Those that need no settings of their own share one. A connection that one security policy has trusted must not serve
+/// an operation with another policy, and what one credential has opened must not open for another: operations that
+/// differ in these have different sessions, which are kept for the next operation with the same.
 enum OperationSessions {
   /// What operations of one session have in common.
   struct Settings {
@@ -46,6 +46,7 @@ enum OperationSessions {
     var allowsInvalid = false
     var validatesName = true
     var certificates: Set<Data> = []
+    var keyPins: Set<CertificatePin> = []
 
     static let ordinary = PolicySettings()
 
@@ -56,6 +57,7 @@ enum OperationSessions {
       allowsInvalid = policy.allowInvalidCertificates
       validatesName = policy.validatesDomainName
       certificates = policy.pinnedCertificates ?? []
+      keyPins = policy.publicKeyPins
     }
   }
 
@@ -65,8 +67,8 @@ enum OperationSessions {
     var isForOneLoad: Bool
   }
 
-  /// How many sessions with settings of their own are kept. The one that was used the longest time ago goes first: its tasks
-  /// end, and its connections are closed.
+  /// How many sessions with settings of their own are kept. The one that was used the longest time ago goes first: its
+  /// tasks end, and its connections are closed.
   static let keptSessionsMax = 16
 
   private static let shared = URLSession(configuration: .default)

@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// How a load that was stopped goes on: with the rest of the content, where that can be had (RFC 9110 14), or else from its
-/// beginning.
+/// How a load that was stopped goes on: with the rest of the content, where that can be had (RFC 9110 14), or else from
+/// its beginning.
 enum RangeContinuation {
   /// The request for the rest. Nil: all of it has to be loaded again.
   ///
@@ -42,7 +42,8 @@ enum RangeContinuation {
     let range = response.value(forHTTPHeaderField: "Content-Range").flatMap { ContentRange($0) }
     switch response.statusCode {
     case 206:
-      // The part may be another one than was asked for (RFC 9110 15.3.7): to be put after what is there it must begin there.
+      // The part may be another one than was asked for (RFC 9110 15.3.7): to be put after what is there it must begin
+      // there.
       return range?.first == start && start != nil && !isCoded(response) ? .rest : .wrong
     case 416: return range?.total == start && start != nil ? .complete : .whole
     default: return .whole

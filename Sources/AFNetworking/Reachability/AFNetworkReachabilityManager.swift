@@ -7,6 +7,7 @@ import Synchronization
 public enum AFNetworkReachabilityStatus: Int, Hashable, Sendable {
   /// Nothing is known yet, or the kernel does not tell.
   case unknown = -1
+  /// No way leads there.
   case notReachable = 0
   /// Over a modem.
   case reachableViaWWAN = 1
@@ -29,6 +30,7 @@ public enum AFNetworkReachabilityStatus: Int, Hashable, Sendable {
 /// change. A program without a main loop sets ``callbackQueue``, or looks at ``networkReachabilityStatus``, which is up to
 /// date in any case.
 open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
+  /// Told of a new status.
   public typealias StatusBlock = (AFNetworkReachabilityStatus) -> Void
 
   /// The block is the program's, and is called on the program's queue: it need not be `Sendable`.

@@ -5,7 +5,7 @@ import Synchronization
 /// Writes parameters as a property list (`application/x-plist`), for methods whose parameters do not go into the URL.
 /// Requests without parameters get no body.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-  /// XML by default.
+  /// XML by default. Nobody writes `.openStep` any more: it is an error.
   open var format: PropertyListSerialization.PropertyListFormat {
     get { state.withLock { $0.format } }
     set { state.withLock { $0.format = newValue } }
@@ -37,6 +37,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
 
   override func body(of parameters: Any?, for request: URLRequest) throws -> (type: String, bytes: Data)? {
     guard let parameters else { return nil }
+    // Foundation ends the process here.
+    guard format != .openStep else { throw CocoaError(.propertyListWriteInvalid) }
     let bytes = try PropertyListSerialization.data(
       fromPropertyList: parameters, format: format, options: writeOptions)
     return ("application/x-plist", bytes)

@@ -45,6 +45,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
 
   private static let key = "responseSerializers"
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     guard coder.containsValue(forKey: Self.key) else { return }

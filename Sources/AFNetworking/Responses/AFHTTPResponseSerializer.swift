@@ -113,6 +113,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     static let stringEncoding = "stringEncoding"
   }
 
+  /// True: the archives hold no objects but those that they say.
   open class var supportsSecureCoding: Bool { true }
 
   /// Reads an archive of this module's. What is missing there is as `init()` has it.
@@ -127,6 +128,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     }
   }
 
+  /// Writes what is set, for a keyed archive.
   open func encode(with coder: NSCoder) {
     let settings = settings.withLock { $0 }
     coder.encode(settings.statusCodes.map { NSString(string: $0.rangesText) }, forKey: Key.statusCodes)
@@ -136,6 +138,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
 
   open override func copy() -> Any { copy(with: nil) }
 
+  /// A serializer of the same class with the same settings.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
     let settings = settings.withLock { $0 }

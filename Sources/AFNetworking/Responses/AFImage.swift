@@ -7,7 +7,16 @@ import Foundation
 public final class AFImage: NSObject, Sendable {
   /// The formats that are known by their first bytes.
   public enum Format: String, Hashable, Sendable, CaseIterable {
-    case png, jpeg, gif, webp, bmp
+    /// Portable Network Graphics.
+    case png
+    /// JPEG, with whatever frame.
+    case jpeg
+    /// The size is that of the whole, not of its first picture.
+    case gif
+    /// Lossy, lossless, or several of them.
+    case webp
+    /// A Windows bitmap.
+    case bmp
 
     /// As a `Content-Type` says it: `image/png`.
     public var mimeType: String { "image/\(rawValue)" }
@@ -60,8 +69,10 @@ public protocol AFImageDecoding: Sendable {
 
 /// Gives an ``AFImage``, which says type and size.
 public struct AFImageHeaderDecoder: AFImageDecoding {
+  /// It has no settings.
   public init() {}
 
+  /// An ``AFImage``, whatever `inflates` says.
   public func image(from data: Data, response: URLResponse?, scale: CGFloat, inflates: Bool) throws -> Any? {
     AFImage(data: data, scale: scale)
   }

@@ -64,6 +64,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     static let inflates = "automaticallyInflatesResponseImage"
   }
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in

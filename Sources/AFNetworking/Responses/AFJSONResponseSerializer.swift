@@ -63,6 +63,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
     static let removesNulls = "removesKeysWithNullValues"
   }
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in

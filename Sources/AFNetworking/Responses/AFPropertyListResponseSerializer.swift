@@ -63,6 +63,7 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     static let readOptions = "readOptions"
   }
 
+  /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in

@@ -108,7 +108,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
   /// Whether certificates are taken that are expired, or whose issuer is not trusted. False at first.
   ///
   /// With no pins, and a host's name that does not count either, that is every certificate: whoever sits on the way can read
-  /// and change everything. With pinned certificates only what they have issued, or what they are, is trusted.
+  /// and change everything. With pins only those who have a pinned key, or a certificate that leads to one, are trusted. Of a
+  /// certificate whose own key is pinned nothing else is asked; in the mode `certificate` it has to be valid.
   open var allowInvalidCertificates: Bool {
     get { settings.withLock { $0.allowsInvalid } }
     set { settings.withLock { $0.allowsInvalid = newValue } }
@@ -141,10 +142,12 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     static let mode = "SSLPinningMode"
     static let certificates = "pinnedCertificates"
     static let keyPins = "publicKeyPins"
+    static let certificatePins = "certificatePins"
     static let allowsInvalid = "allowInvalidCertificates"
     static let validatesName = "validatesDomainName"
   }
 
+  /// True: the archives hold no objects but those that they say.
   open class var supportsSecureCoding: Bool { true }
 
   /// Reads an archive of this module's. What cannot be read makes a policy that trusts nothing, never one that trusts more.
@@ -155,24 +158,36 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         settings.mode = AFSSLPinningMode(rawValue: number) ?? .certificate
       }
       settings.certificates = coder.blocks(forKey: Key.certificates).map { Set($0) }
-      let pins = coder.texts(forKey: Key.keyPins) ?? []
-      settings.keyPins = Set(pins.compactMap { CertificatePin($0) })
+      settings.keyPins = Set((coder.texts(forKey: Key.keyPins) ?? []).compactMap { CertificatePin($0) })
+      let certificates = (coder.blocks(forKey: Key.certificatePins) ?? []).compactMap { Certificate($0) }
+      settings.keyPins.formUnion(certificates.map { .certificate($0) })
       settings.allowsInvalid = coder.flag(forKey: Key.allowsInvalid) ?? false
       settings.validatesName = coder.flag(forKey: Key.validatesName) ?? true
     }
   }
 
+  /// Writes what is set, for a keyed archive.
   open func encode(with coder: NSCoder) {
     let settings = settings.withLock { $0 }
     coder.encode(number: settings.mode.rawValue, forKey: Key.mode)
     if let certificates = settings.certificates { coder.encode(blocks: Array(certificates), forKey: Key.certificates) }
-    coder.encode(texts: settings.keyPins.map(\.description), forKey: Key.keyPins)
+    var (keys, pinned): ([String], [Data]) = ([], [])
+    for pin in settings.keyPins {
+      if case .certificate(let certificate) = pin {
+        pinned.append(certificate.der)
+      } else {
+        keys.append(pin.description)
+      }
+    }
+    coder.encode(texts: keys, forKey: Key.keyPins)
+    coder.encode(blocks: pinned, forKey: Key.certificatePins)
     coder.encode(settings.allowsInvalid, forKey: Key.allowsInvalid)
     coder.encode(settings.validatesName, forKey: Key.validatesName)
   }
 
   open override func copy() -> Any { copy(with: nil) }
 
+  /// A policy of the same class with the same settings.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
     let settings = settings.withLock { $0 }

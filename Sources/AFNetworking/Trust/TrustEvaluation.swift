@@ -3,75 +3,75 @@ import Larkspur
 
 /// One look at a server's chain, by a policy's settings.
 ///
-/// AFNetworking's answer is kept, and its chain is read more strictly. It compares pins with the chain that the system has built,
-/// which on Darwin is one of good signatures even where nobody trusts its root. OpenSSL stops at the first thing that is
-/// wrong: the chain that is left over then was put together by names alone, and anybody can write a name. So a pin counts only
-/// in a chain that has been verified: from the session's roots, or from the pinned certificates as anchors.
+/// The answers are AFNetworking's, and the chain is read more strictly. AFNetworking compares pins with the chain that the system
+/// has built, trusted or not. OpenSSL stops at the first thing that is wrong: the chain that it leaves then was put together
+/// by names alone, and anybody can write a name. So a pin counts only in a chain that has been verified: up to the session's
+/// roots, or up to what is pinned.
 struct TrustEvaluation {
-  let settings: AFSecurityPolicy.Settings
-  let trust: ServerTrust
-  let domain: String?
+  private let settings: AFSecurityPolicy.Settings
+  private let trust: ServerTrust
+  private let domain: String?
+  private let pinned: [Certificate]
+  private let pinnedKeys: Set<Data>
 
-  private var pinned: Set<Data> { settings.certificates ?? [] }
-
-  /// Whom the certificate has to be for.
-  private var host: String? { settings.validatesName ? domain : nil }
+  init(settings: AFSecurityPolicy.Settings, trust: ServerTrust, domain: String?) {
+    self.settings = settings
+    self.trust = trust
+    self.domain = domain
+    pinned = (settings.certificates ?? []).compactMap { Certificate($0) }
+    pinnedKeys = Set(pinned.map(\.publicKeyInfo))
+  }
 
   var isTrusted: Bool {
-    // A name that any certificate can have written into it says nothing: it takes pins to know whose it is.
-    if domain != nil, settings.allowsInvalid, settings.validatesName, settings.mode == .none || hasNoPins {
-      return false
-    }
+    // Anybody can write a name into a certificate: without a pin it does not say whose it is.
+    if domain != nil, settings.allowsInvalid, settings.validatesName, hasNoPins { return false }
     switch settings.mode {
-    case .none: return settings.allowsInvalid || chain(host: host) != nil
+    case .none: return settings.allowsInvalid || chain() != nil
     case .certificate: return hasPinnedCertificate
-    case .publicKey: return hasPinnedKey
+    case .publicKey:
+      return settings.allowsInvalid ? hasPinnedKeyThoughInvalid : chain()?.contains(where: isKeyPinned) == true
     }
   }
 
   private var hasNoPins: Bool {
-    pinned.isEmpty && (settings.mode == .certificate || settings.keyPins.isEmpty)
-  }
-
-  /// The chain as it was verified. Nil: it is not good.
-  private func chain(host: String?, anchors: [Certificate]? = nil, date: Date = Date()) -> [Certificate]? {
-    guard let (result, chain) = try? trust.evaluate(host: host, anchors: anchors, date: date), result.isTrusted else {
-      return nil
+    switch settings.mode {
+    case .none: true
+    case .certificate: pinned.isEmpty
+    case .publicKey: pinned.isEmpty && settings.keyPins.isEmpty
     }
-    return chain
   }
 
-  private var anchors: [Certificate] { pinned.compactMap { Certificate($0) } }
+  /// The chain up to the session's roots, or to other anchors. Nil: it is not good.
+  private func chain(upTo anchors: [Certificate]? = nil, date: Date = Date()) -> [Certificate]? {
+    let host = settings.validatesName ? domain : nil
+    guard let (result, chain) = try? trust.evaluate(host: host, anchors: anchors, date: date) else { return nil }
+    return result.isTrusted ? chain : nil
+  }
 
-  /// The chain has to be good with the pinned certificates as its anchors, whatever the session's roots say to it; if invalid
-  /// certificates are not allowed those have to agree.
+  /// The chain has to be good up to a pinned certificate, also where invalid certificates are allowed. Where they are not, the
+  /// session's roots have to agree.
   private var hasPinnedCertificate: Bool {
-    let standard = settings.allowsInvalid ? nil : chain(host: host)
-    guard settings.allowsInvalid || standard != nil, !anchors.isEmpty else { return false }
-    let isPinned = { (chain: [Certificate]?) in chain?.contains { pinned.contains($0.der) } == true }
-    return isPinned(standard) || isPinned(chain(host: host, anchors: anchors))
-  }
-
-  private var hasPinnedKey: Bool {
-    guard !settings.allowsInvalid else { return hasPinnedKeyThoughInvalid }
-    guard let chain = chain(host: host) else { return false }
-    return chain.contains(where: isPinned)
-  }
-
-  /// The handshake has shown that the server has the key of its own certificate. What stands above it has to have signed it.
-  private var hasPinnedKeyThoughInvalid: Bool {
-    guard let leaf = trust.sentChain.first else { return false }
-    if isPinned(leaf) { return true }
-    let issuers = (anchors + trust.sentChain.dropFirst()).filter(isPinned)
-    guard !issuers.isEmpty else { return false }
-    // Expired certificates are allowed: there was a time when this one was good.
-    return [Date(), leaf.notValidAfter].contains { date in
-      chain(host: nil, anchors: issuers, date: date)?.contains(where: isPinned) == true
+    guard !pinned.isEmpty else { return false }
+    if !settings.allowsInvalid {
+      guard let chain = chain() else { return false }
+      if chain.contains(where: pinned.contains) { return true }
     }
+    return chain(upTo: pinned)?.contains(where: pinned.contains) == true
   }
 
-  private func isPinned(_ certificate: Certificate) -> Bool {
-    settings.keyPins.contains(.publicKey(of: certificate)) || settings.keyPins.contains(.certificate(certificate))
-      || anchors.contains { $0.publicKeyInfo == certificate.publicKeyInfo }
+  /// The handshake has shown that the server has the key of its own certificate. What stands above that has to have signed it.
+  private var hasPinnedKeyThoughInvalid: Bool {
+    guard let own = trust.sentChain.first else { return false }
+    if isKeyPinned(own) { return true }
+    let issuers = (pinned + trust.sentChain.dropFirst()).filter(isKeyPinned)
+    guard !issuers.isEmpty else { return false }
+    // Expired certificates are allowed: then there was a time when this one was good.
+    let dates = [Date(), own.notValidAfter.addingTimeInterval(-1)]
+    return dates.contains { chain(upTo: issuers, date: $0)?.contains(where: isKeyPinned) == true }
+  }
+
+  private func isKeyPinned(_ certificate: Certificate) -> Bool {
+    pinnedKeys.contains(certificate.publicKeyInfo) || settings.keyPins.contains(.publicKey(of: certificate))
+      || settings.keyPins.contains(.certificate(certificate))
   }
 }

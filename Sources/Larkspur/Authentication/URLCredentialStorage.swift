@@ -57,23 +57,28 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     read { $0.mapValues(\.credentials).filter { !$0.value.isEmpty } }
   }
 
-  /// Keeps a credential, in the place of another one of the same user. One of the persistence
-  /// ``URLCredential/Persistence/none``, or without a user, is not kept.
+  /// Keeps a credential, in the place of another one of the same user. The first one of a space is its default, until
+  /// another one is chosen. One of the persistence ``URLCredential/Persistence/none``, or without a user, is not kept.
   open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
     guard credential.persistence != .none, let user = credential.user else { return }
-    change { slots in slots[space, default: Slot()].credentials[user] = credential }
+    change { slots in
+      var slot = slots[space] ?? Slot()
+      if slot.isEmpty { slot.defaultUser = user }
+      slot.credentials[user] = credential
+      slots[space] = slot
+    }
   }
 
-  /// Removes a credential, if the space has one of the same user. One that is
-  /// ``URLCredential/Persistence/synchronizable`` stays: see ``remove(_:for:options:)``.
+  /// Removes a credential, if the space has it: with another password, or another persistence, it is another one. One that
+  /// is ``URLCredential/Persistence/synchronizable`` stays: see ``remove(_:for:options:)``.
   open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
     remove(credential, for: space, options: nil)
   }
 
-  /// Removes a credential, if the space has one of the same user.
+  /// Removes a credential, if the space has it.
   ///
   /// - Parameters:
-  ///   - credential: Compared by its user.
+  ///   - credential: With another password, or another persistence, it is another one.
   ///   - space: Where it counts.
   ///   - options: ``NSURLCredentialStorageRemoveSynchronizableCredentials``, true, lets one go that is
   ///     ``URLCredential/Persistence/synchronizable``.
@@ -87,6 +92,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     change { slots in
       guard var slot = slots[space] else { return }
       if let user = credential.user {
+        guard slot.credentials[user] == credential else { return }
         slot.credentials[user] = nil
         if slot.defaultUser == user { slot.defaultUser = nil }
       } else if slot.nameless == credential {
@@ -96,7 +102,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The credential that is tried first. Nil: none was chosen by ``setDefaultCredential(_:for:)``.
+  /// The credential that is tried first: the one that was chosen by ``setDefaultCredential(_:for:)``, or else the first one
+  /// that the space had. Nil: there is none, or it has been removed.
   open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
     read { slots in
       guard let slot = slots[space] else { return nil }

@@ -61,7 +61,7 @@ public final class NetworkReachability: Sendable {
   public convenience init() { self.init(.anywhere) }
 
   /// Of a host: an address without brackets, or a name. A name is looked up each time the network changes, and from time to
-  /// time while it has no address; a way to one of its addresses is a way to it. What cannot be a name is never reachable.
+  /// time while there is no way; a way to one of its addresses is a way to it. What cannot be a name is never reachable.
   public convenience init(host: String) { self.init(ReachabilityTarget(host: host)) }
 
   /// Of a socket address: the bytes of a `sockaddr_in` or a `sockaddr_in6`. One of all zeros means anywhere. Nil: they are

@@ -5,12 +5,14 @@ import Synchronization
 /// One observer's look at a way.
 ///
 /// Whatever changes in the network is a reason to look again, on a serial queue of its own, since a look at a name blocks. Changes
-/// that come while it looks make one more look. A name without an address is looked up again after a while: its servers may
-/// have come later than the network.
+/// that come while it looks make one more look. A name to which there is no way is looked up again after a while: its servers
+/// may have come later than the network.
 final class ReachabilityWatch: Sendable {
-  /// How long it waits before a name is looked up again: twice as long each time.
+  /// How long it waits before a name is looked up again: twice as long each time, until the network changes.
   static let retrySecondsMin = 1
   static let retrySecondsMax = 60
+
+  static func retrySeconds(after seconds: Int) -> Int { min(seconds * 2, retrySecondsMax) }
 
   private struct State {
     var observation: ConnectivityMonitor.Observation?
@@ -85,7 +87,7 @@ final class ReachabilityWatch: Sendable {
 
   private func retryLater() {
     let (look, seconds) = state.withLock { state in
-      defer { state.retrySeconds = min(state.retrySeconds * 2, Self.retrySecondsMax) }
+      defer { state.retrySeconds = Self.retrySeconds(after: state.retrySeconds) }
       return (state.looks, state.retrySeconds)
     }
     queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in

@@ -128,12 +128,13 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   // MARK: - Objects
 
-  /// For people to read. The value, often a secret, is in it.
+  /// For people to read, in the form that FoundationNetworking has. The value, often a secret, is in it.
   open override var description: String {
-    var words = "<HTTPCookie version:\(version) name:\(name) value:\(value)"
-    words += " expiresDate:\(expiresDate.map(\.description) ?? "(null)") sessionOnly:\(isSessionOnly)"
-    words += " domain:\(domain) path:\(path) isSecure:\(isSecure) isHTTPOnly:\(isHTTPOnly)"
-    return words + " sameSite:\(sameSitePolicy?.rawValue ?? "none")>"
+    var words = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
+    words += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""
+    words += " path:\"\(path)\" isSecure:\(isSecure) comment:\(comment ?? "nil")"
+    // Any port is 0.
+    return words + " ports:{ \(portList?.map(\.stringValue).joined(separator: ",") ?? "0") }>"
   }
 
   /// Whether the other is a cookie with the same properties.

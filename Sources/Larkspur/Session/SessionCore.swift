@@ -74,7 +74,7 @@ final class SessionCore: @unchecked Sendable {
     memory = AuthenticationMemory(storage: storage.credentialStorage)
     protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
     composer = RequestComposer(additional: storage.additionalHeaders)
-    cookieStorage = storage.shouldSetCookies ? storage.cookieStorage : nil
+    cookieStorage = storage.cookieStorage
     cookieAcceptPolicy = storage.cookieAcceptPolicy
     credentialStorage = storage.credentialStorage
     cache = storage.cache

@@ -7,6 +7,9 @@ public let NSURLSessionTransferSizeUnknown: Int64 = -1
 /// The key of the resume data in the `userInfo` of a failed download's error.
 public let URLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
+/// The same by the name that it has on Darwin.
+public let NSURLSessionDownloadTaskResumeData = URLSessionDownloadTaskResumeData
+
 /// Makes tasks that load URLs, and holds what they share: connections, cookies, cache, credentials, and a delegate.
 ///
 /// For any thread. A session keeps its delegate, and itself while it has tasks or a delegate, until it is invalidated with

@@ -173,15 +173,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.shouldUsePipelining = newValue }
   }
 
-  /// Whether cookies are sent and kept.
+  /// Whether cookies are sent. Which are kept is ``httpCookieAcceptPolicy``'s affair.
   open var httpShouldSetCookies: Bool {
     get { storage.shouldSetCookies }
     set { storage.shouldSetCookies = newValue }
   }
 
-  /// Which cookies are kept. Until it is set, what the cookie storage says.
+  /// Which cookies are kept. Until it is set it is `onlyFromMainDocumentDomain`, and the cookie storage's own policy counts.
   open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
-    get { storage.cookieAcceptPolicy ?? storage.cookieStorage?.cookieAcceptPolicy ?? .onlyFromMainDocumentDomain }
+    get { storage.cookieAcceptPolicy ?? .onlyFromMainDocumentDomain }
     set { storage.cookieAcceptPolicy = newValue }
   }
 

@@ -14,20 +14,17 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+  ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
+
   /// All events of a background session have been delivered.
   func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
 extension URLSessionDelegate {
   public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
-
-  public func urlSession(
-    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-  ) {
-    challenge.delegateHasNoWord()
-    completionHandler(.performDefaultHandling, nil)
-  }
 
   public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 }
@@ -42,6 +39,11 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
+  ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
+
   /// There is no way to the server, and the session waits for one (`waitsForConnectivity`). At most once for a task.
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
@@ -51,15 +53,29 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest
+  ) async -> URLRequest?
+
   /// The server or a proxy wants credentials.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+  ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
+
   /// The body has to be sent, or sent again, and comes from a stream.
   func urlSession(
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
+
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
   /// Some of the body has been sent. Bytes; the expected total is `NSURLSessionTransferSizeUnknown` for a stream.
   func urlSession(
@@ -80,40 +96,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 extension URLSessionTaskDelegate {
   public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { task.delegateHasNoWord() }
 
-  public func urlSession(
-    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
-    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
-  ) {
-    task.delegateHasNoWord()
-    completionHandler(.continueLoading, nil)
-  }
-
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     task.delegateHasNoWord()
-  }
-
-  public func urlSession(
-    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-  ) {
-    task.delegateHasNoWord()
-    completionHandler(request)
-  }
-
-  public func urlSession(
-    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-  ) {
-    challenge.delegateHasNoWord()
-    completionHandler(.performDefaultHandling, nil)
-  }
-
-  public func urlSession(
-    _ session: URLSession, task: URLSessionTask,
-    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-  ) {
-    task.delegateHasNoWord()
-    completionHandler(nil)
   }
 
   public func urlSession(
@@ -141,6 +125,11 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
+  ) async -> URLSession.ResponseDisposition
+
   /// The task has become a download task, which goes on in its place.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
@@ -155,17 +144,14 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
+
+  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  ) async -> CachedURLResponse?
 }
 
 extension URLSessionDataDelegate {
-  public func urlSession(
-    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-  ) {
-    dataTask.delegateHasNoWord()
-    completionHandler(.allow)
-  }
-
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
   ) { dataTask.delegateHasNoWord() }
@@ -176,14 +162,6 @@ extension URLSessionDataDelegate {
 
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     dataTask.delegateHasNoWord()
-  }
-
-  public func urlSession(
-    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
-    completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-  ) {
-    dataTask.delegateHasNoWord()
-    completionHandler(proposedResponse)
   }
 }
 

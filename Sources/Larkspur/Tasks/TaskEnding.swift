@@ -53,10 +53,10 @@ final class TaskEnding: @unchecked Sendable {
     tellResumeData()
     switch task.output {
     case .dataResult(let result):
-      result.set(outcome(content.data))
+      result.set(outcome(.data(content.data)))
     case .fileResult(let result):
       if failure == nil { file?.giveAway() }
-      result.set(outcome(file?.url ?? URL(fileURLWithPath: "/dev/null")))
+      result.set(outcome(.file(file?.url ?? URL(fileURLWithPath: "/dev/null"))))
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -77,7 +77,7 @@ final class TaskEnding: @unchecked Sendable {
     if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
   }
 
-  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), any Error> {
+  private func outcome(_ content: TaskResult.Content) -> Result<(TaskResult.Content, URLResponse), any Error> {
     if let failure { return .failure(failure) }
     guard let response = self.content.response else { return .failure(URLError(.unknown)) }
     return .success((content, response))

@@ -199,11 +199,12 @@ final class TaskPerformer: @unchecked Sendable {
   /// Loads a request. True: the machine wants another one to be loaded.
   @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
-    guard let url = request.url else { throw URLError.make(.badURL, "the request has no URL") }
+    guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
-      target = try LoadTarget(url)
+      target = try LoadTarget(url, after: engine.lastTarget)
+      engine.lastTarget = target
     } catch {
       switch error {
       case .schemeUnsupported:

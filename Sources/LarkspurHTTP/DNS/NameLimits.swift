@@ -11,6 +11,10 @@ package struct NameLimits: Hashable, Sendable {
   /// Look-ups that run at once. With the system's resolver each of them holds a thread.
   package var lookUpsMax = 4
 
+  /// Look-ups that nobody waits for any more and that their source cannot end: they go on beside the others. A few names whose
+  /// servers do not answer would otherwise keep all names from being looked up; and without a limit each would hold a thread.
+  package var abandonedLookUpsMax = 28
+
   /// Names that wait for their turn. A resolver that hangs would otherwise make the queue grow with every request.
   package var queuedNamesMax = 1000
 

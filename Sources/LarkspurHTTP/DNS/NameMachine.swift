@@ -24,8 +24,8 @@ package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 ///     +--wanted, all busy--> queued --abandoned by all--> unknown
 /// ```
 ///
-/// A running look-up that nobody waits for is to be cancelled. A source that cannot do that goes on, those who come
-/// meanwhile join, and its answer is remembered. Failures that may pass go to those who wait and are not remembered.
+/// A running look-up that nobody waits for is to be cancelled. A source that cannot do that goes on beside the look-ups that
+/// are allowed at once; those who come meanwhile join, and its answer is remembered. Failures that may pass go to those who wait and are not remembered.
 ///
 /// It does not know: what an address is, threads, the clock, how a source works.
 ///
@@ -63,6 +63,8 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var pending: [HostName: Pending] = [:]
   private var queue: [HostName] = []
   private var running: [LookUp: HostName] = [:]
+  /// Those of them that nobody waited for, and that could not be cancelled.
+  private var left: Set<LookUp> = []
   private var waiters: [Waiter: HostName] = [:]
   private var lookUpsBegun: LookUp = 0
 
@@ -70,6 +72,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     self.limits = limits
     // With none at all everybody would wait for ever.
     self.limits.lookUpsMax = max(limits.lookUpsMax, 1)
+    self.limits.abandonedLookUpsMax = max(limits.abandonedLookUpsMax, 0)
   }
 
   /// Names that are remembered, whether their time is up or not.
@@ -88,7 +91,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     guard waiters.count < limits.waitersMax else { return actions.append(.refuse(waiter)) }
     if pending[name] != nil {
       pending[name]?.waiters.insert(waiter)
-    } else if running.count < limits.lookUpsMax {
+    } else if mayStart {
       start(name, for: [waiter], &actions)
     } else if queue.count < limits.queuedNamesMax {
       queue.append(name)
@@ -114,6 +117,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     _ lookUp: LookUp, _ answer: NameAnswer<Addresses>, now: Deadline, into actions: inout Actions
   ) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
+    left.remove(lookUp)
     remember(answer, of: name, now)
     // In the order in which they came: a hash table's own order differs from run to run.
     for waiter in (pending.removeValue(forKey: name)?.waiters ?? []).sorted() {
@@ -123,14 +127,24 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     startQueued(&actions)
   }
 
+  /// The source cannot end the look-up that nobody waits for.
+  package mutating func wentOn(_ lookUp: LookUp, into actions: inout Actions) {
+    guard running[lookUp] != nil else { return }
+    left.insert(lookUp)
+    startQueued(&actions)
+  }
+
   /// The source has ended the look-up and will not answer. Those who have come since it was told need another one.
   package mutating func cancelled(_ lookUp: LookUp, into actions: inout Actions) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
+    left.remove(lookUp)
     if let late = pending.removeValue(forKey: name)?.waiters, !late.isEmpty { start(name, for: late, &actions) }
     startQueued(&actions)
   }
 
   // MARK: - Decisions
+
+  private var mayStart: Bool { running.count - min(left.count, limits.abandonedLookUpsMax) < limits.lookUpsMax }
 
   private mutating func start(_ name: HostName, for waiters: Set<Waiter>, _ actions: inout Actions) {
     lookUpsBegun += 1
@@ -140,7 +154,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   private mutating func startQueued(_ actions: inout Actions) {
-    while running.count < limits.lookUpsMax, !queue.isEmpty {
+    while mayStart, !queue.isEmpty {
       let name = queue.removeFirst()
       start(name, for: pending[name]?.waiters ?? [], &actions)
     }

@@ -25,8 +25,12 @@ extension ResponseHead {
       let entry = fields[index]
       index = fields.index(from: index + 1, nameLengths: Self.framingNameLengths)
       switch entry.nameCount {
-      case 10 where Word.connection.matches(head, entry.name):
-        says.read(head, entry.value)
+      case 10:
+        if Word.connection.matches(head, entry.name) {
+          says.read(head, entry.value)
+        } else if Word.keepAlive.matches(head, entry.name) {
+          hasKeepAlive = true
+        }
       case 14 where Word.contentLength.matches(head, entry.name):
         let repeated = length
         length = try ContentLength(head, entry.value)

@@ -14,10 +14,15 @@ package struct ResponseHead {
   package internal(set) var framing = BodyFraming.none
   /// Whether the server lets the connection live on after this response.
   package internal(set) var isPersistent = false
+  /// Whether there is a field `Keep-Alive`. Most responses have none, and need not be searched for it.
+  package internal(set) var hasKeepAlive = false
   /// What `Content-Length` says, if it is there. For a HEAD request or a 304 no body follows it.
   package internal(set) var contentLength: Int?
 
   package init() {}
+
+  /// Becomes empty, and keeps its memory.
+  package mutating func forget() { reset() }
 
   mutating func reset() {
     status = 0
@@ -27,6 +32,7 @@ package struct ResponseHead {
     byteCount = 0
     framing = .none
     isPersistent = false
+    hasKeepAlive = false
     contentLength = nil
   }
 }

@@ -51,6 +51,28 @@ package struct PoolMachine: Sendable {
     var idleNanoseconds: UInt64 = 0
     /// The order of the request that it was opened for, or rather of the next one to come.
     var dialedBefore: UInt64 = 0
+
+    /// One more request is on it.
+    mutating func began(_ isPipelinable: Bool) {
+      self.isPipelinable = isPipelinable && (inFlight == 0 || self.isPipelinable)
+      phase = .running
+      inFlight += 1
+      if requestsLeft != .max { requestsLeft -= 1 }
+    }
+
+    /// One of them is over. Returns the endpoint.
+    mutating func ended() -> Int {
+      inFlight -= 1
+      isProven = true
+      return endpoint
+    }
+
+    /// None is left. Returns until when.
+    mutating func rests(from now: Deadline) -> Deadline {
+      phase = .idle
+      idleUntil = min(now.advanced(byNanoseconds: idleNanoseconds), servesUntil)
+      return idleUntil
+    }
   }
 
   private struct Endpoint {
@@ -70,6 +92,11 @@ package struct PoolMachine: Sendable {
     var isStalled = false
 
     var waitingCount: Int { waiting.count + wantingFresh.count }
+
+    mutating func rests(_ connection: ConnectionID) {
+      idleCount += 1
+      idle.append(connection)
+    }
   }
 
   private let limits: PoolLimits
@@ -129,8 +156,9 @@ package struct PoolMachine: Sendable {
       forgetIfUnused(index, &actions)
       return ticket
     }
-    if !demand.wantsFresh, endpoints[index].waiting.count == 0, let connection = takeIdle(of: index, now, &actions) {
-      run(ticket, on: connection, demand.isPipelinable, &actions)
+    if !demand.wantsFresh, let connection = takeFree(of: index, demand.isPipelinable, now, &actions) {
+      tickets.release(ticket)
+      actions.append(.run(ticket, on: id(connection)))
       return ticket
     }
     guard waitingCount < limits.waitingMax else {
@@ -141,6 +169,19 @@ package struct PoolMachine: Sendable {
     wait(ticket, at: index, demand)
     settle(index, now, &actions)
     return ticket
+  }
+
+  /// The same for a request that may take a free connection at once, which most do: without a ticket and an action. Nil: it
+  /// has to wait, and to ask as above. `order` is what it would ask again with.
+  package mutating func took(
+    _ endpoint: EndpointID, isPipelinable: Bool, now: Deadline, into actions: inout Actions
+  ) -> (id: ConnectionID, order: UInt64)? {
+    let index = endpoint.index
+    guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
+      endpoints[index].isUsed, !isClosed, let connection = takeFree(of: index, isPipelinable, now, &actions)
+    else { return nil }
+    ordersGiven += 1
+    return (id(connection), ordersGiven - 1)
   }
 
   /// Who asked does not wait any more.
@@ -208,9 +249,7 @@ package struct PoolMachine: Sendable {
     _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .running) else { return }
-    let endpoint = connections[id.index].endpoint
-    connections[id.index].inFlight -= 1
-    connections[id.index].isProven = true
+    let endpoint = connections[id.index].ended()
     if let idle = ending.idle {
       connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
     }
@@ -347,8 +386,7 @@ package struct PoolMachine: Sendable {
   private mutating func takeIdle(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Int? {
     while let id = endpoints[endpoint].idle.popLast() {
       guard isPresent(id, .idle) else { continue }
-      let connection = connections[id.index]
-      if connection.idleUntil > now, connection.servesUntil > now {
+      if connections[id.index].idleUntil > now, connections[id.index].servesUntil > now {
         idleCount -= 1
         endpoints[endpoint].idleCount -= 1
         return id.index
@@ -373,19 +411,22 @@ package struct PoolMachine: Sendable {
     return best
   }
 
-  private mutating func runWaiting(_ place: PoolQueue.Place, on index: Int, _ actions: inout Actions) {
-    waitingCount -= 1
-    run(place.ticket, on: index, place.isPipelinable, &actions)
+  /// An idle connection, if nobody waits for one.
+  private mutating func takeFree(
+    of endpoint: Int, _ isPipelinable: Bool, _ now: Deadline, _ actions: inout Actions
+  ) -> Int? {
+    guard endpoints[endpoint].waiting.count == 0, let connection = takeIdle(of: endpoint, now, &actions) else {
+      return nil
+    }
+    connections[connection].began(isPipelinable)
+    return connection
   }
 
-  private mutating func run(_ ticket: Ticket, on index: Int, _ isPipelinable: Bool, _ actions: inout Actions) {
-    let isFirst = connections[index].inFlight == 0
-    connections[index].phase = .running
-    connections[index].inFlight += 1
-    connections[index].isPipelinable = isPipelinable && (isFirst || connections[index].isPipelinable)
-    if connections[index].requestsLeft != .max { connections[index].requestsLeft -= 1 }
-    tickets.release(ticket)
-    actions.append(.run(ticket, on: id(index)))
+  private mutating func runWaiting(_ place: PoolQueue.Place, on index: Int, _ actions: inout Actions) {
+    waitingCount -= 1
+    connections[index].began(place.isPipelinable)
+    tickets.release(place.ticket)
+    actions.append(.run(place.ticket, on: id(index)))
   }
 
   private mutating func fail(_ ticket: Ticket, _ failure: Failure, _ actions: inout Actions) {
@@ -396,25 +437,21 @@ package struct PoolMachine: Sendable {
   /// Nothing is on its way on the connection: it serves who waits, rests, or ends.
   private mutating func becameFree(_ index: Int, _ now: Deadline, _ actions: inout Actions) {
     let endpoint = connections[index].endpoint
-    let connection = connections[index]
-    guard !isClosed, connection.requestsLeft > 0, connection.servesUntil > now else {
+    guard !isClosed, connections[index].requestsLeft > 0, connections[index].servesUntil > now else {
       connections[index].phase = .running
       return retire(id(index), now, &actions)
     }
-    if let place = endpoints[endpoint].waiting.take(tickets) {
+    if endpoints[endpoint].waiting.count > 0, let place = endpoints[endpoint].waiting.take(tickets) {
       return runWaiting(place, on: index, &actions)
     }
-    connections[index].phase = .idle
-    let until = min(now.advanced(byNanoseconds: connection.idleNanoseconds), connection.servesUntil)
-    connections[index].idleUntil = until
+    let until = connections[index].rests(from: now)
     timer = min(timer, until)
     idleCount += 1
-    endpoints[endpoint].idleCount += 1
+    endpoints[endpoint].rests(id(index))
     // Those that have gone meanwhile are swept away when they are most.
     if endpoints[endpoint].idle.count > 2 * endpoints[endpoint].idleCount + 16 {
       endpoints[endpoint].idle = endpoints[endpoint].idle.filter { isPresent($0, .idle) }
     }
-    endpoints[endpoint].idle.append(id(index))
     if !stalled.isEmpty { roomWasMade(now, &actions) }
   }
 

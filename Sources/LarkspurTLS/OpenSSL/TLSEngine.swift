@@ -69,6 +69,8 @@ package struct TLSEngine: ~Copyable {
   // Safe: it lives as long as `reference`, and only the engine uses it.
   private var tls: OpaquePointer { unsafe reference.pointer }
 
+  /// Where the server's sessions are. Nil: none are resumed.
+  private let shelf: SessionCache.Shelf?
   /// The session that was offered.
   private let offered: TLSSession?
   private var trust: Trust?
@@ -98,7 +100,8 @@ package struct TLSEngine: ~Copyable {
     self.key = key
     self.options = options
     self.date = date
-    offered = context.configuration.resumesSessions ? context.sessions.take(for: key, date: date) : nil
+    shelf = context.configuration.resumesSessions ? context.sessions.shelf(for: key) : nil
+    offered = shelf?.take(date: date)
     // Safe: the connection takes a reference of its own.
     if let offered { _ = unsafe larkspur_tls_offer(reference.pointer, offered.reference.pointer) }
   }
@@ -281,8 +284,7 @@ package struct TLSEngine: ~Copyable {
     // Safe: each session is handed over.
     while let session = unsafe larkspur_tls_take_session(tls) {
       let session = trust.flatMap { unsafe TLSSession(taking: session, trust: $0, date: date) }
-      guard let session, context.configuration.resumesSessions, !isPrivate else { continue }
-      context.sessions.keep(session, for: key)
+      if let session, !isPrivate { shelf?.keep(session) }
     }
   }
 

@@ -45,7 +45,8 @@ package struct PinPolicy: Sendable {
   package func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
     mismatch: PinMismatch, reportsOnly: Bool
   )] {
-    entries(for: server).compactMap { host in
+    guard !hosts.isEmpty else { return [] }
+    return entries(for: server).compactMap { host in
       let candidates = host.looksAtLeafOnly ? Array(chain.prefix(1)) : chain
       let isMet = host.pins.contains { pin in candidates.contains(where: pin.matches) }
       guard !isMet else { return nil }

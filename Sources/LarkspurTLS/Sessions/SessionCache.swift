@@ -18,47 +18,70 @@ package struct SessionKey: Hashable, Sendable {
 ///
 /// A TLS 1.3 ticket is used once, so that two connections cannot be linked by it (RFC 8446 C.4); servers send several, and
 /// several are kept. A TLS 1.2 session is used until it is replaced.
+///
+/// A connection looks its server's shelf up once, and brings there what it is given.
 final class SessionCache: Sendable {
   /// So many per server.
   static let sessionsMax = 4
-  /// So many servers; the one whose sessions are oldest goes first.
+  /// So many servers; the one that was longest not asked for goes first.
   static let serversMax = 256
 
+  /// The sessions of one server.
+  final class Shelf: Sendable {
+    fileprivate let sessions = Mutex<[TLSSession]>([])
+    /// When it was asked for last, in look-ups.
+    fileprivate let latestUse = Atomic<UInt64>(0)
+
+    func keep(_ session: TLSSession) {
+      sessions.withLock { sessions in
+        if !session.isUsedOnce { sessions.removeAll { !$0.isUsedOnce } }
+        if sessions.count == SessionCache.sessionsMax { sessions.removeFirst() }
+        sessions.append(session)
+      }
+    }
+
+    /// The newest session that is still good. `date`: seconds since 1970.
+    func take(date: Int64) -> TLSSession? {
+      sessions.withLock { sessions in
+        while let session = sessions.last {
+          let isGood = date < session.validUntil && session.isResumable
+          if session.isUsedOnce || !isGood { sessions.removeLast() }
+          if isGood { return session }
+        }
+        return nil
+      }
+    }
+  }
+
   private struct State {
-    var sessions: [SessionKey: [TLSSession]] = [:]
-    /// The servers, oldest first.
-    var order: [SessionKey] = []
+    var shelves: [SessionKey: Shelf] = [:]
+    var uses: UInt64 = 0
   }
 
   private let state = Mutex(State())
 
-  func keep(_ session: TLSSession, for key: SessionKey) {
+  func shelf(for key: SessionKey) -> Shelf {
     state.withLock { state in
-      var sessions = state.sessions[key] ?? []
-      if !session.isUsedOnce { sessions.removeAll { !$0.isUsedOnce } }
-      if sessions.count == Self.sessionsMax { sessions.removeFirst() }
-      sessions.append(session)
-      state.sessions[key] = sessions
-      state.order.removeAll { $0 == key }
-      state.order.append(key)
-      if state.order.count > Self.serversMax { state.sessions[state.order.removeFirst()] = nil }
-    }
-  }
-
-  /// The newest session that is still good. `date`: seconds since 1970.
-  func take(for key: SessionKey, date: Int64) -> TLSSession? {
-    state.withLock { state in
-      while let session = state.sessions[key]?.last {
-        let isGood = date < session.validUntil && session.isResumable
-        if session.isUsedOnce || !isGood { state.sessions[key]?.removeLast() }
-        if isGood { return session }
+      state.uses += 1
+      if let shelf = state.shelves[key] {
+        shelf.latestUse.store(state.uses, ordering: .relaxed)
+        return shelf
       }
-      state.sessions[key] = nil
-      state.order.removeAll { $0 == key }
-      return nil
+      if state.shelves.count == Self.serversMax,
+        let oldest = state.shelves.min(by: {
+          $0.value.latestUse.load(ordering: .relaxed) < $1.value.latestUse.load(ordering: .relaxed)
+        })
+      {
+        state.shelves[oldest.key] = nil
+      }
+      let shelf = Shelf()
+      shelf.latestUse.store(state.uses, ordering: .relaxed)
+      state.shelves[key] = shelf
+      return shelf
     }
   }
 
+  /// What connections that are open already are given from now on goes with them.
   func removeAll() {
     state.withLock { $0 = State() }
   }

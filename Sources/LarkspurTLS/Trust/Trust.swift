@@ -1,25 +1,44 @@
 /// A server's certificates, and what came out when they were verified. A value: it can be kept, looked at and evaluated
 /// again on any thread.
 package struct Trust: Sendable {
-  package let server: ServerName
+  /// Each session and each connection has a copy: so it is one reference.
+  private final class Facts: Sendable {
+    let server: ServerName
+    let sent: [Certificate]
+    let verified: [Certificate]
+    let result: VerificationResult
+    let store: TrustStore
+    let validUntil: Int64
+
+    init(
+      _ server: ServerName, _ sent: [Certificate], _ verified: [Certificate], _ result: VerificationResult,
+      _ store: TrustStore
+    ) {
+      self.server = server
+      self.sent = sent
+      self.verified = verified
+      self.result = result
+      self.store = store
+      validUntil = verified.map(\.notAfter).min() ?? .min
+    }
+  }
+
+  private let facts: Facts
+
+  package var server: ServerName { facts.server }
   /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
-  package let sent: [Certificate]
+  package var sent: [Certificate] { facts.sent }
   /// The chain that was built, from the server's certificate to the root, as far as one was found.
-  package let verified: [Certificate]
-  package let result: VerificationResult
-  let store: TrustStore
+  package var verified: [Certificate] { facts.verified }
+  package var result: VerificationResult { facts.result }
+  var store: TrustStore { facts.store }
   /// Until when every certificate of the verified chain is valid: seconds since 1970.
-  let validUntil: Int64
+  var validUntil: Int64 { facts.validUntil }
 
   init(
     server: ServerName, sent: [Certificate], verified: [Certificate], result: VerificationResult, store: TrustStore
   ) {
-    self.server = server
-    self.sent = sent
-    self.verified = verified
-    self.result = result
-    self.store = store
-    validUntil = verified.map(\.notAfter).min() ?? .min
+    facts = Facts(server, sent, verified, result, store)
   }
 
   /// Verifies a chain that no handshake has brought. `date`: seconds since 1970, UTC.
@@ -35,14 +54,21 @@ package struct Trust: Sendable {
   ///
   /// - Parameters:
   ///   - host: Whom the certificate has to be for; nil: whoever it is for.
-  ///   - anchors: The roots to trust, and no others; nil: those of the connection. Its revocation lists count either way.
+  ///   - anchors: Where a chain has to end, and nowhere else: roots, intermediates or the server's own certificate. Nil: at
+  ///     the roots of the connection. Its revocation lists count either way.
   ///   - date: Seconds since 1970, UTC.
   package func evaluate(
     host: ServerName?, anchors: [Certificate]? = nil, date: Int64
   ) throws(TLSError) -> Trust {
     var store = store
     if let anchors { store = try store.with(anchors: anchors) }
-    let (result, verified) = store.verify(sent, for: host, date: date)
+    let result: VerificationResult
+    var verified: [Certificate]
+    (result, verified) = store.verify(sent, for: host, date: date)
+    // OpenSSL goes on above an anchor as far as it finds issuers, and asks nothing of them.
+    if let anchors, result.isTrusted, let end = verified.firstIndex(where: anchors.contains) {
+      verified = Array(verified[...end])
+    }
     return Trust(server: host ?? server, sent: sent, verified: verified, result: result, store: store)
   }
 }

@@ -126,12 +126,12 @@ package final class BodyWriter: @unchecked Sendable {
     case bytes
     /// The body is complete: there will be no more.
     case end
-    /// Nothing is there. The channel's waiter will be woken.
+    /// Nothing is there yet.
     case nothing
   }
 
   /// Moves what waits into `output`, with the coding around it.
-  func fetch(into output: inout ByteQueue, for channel: Channel) throws(BodyFailure) -> Fetched {
+  func fetch(into output: inout ByteQueue) throws(BodyFailure) -> Fetched {
     if byteCount > 0 {
       if isChunked { output.append(ChunkedEncoder.start(ofChunk: byteCount)) }
       for piece in pieces { output.append(piece) }
@@ -144,9 +144,7 @@ package final class BodyWriter: @unchecked Sendable {
       return .bytes
     }
     switch state {
-    case .open:
-      starved = channel
-      return .nothing
+    case .open: return .nothing
     case .ended:
       guard isChunked else { return .end }
       do throws(RequestError) {
@@ -160,9 +158,12 @@ package final class BodyWriter: @unchecked Sendable {
     }
   }
 
-  /// Whether a fetch would come to something.
-  var isReady: Bool {
-    if case .open = state { byteCount > 0 } else { true }
+  /// Whether a fetch would come to something. If not yet, the channel's waiter is woken as soon as it would. (It is asked
+  /// before each wait, and not only after a fetch: what was fetched last may have left, and used up the share of the turn.)
+  func isReady(waking channel: Channel) -> Bool {
+    guard case .open = state, byteCount == 0 else { return true }
+    starved = channel
+    return false
   }
 
   /// The exchange needs no more of it.

@@ -17,12 +17,12 @@ enum Upload {
     }
   }
 
-  /// Whether there is something to go on with.
-  var isReady: Bool {
+  /// Whether there is something to go on with. If not yet, the channel's waiter is woken as soon as there is.
+  func isReady(waking channel: Channel) -> Bool {
     switch self {
     case .none: false
     case .bytes, .file: true
-    case .produced(let writer): writer.isReady
+    case .produced(let writer): writer.isReady(waking: channel)
     }
   }
 }

@@ -13,8 +13,9 @@ extension Connection {
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     // A host that TLS cannot be for is not looked up.
-    if security != nil { _ = try serverName(host) }
-    let deadline = min(deadline, loop.now.advanced(by: timeouts.total))
+    let securing = try security.map { security throws(TransportError) in try Securing(security, host, port) }
+    let deadline = timeouts.end(from: loop.now, within: deadline)
+    // Without times for the parts nothing is wrapped: each wrapper is a frame more on the way of every connection.
     let addresses =
       timeouts.resolve == nil
       ? try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
@@ -23,8 +24,8 @@ extension Connection {
         try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
       }
     return try await open(
-      to: addresses, as: host, port: port, security: security, from: local, on: loop, deadline: deadline,
-      timeouts: timeouts, limits: limits, observer: observer)
+      to: addresses, securing: securing, from: local, on: loop, deadline: deadline, timeouts: timeouts, limits: limits,
+      observer: observer)
   }
 
   /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be
@@ -35,9 +36,35 @@ extension Connection {
     timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    let deadline = min(deadline, loop.now.advanced(by: timeouts.total))
-    let server = try security.map { _ throws(TransportError) in try serverName(host) }
-    // Without times for the parts nothing is wrapped: each wrapper is a frame more on the way of every connection.
+    let securing = try security.map { security throws(TransportError) in try Securing(security, host, port) }
+    return try await open(
+      to: addresses, securing: securing, from: local, on: loop,
+      deadline: timeouts.end(from: loop.now, within: deadline), timeouts: timeouts, limits: limits,
+      observer: observer)
+  }
+
+  /// What TLS is to be made with.
+  private struct Securing {
+    let security: Security
+    let server: ServerName
+    /// Nil: the address's.
+    let port: UInt16?
+
+    init(_ security: Security, _ host: String, _ port: UInt16?) throws(TransportError) {
+      self.security = security
+      self.port = port
+      server = try Connection.serverName(host)
+    }
+  }
+
+  private static func open(
+    to addresses: [SocketAddress], securing: Securing?, from local: LocalEndpoint?, on loop: ClientLoop,
+    deadline: Deadline, timeouts: Timeouts, limits: Limits, observer: Observer?
+  ) async throws(TransportError) -> Connection {
+    if addresses.count == 1, local == nil, timeouts.connect == nil, timeouts.secure == nil {
+      return try await open(
+        toOnly: addresses[0], securing: securing, on: loop, deadline: deadline, limits: limits, observer: observer)
+    }
     let connection =
       timeouts.connect == nil
       ? try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
@@ -45,15 +72,33 @@ extension Connection {
         (deadline) async throws(TransportError) in
         try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
       }
-    guard let security, let server else { return connection }
-    guard let port = port ?? connection.address?.port else { throw .connectionClosed }
+    guard let securing else { return connection }
+    guard let port = securing.port ?? connection.address?.port else { throw .connectionClosed }
     guard timeouts.secure != nil else {
-      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+      try await connection.secure(by: securing.security, as: securing.server, port: port, deadline: deadline)
       return connection
     }
     try await limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
       (deadline) async throws(TransportError) in
-      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+      try await connection.secure(by: securing.security, as: securing.server, port: port, deadline: deadline)
+    }
+    return connection
+  }
+
+  /// One address has no rival: there is no race, and one cancellation for connecting and the handshake. (To be told of a
+  /// cancellation costs a thousand instructions each time.)
+  private static func open(
+    toOnly address: SocketAddress, securing: Securing?, on loop: ClientLoop, deadline: Deadline, limits: Limits,
+    observer: Observer?
+  ) async throws(TransportError) -> Connection {
+    let (channel, isConnected) = try Dial.begin(address, on: loop, deadline: deadline, observer: observer)
+    let connection = Connection(over: channel, limits: limits, observer: observer)
+    if isConnected, securing == nil { return connection }
+    try await channel.cancelledWithTask { () async throws(TransportError) in
+      if !isConnected { try await Dial.finish(channel, observer: observer) }
+      guard let securing else { return }
+      try await connection.makeSecure(
+        by: securing.security, as: securing.server, port: securing.port ?? address.port, deadline: deadline)
     }
     return connection
   }

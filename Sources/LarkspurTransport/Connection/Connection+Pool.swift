@@ -2,28 +2,30 @@ import LarkspurBytes
 import LarkspurHTTP
 
 /// What a pool asks of its connections.
-extension Connection: ChannelWatcher {
-  /// Calls `ended` when the server closes the connection while it is idle, or sends something that nobody has asked for.
-  func watchWhileIdle(_ ended: @escaping () -> Void) {
-    endedIdle = ended
-    channel?.watcher = self
-  }
-
-  func becameReadable() {
-    guard isIdle else { return }
-    lookForEnd()
-    if !isIdle { endedIdle?() }
-  }
+extension Connection {
+  /// Tells `watcher` when the server closes the connection while it is idle, or sends something that nobody has asked for.
+  /// (It is not the connection itself: an object that is referred to weakly counts its references more slowly.)
+  func watch(by watcher: any ChannelWatcher) { channel?.watcher = watcher }
 
   /// What the exchange that is over means for the connection.
   var ending: PoolMachine.Ending {
     if isIdle { lookForEnd() }
     guard hasEndedWell else { return PoolMachine.Ending(isReusable: false) }
-    guard let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
+    guard head.hasKeepAlive, let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
       return PoolMachine.Ending(isReusable: true)
     }
     let (idle, requestsLeft) = KeepAlive.parameters(FieldValue.text(field.value, in: headBytes.span))
     return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
+  }
+
+  /// Whether what has come as the present response may not be one: a server that has waited for a request for too long says
+  /// 408 and closes, just when the request is on its way (RFC 9110 15.5.9). It cannot be on a connection's first request,
+  /// unless the connection was kept before.
+  var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
+
+  /// Whether a request that was begun here, and that the server has most likely not seen, may be sent once more.
+  func mayReplay(_ request: PoolRequest) -> Bool {
+    request.body.isRepeatable && (request.head.isIdempotent || holdsBody)
   }
 
   /// Whether a request that has failed here may be sent once more, over another connection.

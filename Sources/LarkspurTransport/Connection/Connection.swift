@@ -19,14 +19,19 @@ package final class Connection: TurnFollower {
   private var observer: Observer?
   /// Whether `turnEnded` is going to be called.
   private var hasPutOffSending = false
-  /// See `watchWhileIdle`.
-  var endedIdle: (() -> Void)?
   /// Whether it was kept before its first request: the server may have closed it meanwhile.
   var wasKeptUnused = false
   /// How the connection was opened, if somebody took it down.
-  var dialMetrics: ConnectionMetrics?
+  var dialRecord: DialRecord?
+  private var secured: Secured?
   /// What TLS has agreed on. Nil without TLS.
-  package private(set) var handshake: Handshake?
+  package var handshake: Handshake? { secured?.handshake }
+
+  /// Connections without TLS do not hold room for it.
+  private final class Secured {
+    let handshake: Handshake
+    init(_ handshake: Handshake) { self.handshake = handshake }
+  }
 
   /// Takes over a channel that is connected. `observer` is told of everything that happens, soon after it did,
   /// with the time when it did.
@@ -70,15 +75,21 @@ package final class Connection: TurnFollower {
   package func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
+    try await cancelledWithTask { () async throws(TransportError) in
+      try await makeSecure(by: security, as: server, port: port, deadline: deadline)
+    }
+  }
+
+  /// The same where the task's cancellation is seen to already.
+  func makeSecure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
+    async throws(TransportError)
+  {
     defer { tellStory() }
     observer?(.securing(server), core.loop.kernel.now())
     core.channel?.setDeadline(deadline)
     do throws(TransportError) {
-      let engine = try security.engine(for: server, port: port, date: core.loop.kernel.date())
-      core.secure(engine)
-      try await cancelledWithTask { () async throws(TransportError) in
-        while try await !makeHandshake(by: security, deadline: deadline) {}
-      }
+      core.secure(try security.engine(for: server, port: port, date: core.loop.kernel.date()))
+      while try await !makeHandshake(by: security, deadline: deadline) {}
       if core.hasUnsentFlight { putOffSending() }
     } catch {
       core.abandon()
@@ -100,7 +111,7 @@ package final class Connection: TurnFollower {
     let step = try pollHandshake(telling: security.context)
     switch step {
     case .done(let handshake):
-      self.handshake = handshake
+      secured = Secured(handshake)
       return true
     case .wait(let channel, let reading, let writing):
       tellStory()
@@ -283,6 +294,7 @@ package final class Connection: TurnFollower {
   /// Begins the next exchange of those that have been put behind one another, if the one before is over. If the connection
   /// is closed, all of them learn of it.
   func wakeFollowers() {
+    guard core.hasFollowers else { return }
     while let waiter = core.advance() { waiter.wake() }
     if core.shouldFlush { putOffSending() }
   }
@@ -308,6 +320,8 @@ package final class Connection: TurnFollower {
     core.isObserved = true
   }
 
+  var isObserved: Bool { observer != nil }
+
   /// Nobody wants to know any more.
   func stopObserving() {
     observer = nil
@@ -320,8 +334,10 @@ package final class Connection: TurnFollower {
     var metrics = core.record.metrics(requested: requested)
     metrics.isReused = number > 1
     // The kernel is asked when somebody wants to know, and only once.
-    if dialMetrics?.localAddress == nil { dialMetrics?.localAddress = core.channel?.localAddress }
-    metrics.connection = dialMetrics
+    if let dialRecord {
+      if dialRecord.metrics.localAddress == nil { dialRecord.metrics.localAddress = core.channel?.localAddress }
+      metrics.connection = dialRecord.metrics
+    }
     return metrics
   }
 
@@ -343,8 +359,12 @@ package final class Connection: TurnFollower {
   var headBytes: [UInt8] { core.headBytes }
   /// Whether the present exchange is over, and the connection good for others.
   var hasEndedWell: Bool { core.machine.isIdle }
+  /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
+  /// much memory then.
+  package func forgetResponse() { core.forgetResponse() }
   /// Nil once the connection is closed.
   var channel: Channel? { core.channel }
+  var isOpen: Bool { core.channel != nil }
   /// Whether nothing of the present request's body has left, because it waited for `100 Continue`.
   var holdsBody: Bool { core.holdsBody }
   /// Whether anything of the present response has come.
@@ -363,19 +383,19 @@ package final class Connection: TurnFollower {
 package final class Tunnel {
   package let channel: Channel
   /// What is between the two protocols and the channel, if anything.
-  var tls: TLSLayer?
+  var tls: Confined<TLSLayer>?
   /// What the server has sent behind the head already: the other protocol's first bytes.
   package let received: [UInt8]
   private var isHandedOver = false
 
-  init(channel: Channel, tls: consuming TLSLayer?, received: [UInt8]) {
+  init(channel: Channel, tls: consuming Confined<TLSLayer>?, received: [UInt8]) {
     self.channel = channel
     self.tls = tls
     self.received = received
   }
 
   /// Gives the channel away, and what is in between. Whoever has it closes it.
-  func handOver(_ layer: inout TLSLayer?) -> Channel {
+  func handOver(_ layer: inout Confined<TLSLayer>?) -> Channel {
     isHandedOver = true
     swap(&layer, &tls)
     return channel

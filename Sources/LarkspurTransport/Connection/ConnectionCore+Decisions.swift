@@ -36,7 +36,7 @@ extension ConnectionCore {
       isSending = false
       stopUpload()
       output.removeAll()
-      tls?.stopSending()
+      tls?.state.stopSending()
     case .fail(let reason):
       let error = transportError(reason)
       failure = error
@@ -46,7 +46,9 @@ extension ConnectionCore {
       stopUpload()
       output.removeAll()
       releaseInput()
-      if let channel { tls?.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished) }
+      if let channel {
+        tls?.state.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)
+      }
       tls = nil
       channel?.close()
       channel = nil

@@ -17,29 +17,18 @@ extension ConnectionCore {
   mutating func pollBody(into file: OpenFile, count: inout Int) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if isTimed { pace.asked(at: loop.now) }
-    while true {
-      if let failure { throw failure }
-      guard case .active = machine.state else { return .end }
-      if let moved = try splice(into: file) {
-        count = moved
-        return .ready
-      }
-      switch try poll() {
-      case .event(.body(let piece)):
-        note(.bodyReceived(bytes: piece.count))
-        if isTimed { pace.answered() }
-        try write(piece, to: file)
-        settle()
-        count = piece.count
-        return .ready
-      case .event(.end(let base)):
-        endResponse(trailersAt: base)
-        return .end
-      case .event: continue
-      case .wait(let channel, let reading, let writing):
-        return .wait(channel, reading: reading, writing: writing)
-      }
+    if failure == nil, case .active = machine.state, let moved = try splice(into: file) {
+      count = moved
+      return .ready
     }
+    var piece = 0..<0
+    let step = try pollBody(at: &piece)
+    if case .ready = step {
+      try write(piece, to: file)
+      settle()
+      count = piece.count
+    }
+    return step
   }
 
   private mutating func write(_ piece: Range<Int>, to file: OpenFile) throws(TransportError) {

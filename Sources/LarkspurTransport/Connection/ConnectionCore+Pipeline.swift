@@ -6,6 +6,9 @@ extension ConnectionCore {
   /// Whether a request would be the only one.
   var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isHeld }
 
+  /// Whether anybody waits for his turn, or for his request to leave.
+  var hasFollowers: Bool { !pipeline.isEmpty || unsentCount > 0 }
+
   mutating func hold() { pipeline.isHeld = true }
   mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isHeld = false } }
 
@@ -74,6 +77,7 @@ extension ConnectionCore {
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
+      hasWaited = false
       isTimed = isLimited
       if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }

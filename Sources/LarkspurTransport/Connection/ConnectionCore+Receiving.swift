@@ -14,7 +14,7 @@ extension ConnectionCore {
 
   /// Whether something may be read without a receive.
   mutating func hasPlaintext() -> Bool {
-    guard isSecured, let hasInput = tls?.hasInput else { return false }
+    guard isSecured, let hasInput = tls?.state.hasInput else { return false }
     return hasInput
   }
 
@@ -77,7 +77,7 @@ extension ConnectionCore {
   mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
     do throws(TLSLayer.Failure) {
       // What was secured never goes on without TLS.
-      guard let received = try tls?.receive(from: channel, into: &input) else {
+      guard let received = try tls?.state.receive(from: channel, into: &input) else {
         throw TLSLayer.Failure.kernel(.notConnected)
       }
       return received

@@ -47,7 +47,7 @@ extension ConnectionCore {
     }
     guard let upload = fitting else { throw .localMisuse(.bodyLengthWrong) }
     try prepare(channel, for: request)
-    let total = min(deadline, loop.now.advanced(by: timeouts.total))
+    let total = timeouts.end(from: loop.now, within: deadline)
     self.upload = upload
     if case .none = upload { hasUpload = false } else { hasUpload = true }
     isHeld = hasUpload && request.context.expectsContinue
@@ -56,7 +56,7 @@ extension ConnectionCore {
     if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
     // What leaves piece by piece is counted as it leaves, the head with it.
-    if hasUpload || isTimed { record.requestBodyBytes = -request.bytes.count }
+    if hasUpload { record.requestBodyBytes = -request.bytes.count }
     output.append(request.bytes)
     let number = start(over: channel, deadline: total)
     if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
@@ -120,12 +120,12 @@ extension ConnectionCore {
 
   // MARK: - Going on
 
-  /// Whether sending may come to something.
+  /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
   mutating func hasOutput() -> Bool {
     var hasRequest = !output.isEmpty && !putsOffSending
-    if hasUpload, !isHeld, upload.isReady { hasRequest = true }
+    if hasUpload, !isHeld, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
-    guard isSecured, let state = tls?.sendingState else { return hasRequest }
+    guard isSecured, let state = tls?.state.sendingState else { return hasRequest }
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
@@ -160,7 +160,7 @@ extension ConnectionCore {
 
   private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     if isSecured {
-      guard let sentAll = try tls?.send(&output, to: channel) else { throw .kernel(.notConnected) }
+      guard let sentAll = try tls?.state.send(&output, to: channel) else { throw .kernel(.notConnected) }
       return sentAll
     }
     do throws(Errno) {
@@ -174,7 +174,7 @@ extension ConnectionCore {
     let count = output.byteCount
     defer { sent(count - output.byteCount) }
     if isSecured {
-      guard let sentAll = try tls?.send(&output, to: channel, atMost: limit) else { throw .kernel(.notConnected) }
+      guard let sentAll = try tls?.state.send(&output, to: channel, atMost: limit) else { throw .kernel(.notConnected) }
       return sentAll
     }
     do throws(Errno) {
@@ -207,8 +207,10 @@ extension ConnectionCore {
   }
 
   private mutating func sent(_ count: Int) {
-    record.requestBodyBytes += count
-    if isObserved, count > 0, record.requestBodyBytes > 0 { note(.bodySent(bytes: record.requestBodyBytes)) }
+    if hasUpload {
+      record.requestBodyBytes += count
+      if isObserved, count > 0, record.requestBodyBytes > 0 { note(.bodySent(bytes: record.requestBodyBytes)) }
+    }
     if isTimed, count > 0 { pace.sent(count, at: loop.now) }
   }
 
@@ -242,7 +244,7 @@ extension ConnectionCore {
       file.advance(by: count)
       sent(count)
     case .produced(let writer):
-      switch try writer.fetch(into: &output, for: channel) {
+      switch try writer.fetch(into: &output) {
       case .bytes: if isTimed { pace.progressed(at: loop.now) }
       case .end: upload = .none
       case .nothing: return false

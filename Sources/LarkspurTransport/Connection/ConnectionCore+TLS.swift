@@ -18,14 +18,14 @@ extension ConnectionCore {
     swap(&received, &input)
     var outer: OuterTLS?
     if let layer = tls.take() { outer = OuterTLS(layer) }
-    tls = TLSLayer(engine, on: loop, through: outer, received: received)
+    tls = Confined(TLSLayer(engine, on: loop, through: outer, received: received))
     isSecured = true
   }
 
   mutating func pollHandshake() throws(TransportError) -> HandshakeStep {
     guard let channel else { throw .connectionClosed }
     do throws(TLSLayer.Failure) {
-      switch try tls?.handshake(over: channel) {
+      switch try tls?.state.handshake(over: channel) {
       case .done(let handshake):
         note(.secured(handshake))
         return .done(handshake)
@@ -43,20 +43,20 @@ extension ConnectionCore {
   }
 
   /// Whether the handshake has something left to send.
-  var hasUnsentFlight: Bool { mutating get { tls?.sendingState.hasOutput ?? false } }
+  var hasUnsentFlight: Bool { mutating get { tls?.state.sendingState.hasOutput ?? false } }
 
   /// What cannot leave now leaves with the first request. What goes wrong is noticed there.
   mutating func sendLastFlight() {
-    if let channel, exchangeNumber == 0, output.isEmpty { _ = try? tls?.send(&output, to: channel) }
+    if let channel, exchangeNumber == 0, output.isEmpty { _ = try? tls?.state.send(&output, to: channel) }
   }
 
-  mutating func decide(_ decision: TrustDecision) { tls?.decide(decision) }
+  mutating func decide(_ decision: TrustDecision) { tls?.state.decide(decision) }
 
-  mutating func takePinMismatches() -> [PinMismatch] { tls?.takePinMismatches() ?? [] }
+  mutating func takePinMismatches() -> [PinMismatch] { tls?.state.takePinMismatches() ?? [] }
 
   mutating func identify(_ identity: ClientIdentity?) throws(TransportError) {
     do throws(TLSError) {
-      try tls?.identify(identity)
+      try tls?.state.identify(identity)
     } catch {
       throw .tls(error)
     }

@@ -5,7 +5,10 @@ import LarkspurBytes
 /// It is looked at only when something is limited (`ConnectionCore.isTimed`). Deadlines are told to the channel when a wait
 /// begins, and never taken back: one that moves on with each byte costs a store.
 struct Pace {
-  private var timeouts = Timeouts()
+  // Nanoseconds: a duration takes twice the room, and is long to convert.
+  private var sendMax = UInt64.max
+  private var firstByteMax = UInt64.max
+  private var idleMax = UInt64.max
   private(set) var total = Deadline.never
   private(set) var continueDeadline = Deadline.never
   /// When something has moved last, or somebody began to ask.
@@ -15,13 +18,25 @@ struct Pace {
   /// Which time is the present wait's.
   private(set) var limit = Timeouts.Limit.total
 
-  private var sending: TokenBucket?
-  private var receiving: TokenBucket?
+  /// Nil for most connections.
+  private var rates: Rates?
+
+  private final class Rates {
+    var sending: TokenBucket?
+    var receiving: TokenBucket?
+
+    init(sending: TokenBucket?, receiving: TokenBucket?) {
+      self.sending = sending
+      self.receiving = receiving
+    }
+  }
 
   mutating func begin(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
-    self.timeouts = timeouts
+    sendMax = timeouts.sendMax
+    firstByteMax = timeouts.firstByteMax
+    idleMax = timeouts.idleMax
     self.total = total
-    continueDeadline = now.advanced(by: timeouts.expectation)
+    continueDeadline = now.advanced(byNanoseconds: timeouts.expectationMax)
     progress = now
     hasFirstByte = false
     isAsked = true
@@ -31,17 +46,19 @@ struct Pace {
   // MARK: - Rates
 
   mutating func limit(sending: Int?, receiving: Int?, at now: Deadline) {
-    self.sending = sending.map { TokenBucket(bytesPerSecond: $0, now: now) }
-    self.receiving = receiving.map { TokenBucket(bytesPerSecond: $0, now: now) }
+    guard sending != nil || receiving != nil else { return rates = nil }
+    rates = Rates(
+      sending: sending.map { TokenBucket(bytesPerSecond: $0, now: now) },
+      receiving: receiving.map { TokenBucket(bytesPerSecond: $0, now: now) })
   }
 
-  func sendingAllowance(at now: Deadline) -> Int { sending?.available(at: now) ?? .max }
+  func sendingAllowance(at now: Deadline) -> Int { rates?.sending?.available(at: now) ?? .max }
 
-  func receivingAllowance(at now: Deadline) -> Int { receiving?.available(at: now) ?? .max }
+  func receivingAllowance(at now: Deadline) -> Int { rates?.receiving?.available(at: now) ?? .max }
 
   /// Until when nothing may be sent. Nil: something may.
-  func sendingPause(at now: Deadline) -> Deadline? { Self.pause(sending, at: now) }
-  func receivingPause(at now: Deadline) -> Deadline? { Self.pause(receiving, at: now) }
+  func sendingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.sending, at: now) }
+  func receivingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.receiving, at: now) }
 
   private static func pause(_ bucket: TokenBucket?, at now: Deadline) -> Deadline? {
     guard let bucket, bucket.available(at: now) == 0 else { return nil }
@@ -53,12 +70,12 @@ struct Pace {
   mutating func progressed(at now: Deadline) { progress = now }
 
   mutating func sent(_ count: Int, at now: Deadline) {
-    sending?.take(count, at: now)
+    rates?.sending?.take(count, at: now)
     progress = now
   }
 
   mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
-    receiving?.take(count, at: now)
+    rates?.receiving?.take(count, at: now)
     // A server that talks without taking anything makes no progress.
     guard !isSending else { return }
     hasFirstByte = true
@@ -78,13 +95,13 @@ struct Pace {
   /// When a wait that begins now ends as a failure, and why: `limit`. `stands`: there is nothing to send, and that is not
   /// the server's fault.
   mutating func deadline(in phase: TransportError.Phase, stands: Bool, pause: Deadline?) -> Deadline {
-    let (duration, limit): (Duration?, Timeouts.Limit) =
+    let (nanoseconds, limit): (UInt64, Timeouts.Limit) =
       switch phase {
-      case .sending: (stands ? nil : timeouts.send, .send)
-      case .awaitingHead where !hasFirstByte: (timeouts.firstByte, .firstByte)
-      default: (timeouts.idle, .idle)
+      case .sending: (stands ? .max : sendMax, .send)
+      case .awaitingHead where !hasFirstByte: (firstByteMax, .firstByte)
+      default: (idleMax, .idle)
       }
-    let own = max(progress, pause ?? progress).advanced(by: duration)
+    let own = max(progress, pause ?? progress).advanced(byNanoseconds: nanoseconds)
     self.limit = own < total ? limit : .total
     return min(own, total)
   }

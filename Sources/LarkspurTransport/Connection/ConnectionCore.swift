@@ -25,8 +25,9 @@ struct ConnectionCore: ~Copyable {
   let loop: ClientLoop
   /// Nil once the connection is closed: with its last owner the descriptor goes.
   var channel: Channel?
-  /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there.
-  var tls: TLSLayer?
+  /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there, and
+  /// connections without it do not hold room for it.
+  var tls: Confined<TLSLayer>?
   var isSecured = false
   /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
   var recipient = RequestHead.Recipient.origin
@@ -77,6 +78,8 @@ struct ConnectionCore: ~Copyable {
   var headBytes: [UInt8] = []
   var trailers = FieldTable()
   var trailerBytes: [UInt8] = []
+  /// Whether that storage has been given back.
+  var hasForgotten = false
 
   /// Requests behind the present one, which have been queued for sending or have left.
   var pipeline = Pipeline()
@@ -100,7 +103,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Goes on where a tunnel has begun.
   init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
-    var layer: TLSLayer?
+    var layer: Confined<TLSLayer>?
     self.init(over: tunnel.handOver(&layer), limits: limits, isObserved: isObserved)
     isSecured = layer != nil
     tls = layer
@@ -113,8 +116,32 @@ struct ConnectionCore: ~Copyable {
 
   // MARK: - Steps
 
+  /// Gives back what the latest response is kept in: it is as large as all the rest of an idle connection.
+  mutating func forgetResponse() {
+    guard isIdle, !hasForgotten else { return }
+    hasForgotten = true
+    var storage = ResponseStorage()
+    swap(&storage.head, &head)
+    swap(&storage.next, &parser.head)
+    swap(&storage.bytes, &headBytes)
+    storage.head.forget()
+    storage.bytes.removeAll(keepingCapacity: true)
+    trailers = FieldTable()
+    trailerBytes = []
+    loop.recycle(storage)
+  }
+
+  private mutating func takeResponseStorage() {
+    hasForgotten = false
+    var storage = loop.takeResponseStorage()
+    swap(&storage.head, &head)
+    swap(&storage.next, &parser.head)
+    swap(&storage.bytes, &headBytes)
+  }
+
   /// Makes the books ready for an exchange.
   mutating func prepare() {
+    if hasForgotten { takeResponseStorage() }
     phase = .sending
     failure = nil
     hasReceived = false
@@ -160,6 +187,14 @@ struct ConnectionCore: ~Copyable {
   /// Goes on to the next piece of the body, and swaps the chunk that holds it into `lent`. The caller has to
   /// bring it back by `restore`, whatever happens.
   mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
+    let step = try pollBody(at: &range)
+    if case .ready = step { swap(&input, &lent) }
+    return step
+  }
+
+  /// Goes on to the next piece of the body, which is then that range of `input`.
+  @inline(__always)
+  mutating func pollBody(at range: inout Range<Int>) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if isTimed { pace.asked(at: loop.now) }
     while true {
@@ -170,7 +205,6 @@ struct ConnectionCore: ~Copyable {
         note(.bodyReceived(bytes: piece.count))
         if isTimed { pace.answered() }
         range = piece
-        swap(&input, &lent)
         return .ready
       case .event(.end(let base)):
         endResponse(trailersAt: base)
@@ -226,7 +260,7 @@ struct ConnectionCore: ~Copyable {
     input.lend(consumed..<input.count) { bytes.append(copying: $0) }
     releaseInput()
     self.channel = nil
-    var layer: TLSLayer?
+    var layer: Confined<TLSLayer>?
     swap(&layer, &tls)
     return Tunnel(channel: channel, tls: layer, received: bytes)
   }
@@ -271,4 +305,11 @@ struct ConnectionCore: ~Copyable {
     let writing = hasOutput()
     return .wait(channel, reading: isTimed ? prepareWait(for: channel, writing: writing) : true, writing: writing)
   }
+}
+
+/// What a response's head is kept in, and what the next one is parsed into.
+struct ResponseStorage {
+  var head = ResponseHead()
+  var next = ResponseHead()
+  var bytes: [UInt8] = []
 }

@@ -14,25 +14,71 @@ package struct Timeouts: Hashable, Sendable {
     case total = "the time for all of it"
   }
 
-  package var resolve: Duration?
-  package var connect: Duration?
-  package var secure: Duration?
+  // Nanoseconds; all bits set: for ever. Pools hold one of these for each request, and a duration takes twice the room
+  // and is long to convert.
+  private var resolveMax = UInt64.max
+  private var connectMax = UInt64.max
+  private var secureMax = UInt64.max
+  private(set) var sendMax = UInt64.max
+  private(set) var firstByteMax = UInt64.max
+  private(set) var idleMax = UInt64.max
+  private(set) var totalMax = UInt64.max
+  private(set) var expectationMax: UInt64 = 1_000_000_000
+
+  package var resolve: Duration? {
+    get { Self.duration(resolveMax) }
+    set { resolveMax = Self.nanoseconds(newValue) }
+  }
+  package var connect: Duration? {
+    get { Self.duration(connectMax) }
+    set { connectMax = Self.nanoseconds(newValue) }
+  }
+  package var secure: Duration? {
+    get { Self.duration(secureMax) }
+    set { secureMax = Self.nanoseconds(newValue) }
+  }
   /// While there is something to send, and the server takes none of it. A producer may take its time.
-  package var send: Duration?
+  package var send: Duration? {
+    get { Self.duration(sendMax) }
+    set { sendMax = Self.nanoseconds(newValue) }
+  }
   /// From the moment when the request has been sent.
-  package var firstByte: Duration?
+  package var firstByte: Duration? {
+    get { Self.duration(firstByteMax) }
+    set { firstByteMax = Self.nanoseconds(newValue) }
+  }
   /// While somebody asks for more of the response.
-  package var idle: Duration?
+  package var idle: Duration? {
+    get { Self.duration(idleMax) }
+    set { idleMax = Self.nanoseconds(newValue) }
+  }
   /// Of a call to `open`, and of an exchange from its beginning to the end of its response.
-  package var total: Duration?
+  package var total: Duration? {
+    get { Self.duration(totalMax) }
+    set { totalMax = Self.nanoseconds(newValue) }
+  }
   /// How long a body waits for `100 Continue` before it is sent all the same: a server may not know of it (RFC 9110
-  /// 10.1.1). This fails nothing.
-  package var expectation: Duration? = .seconds(1)
+  /// 10.1.1). This fails nothing. One second by default.
+  package var expectation: Duration? {
+    get { Self.duration(expectationMax) }
+    set { expectationMax = Self.nanoseconds(newValue) }
+  }
+
+  private static func duration(_ nanoseconds: UInt64) -> Duration? {
+    nanoseconds == .max ? nil : .nanoseconds(Int64(clamping: nanoseconds))
+  }
+
+  private static func nanoseconds(_ duration: Duration?) -> UInt64 { duration?.wholeNanoseconds ?? .max }
 
   package init() {}
 
-  /// Whether nothing of an exchange is limited.
-  var leavesExchangesAlone: Bool { send == nil && firstByte == nil && idle == nil }
+  /// When all of a call to `open`, or of an exchange, that begins at `now` has to be over.
+  func end(from now: Deadline, within deadline: Deadline) -> Deadline {
+    min(deadline, now.advanced(byNanoseconds: totalMax))
+  }
+
+  /// Whether nothing of an exchange is limited but its end.
+  var leavesExchangesAlone: Bool { sendMax & firstByteMax & idleMax == .max }
 }
 
 extension Deadline {

@@ -21,16 +21,20 @@ final class Dial {
   private var failures: [TransportError.Attempt] = []
   private var outcome: Result<Channel, TransportError>?
 
-  /// Addresses that `local` cannot reach are left out.
+  /// How many of a host's addresses are tried. A name server may send thousands: where there is no network each fails at once,
+  /// and within the failure of the one before.
+  static let addressesMax = 64
+
+  /// Addresses that `local` cannot reach are left out, and so are more than `addressesMax`.
   init(to all: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, observer: Connection.Observer?) {
     let addresses = local.map { all.filter($0.reaches) } ?? all
     let isIPv6 = addresses.map { if case .ipv6 = $0 { true } else { false } }
     let order = DialOrder.interleaved(isIPv6: isIPv6, hasFailed: addresses.map(loop.hasFailed))
-    self.addresses = order.map { addresses[$0] }
+    self.addresses = order.prefix(Self.addressesMax).map { addresses[$0] }
     self.local = local
     self.loop = loop
     self.observer = observer
-    machine = DialMachine(count: addresses.count)
+    machine = DialMachine(count: self.addresses.count)
     if let local, addresses.isEmpty, !all.isEmpty { outcome = .failure(.localEndpointUnusable(local, nil)) }
   }
 
@@ -49,48 +53,69 @@ final class Dial {
   private static func connect(
     toOnly address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
   ) async throws(TransportError) -> Channel {
-    observer?(.connecting(address), loop.kernel.now())
-    let outcome: Result<Channel, Channel.Interruption>
-    do throws(Errno) {
-      outcome = try await attempt(address, on: loop, deadline: deadline)
-    } catch {
-      observer?(.connectFailed(address, error), loop.kernel.now())
-      if error.isShortage { throw .unavailable(error) }
-      loop.failedToConnect(to: address)
-      throw .connectFailed([TransportError.Attempt(address: address, error: error)])
+    let (channel, isConnected) = try begin(address, on: loop, deadline: deadline, observer: observer)
+    if !isConnected {
+      try await channel.cancelledWithTask { () async throws(TransportError) in
+        try await finish(channel, observer: observer)
+      }
     }
-    switch outcome {
-    case .success(let channel):
-      loop.connected(to: address)
-      observer?(.connected(address), loop.kernel.now())
-      return channel
-    case .failure(.timedOut): throw .timedOut(.connecting)
-    case .failure(.cancelled): throw .cancelled
-    case .failure(.busy): throw .internalInconsistency
+    return channel
+  }
+
+  /// Begins the one attempt that there is. What goes wrong with it closes the channel, here and in `finish`.
+  static func begin(
+    _ address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
+  ) throws(TransportError) -> (channel: Channel, isConnected: Bool) {
+    observer?(.connecting(address), loop.kernel.now())
+    do throws(Errno) {
+      let channel = try Channel(to: address, on: loop)
+      channel.setDeadline(deadline)
+      do throws(Errno) {
+        let isConnected = try channel.connect()
+        if isConnected { succeeded(channel, observer) }
+        return (channel, isConnected)
+      } catch {
+        channel.close()
+        throw error
+      }
+    } catch {
+      throw failed(error, address, on: loop, observer)
     }
   }
 
-  private static func attempt(
-    _ address: SocketAddress, on loop: ClientLoop, deadline: Deadline
-  ) async throws(Errno) -> Result<Channel, Channel.Interruption> {
-    let channel = try Channel(to: address, on: loop)
-    channel.setDeadline(deadline)
-    do throws(Errno) {
-      if try channel.connect() { return .success(channel) }
-      do throws(Channel.Interruption) {
-        try await channel.cancelledWithTask { () async throws(Channel.Interruption) in
-          try await channel.wait(reading: false, writing: true)
-        }
-      } catch {
-        channel.close()
-        return .failure(error)
-      }
-      try channel.finishConnecting()
-      return .success(channel)
+  /// Waits for its outcome.
+  static func finish(_ channel: Channel, observer: Connection.Observer?) async throws(TransportError) {
+    do throws(Channel.Interruption) {
+      try await channel.wait(reading: false, writing: true)
     } catch {
       channel.close()
-      throw error
+      switch error {
+      case .timedOut: throw .timedOut(.connecting)
+      case .cancelled: throw .cancelled
+      case .busy: throw .internalInconsistency
+      }
     }
+    do throws(Errno) {
+      try channel.finishConnecting()
+    } catch {
+      channel.close()
+      throw failed(error, channel.address, on: channel.loop, observer)
+    }
+    succeeded(channel, observer)
+  }
+
+  private static func succeeded(_ channel: Channel, _ observer: Connection.Observer?) {
+    channel.loop.connected(to: channel.address)
+    observer?(.connected(channel.address), channel.loop.kernel.now())
+  }
+
+  private static func failed(
+    _ error: Errno, _ address: SocketAddress, on loop: ClientLoop, _ observer: Connection.Observer?
+  ) -> TransportError {
+    observer?(.connectFailed(address, error), loop.kernel.now())
+    if error.isShortage { return .unavailable(error) }
+    loop.failedToConnect(to: address)
+    return .connectFailed([TransportError.Attempt(address: address, error: error)])
   }
 
   private func connect(deadline: Deadline) async throws(TransportError) -> Channel {

@@ -128,7 +128,7 @@ struct TLSLayer: ~Copyable {
   /// Appends plaintext to `plain`: what is there already, or else of one receive (more of them while the channel's share
   /// of the turn lasts, if they bring nothing for us).
   mutating func receive(from channel: Channel, into plain: inout Chunk) throws(Failure) -> ClientSocket.Received {
-    var hasReceived = false
+    var (hasReceived, hasLookedAgain) = (false, false)
     while true {
       if hasInput {
         // Without room OpenSSL forgets the alert that says what is wrong with what has come.
@@ -153,9 +153,13 @@ struct TLSLayer: ~Copyable {
           continue
         }
       }
-      guard channel.isReadable && (!hasReceived || channel.mayReceive) || hasOuterInput,
+      // What came was TLS's own, such as the tickets that servers send in front of their first response. Reading those takes
+      // as long as a response takes to follow: to look for it once more is cheaper than to wait.
+      let mayFollow = hasReceived && !hasLookedAgain && outer == nil && channel.isOpen
+      guard channel.isReadable && (!hasReceived || channel.mayReceive) || hasOuterInput || mayFollow,
         try receiveCiphertext(from: channel)
       else { return .wouldBlock }
+      hasLookedAgain = hasReceived
       hasReceived = true
     }
   }

@@ -44,7 +44,7 @@ package final class Channel {
 
   private var waiter: Waiter?
   /// Told when there is something to read and nobody waits for it.
-  weak var watcher: (any ChannelWatcher)?
+  var watcher: (any ChannelWatcher)?
   private var wantsReading = true
   private var wantsWriting = false
   /// The latest exchange.
@@ -115,8 +115,10 @@ package final class Channel {
     try socket.connect(to: address)
   }
 
+  /// After the wait: throws what the connect has failed with. A socket that has failed is ready for everything
+  /// (EPOLLERR): one that can be written to and not read has not, and the kernel need not be asked.
   func finishConnecting() throws(Errno) {
-    try socket.finishConnecting()
+    if isReadable || !isWritable { try socket.finishConnecting() }
   }
 
   /// One receive. It keeps the books on readiness.

@@ -52,6 +52,8 @@ package final class ClientLoop: @unchecked Sendable {
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
     var chunks = ChunkPool()
+    /// What idle connections have let go of, for those that become busy.
+    var responses: [ResponseStorage] = []
     /// On the way from sockets to files: made when it is needed, and always empty between two steps.
     var pipe: Pipe?
     var failedAddresses = FailedAddresses()
@@ -325,6 +327,15 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
   package var chunkBytesLent: Int { own.state.chunks.bytesLent }
+
+  /// So many are kept: as many as may be wanted in a burst.
+  private static let responsesMax = 64
+
+  func takeResponseStorage() -> ResponseStorage { own.state.responses.popLast() ?? ResponseStorage() }
+
+  func recycle(_ storage: ResponseStorage) {
+    if own.state.responses.count < Self.responsesMax { own.state.responses.append(storage) }
+  }
 
   /// The pipe, for one step. One that comes back with something in it is dropped. Nil: the system has none to give.
   func takePipe() -> Pipe? {

@@ -6,9 +6,17 @@ package struct Waiter {
   private let continuation: UnsafeContinuation<Void, Never>
 
   /// Suspends the task. `keep` stores the waiter where somebody will wake it.
+  ///
+  /// `withUnsafeContinuation` looks for its executor before it suspends, and its caller does afterwards. Who waits here is
+  /// where he should be: the older form leaves the first look out, and with it 3 % of a request's instructions.
   @inline(__always)
   package static func suspend(_ keep: (Waiter) -> Void) async {
-    unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+    // Safe: see `wake`.
+    #if compiler(<6.4)
+      unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+    #else
+      unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+    #endif
   }
 
   /// Safe: whoever keeps a waiter (`Channel`, `Answer`) takes it out of its place before waking it.

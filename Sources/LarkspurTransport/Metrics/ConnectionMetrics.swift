@@ -79,7 +79,7 @@ package struct ConnectionMetrics: Sendable {
 
 /// Takes the metrics of one connection down while it is being opened.
 final class DialRecord {
-  private(set) var metrics = ConnectionMetrics()
+  var metrics = ConnectionMetrics()
 
   func note(_ event: ConnectionEvent, at time: Deadline) { metrics.note(event, at: time) }
 }

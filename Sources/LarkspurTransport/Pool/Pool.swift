@@ -28,16 +28,14 @@ package final class Pool: @unchecked Sendable {
     package init() {}
   }
 
-  /// A request that is waiting or running.
+  /// A request that waits for a connection.
   struct Entry {
     fileprivate var state = EntryState.free
     fileprivate var ticket: PoolMachine.Ticket?
     /// The task, if it sleeps.
     fileprivate var waiter: Waiter?
-    /// What it runs on, and the number of its exchange there.
-    fileprivate var place: (connection: Connection, exchange: UInt64)?
     /// How the connection was tried to be opened that it waited for.
-    fileprivate var failedDial: ConnectionMetrics?
+    fileprivate var failedDial: DialRecord?
   }
 
   fileprivate enum EntryState {
@@ -67,7 +65,7 @@ package final class Pool: @unchecked Sendable {
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// What the dial that is being reported has failed with.
-    var dialFailure: (error: TransportError, metrics: ConnectionMetrics)?
+    var dialFailure: (error: TransportError, record: DialRecord)?
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
@@ -88,8 +86,11 @@ package final class Pool: @unchecked Sendable {
     own = Confined(State(limits: options.limits))
   }
 
-  /// Its idle connections close with it.
+  /// Its idle connections close with it, and those that are being opened are not opened. (Who waits for one holds it.)
   deinit {
+    for place in own.state.places {
+      if case .dialing(let task) = place { task.cancel() }
+    }
     if let timer = own.state.timer { loop.post { [loop] in loop.stopTimer(timer.timer) } }
   }
 
@@ -104,80 +105,105 @@ package final class Pool: @unchecked Sendable {
 
   // MARK: - Requests
 
-  /// Sends a request and lends its exchange to `consume` when the response's head is there. What `consume` leaves unread
-  /// costs the connection. `scope` may cancel it, and has no other request at the same time.
-  ///
-  /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
-  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
-  /// metrics to the scope, if that wants them.
+  /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
   package func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     _ consume: (Exchange) async throws(TransportError) -> Void
   ) async throws(TransportError) {
+    let running = try await begin(request, with: endpoint, in: scope)
+    do throws(TransportError) {
+      try await consume(running.exchange)
+    } catch {
+      throw scope.isCancelled ? .cancelled : error
+    }
+  }
+
+  /// Sends a request, and returns its exchange when the response's head is there. The connection is others' when what is
+  /// returned goes out of scope: what is unread then costs the connection. `scope` may cancel the request, and has
+  /// no other one at the same time.
+  ///
+  /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
+  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
+  /// metrics to the scope, if that wants them.
+  package func begin(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
+  ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if scope.isCancelled { throw .cancelled }
-    guard scope.entry == nil else { throw .localMisuse(.scopeBusy) }
-    let index = takeEntry()
-    scope.entry = index
-    let requested = loop.now
-    let deadline = request.timeouts.map { min(request.deadline, requested.advanced(by: $0.total)) } ?? request.deadline
-    defer {
-      if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
-        var metrics = ExchangeMetrics(requested: requested)
-        metrics.connection = dial
-        scope.metrics.append(metrics)
-      }
-      scope.entry = nil
-      releaseEntry(index)
+    guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
+    do throws(TransportError) {
+      return try await run(request, with: endpoint, in: scope)
+    } catch {
+      scope.end()
+      throw scope.isCancelled ? .cancelled : error
     }
+  }
+
+  @inline(__always)
+  private func run(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
+  ) async throws(TransportError) -> RunningExchange {
+    let deadline = request.timeouts?.end(from: scope.requested, within: request.deadline) ?? request.deadline
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
     demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
     while true {
+      let (id, order) =
+        if let free = take(endpoint, demand) {
+          free
+        } else {
+          try await wait(for: endpoint, demand, in: scope, deadline: deadline)
+        }
+      let isAlone: Bool
       let failure: TransportError
-      var isAlone = true
-      var isBegun = false
-      var isAnswered = false
-      ask(index, endpoint, demand)
-      if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
-      let id = try connection(of: index, unless: scope.isCancelled)
       // It may have been closed since it was chosen.
       if let connection = openConnection(id) {
+        var number: UInt64?
+        isAlone = connection.isIdle
         if let observer = request.observer { connection.observe(observer) }
-        defer {
-          if request.observer != nil { connection.stopObserving() }
-          if scope.collectsMetrics, let place = own.state.entries[index].place,
-            let metrics = connection.metrics(of: place.exchange, requested: requested)
-          {
-            scope.metrics.append(metrics)
-          }
-          release(connection, id, index)
-        }
         do throws(TransportError) {
-          isAlone = connection.isIdle
-          let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
-          isBegun = true
-          own.state.entries[index].place = (connection, number)
-          if !isAlone { try await connection.turn(of: number, deadline: deadline) }
-          let exchange = try await connection.head(of: number)
-          isAnswered = true
-          return try await consume(exchange)
-        } catch {
-          // What `consume` throws may have come from anywhere.
-          guard !isAnswered, !scope.isCancelled, connection.mayReplay(request, isBegun, after: error) else {
-            throw scope.isCancelled ? .cancelled : error
+          let begun = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
+          number = begun
+          scope.runs(on: connection, begun)
+          if !isAlone { try await connection.turn(of: begun, deadline: deadline) }
+          let exchange = try await connection.head(of: begun)
+          guard !demand.wantsFresh, connection.mayHaveBeenLate, connection.mayReplay(request) else {
+            return RunningExchange(exchange, on: id, of: self, in: scope)
           }
+          throw .connectionClosed
+        } catch {
+          ended(connection, id, number, in: scope)
+          guard !scope.isCancelled, connection.mayReplay(request, number != nil, after: error) else { throw error }
           failure = error
         }
       } else {
+        isAlone = true
         failure = .connectionClosed
       }
       if demand.wantsFresh { throw failure }
       // A request that was lost behind another one goes alone next. If that fails, too, it gets a connection of its own.
       demand.wantsFresh = isAlone
       demand.isPipelinable = false
-      demand.order = own.state.entries[index].ticket?.order
+      demand.order = order
     }
+  }
+
+  /// The exchange is not used any more.
+  @inline(__always)
+  func ended(_ exchange: Exchange, _ id: PoolMachine.ConnectionID, in scope: RequestScope) {
+    ended(exchange.connection, id, exchange.number, in: scope)
+    scope.end()
+  }
+
+  private func ended(
+    _ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?, in scope: RequestScope
+  ) {
+    if scope.collectsMetrics, let number, let metrics = connection.metrics(of: number, requested: scope.requested) {
+      scope.metrics.append(metrics)
+    }
+    scope.runsNowhere()
+    if connection.isObserved { connection.stopObserving() }
+    release(connection, id, number)
   }
 
   /// Runs `operation` with a scope that is cancelled with the task. One scope serves any number of requests, one after
@@ -196,6 +222,43 @@ package final class Pool: @unchecked Sendable {
       scope.cancel()
     }
     try result.get()
+  }
+
+  /// A connection that is free.
+  @inline(__always)
+  private func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, order: UInt64)? {
+    guard !demand.wantsFresh, demand.order == nil, let number = endpoint.id else { return nil }
+    let now = loop.now
+    let taken = own.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    if !own.state.actions.isEmpty { perform() }
+    return taken
+  }
+
+  /// Waits for a connection.
+  private func wait(
+    for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
+  ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
+    let index = takeEntry()
+    scope.entry = index
+    defer {
+      if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
+        var metrics = ExchangeMetrics(requested: scope.requested)
+        metrics.connection = dial.metrics
+        scope.metrics.append(metrics)
+      }
+      scope.entry = nil
+      releaseEntry(index)
+    }
+    ask(index, endpoint, demand)
+    if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
+    switch own.state.entries[index].state {
+    case .running(let id):
+      guard scope.isCancelled else { return (id, order: own.state.entries[index].ticket?.order ?? 0) }
+      if let connection = openConnection(id) { release(connection, id, nil) }
+      throw .cancelled
+    case .failed(let error): throw error
+    case .waiting, .free: throw .internalInconsistency
+    }
   }
 
   /// Asks the machine for a connection.
@@ -219,18 +282,6 @@ package final class Pool: @unchecked Sendable {
     if let timer { loop.stopTimer(timer) }
   }
 
-  /// What the wait has come to.
-  private func connection(of index: Int, unless isCancelled: Bool) throws(TransportError) -> PoolMachine.ConnectionID {
-    switch own.state.entries[index].state {
-    case .running(let id):
-      guard isCancelled else { return id }
-      if let connection = openConnection(id) { release(connection, id, index) }
-      throw .cancelled
-    case .failed(let error): throw error
-    case .waiting, .free: throw .internalInconsistency
-    }
-  }
-
   private func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
     guard own.state.decide({ machine, _ in machine.isRunning(id) }),
       case .open(let connection) = own.state.places[id.index]
@@ -247,10 +298,10 @@ package final class Pool: @unchecked Sendable {
     wake(index)
   }
 
-  /// Ends what goes on at an entry.
-  func cancel(_ index: Int) {
-    if let place = own.state.entries[index].place { place.connection.cancel(place.exchange) }
-    giveUp(index, .cancelled)
+  /// Ends what goes on in a scope.
+  func cancel(_ scope: RequestScope) {
+    scope.cancelRunning()
+    if let entry = scope.entry { giveUp(entry, .cancelled) }
   }
 
   private func wake(_ index: Int) {
@@ -261,66 +312,77 @@ package final class Pool: @unchecked Sendable {
 
   // MARK: - Connections
 
-  /// The exchange is over, whatever came of it.
-  private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ index: Int) {
-    if let place = own.state.entries[index].place { connection.letGo(place.exchange) }
-    var ending = connection.ending
-    if let place = own.state.entries[index].place, connection.isBehind(place.exchange) {
+  /// The exchange of that number is over, whatever came of it. Nil: it was refused before it began.
+  private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
+    var ending: PoolMachine.Ending
+    if let number {
+      connection.letGo(number)
+      ending = connection.ending
       // It has left before its turn. When that comes, the connection ends.
-      ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0)
+      if connection.isBehind(number) { ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0) }
+    } else {
+      // Then the connection is others', as good as it was.
+      ending = connection.ending
+      if connection.isOpen { ending = PoolMachine.Ending(isReusable: true) }
     }
-    if own.state.entries[index].place == nil, connection.channel != nil {
-      // It was refused before it began: the connection is others', as good as it was.
-      ending = PoolMachine.Ending(isReusable: true)
-    }
-    own.state.entries[index].place = nil
     let now = loop.now
     own.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
     connection.wakeFollowers()
-    if connection.channel == nil { closed(id) }
+    if own.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
+    if !connection.isOpen { closed(id) }
   }
 
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
-    let task = Task(executorPreference: loop) { @concurrent [self] in
+    let task = Task(executorPreference: loop) { @concurrent [weak self] in
       let record = DialRecord()
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
           observer: { record.note($0, at: $1) })
         connection.stopObserving()
-        connection.dialMetrics = record.metrics
+        connection.dialRecord = record
+        guard let self else { return connection.close() }
         opened(connection, as: id)
       } catch {
-        failed(error, record.metrics, as: id)
+        self?.failed(error, record, as: id)
       }
     }
     own.state.places[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isDialing(id) }), connection.isIdle else {
-      return connection.close()
-    }
+    guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
+    guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
     own.state.places[id.index] = .open(connection)
-    connection.watchWhileIdle { [weak self] in self?.closed(id) }
+    connection.watch(by: IdleWatch(self, id))
     let now = loop.now
     own.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     connection.wasKeptUnused = own.state.decide { machine, _ in !machine.isRunning(id) }
     perform()
   }
 
-  private func failed(_ error: TransportError, _ metrics: ConnectionMetrics, as id: PoolMachine.ConnectionID) {
+  private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
     guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
     own.state.places[id.index] = .empty
-    own.state.dialFailure = (error, metrics)
+    own.state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
     own.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
     own.state.dialFailure = nil
+  }
+
+  /// Something happens on a connection that nobody uses.
+  fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
+    guard own.state.decide({ machine, _ in machine.isPresent(id) }),
+      case .open(let connection) = own.state.places[id.index],
+      connection.isIdle
+    else { return }
+    connection.lookForEnd()
+    if !connection.isIdle { closed(id) }
   }
 
   /// The server has closed an idle connection, or sent what nobody had asked for.
@@ -345,6 +407,9 @@ package final class Pool: @unchecked Sendable {
     stopTimer()
   }
 
+  /// With more idle connections than this each lets go of its latest response.
+  private static let rememberingIdleMax = 64
+
   // MARK: - Decisions
 
   private func perform() {
@@ -354,6 +419,7 @@ package final class Pool: @unchecked Sendable {
       perform(own.state.actions[index])
       index += 1
     }
+    // (It keeps its room, and does not ask for it.)
     while !own.state.actions.isEmpty { own.state.actions.removeLast() }
     let deadline = own.state.decide { machine, _ in machine.timer }
     guard deadline < own.state.timer?.deadline ?? .never else { return }
@@ -378,7 +444,7 @@ package final class Pool: @unchecked Sendable {
     switch action {
     case .run(let ticket, let id): settle(ticket, .running(id))
     case .fail(let ticket, let failure):
-      own.state.entries[own.state.entriesByTicket[ticket.index]].failedDial = own.state.dialFailure?.metrics
+      own.state.entries[own.state.entriesByTicket[ticket.index]].failedDial = own.state.dialFailure?.record
       settle(ticket, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
       while own.state.places.count <= id.index { own.state.places.append(.empty) }
@@ -439,4 +505,17 @@ package final class Pool: @unchecked Sendable {
     own.state.entries[index].failedDial = nil
     own.state.freeEntries.append(index)
   }
+}
+
+/// Looks after an idle connection on behalf of its pool.
+private final class IdleWatch: ChannelWatcher {
+  private weak var pool: Pool?
+  private let id: PoolMachine.ConnectionID
+
+  init(_ pool: Pool, _ id: PoolMachine.ConnectionID) {
+    self.pool = pool
+    self.id = id
+  }
+
+  func becameReadable() { pool?.becameReadable(id) }
 }

@@ -1,9 +1,18 @@
+import LarkspurBytes
+import LarkspurHTTP
+
 /// What a pool's requests are cancelled by, one after another: any thread may cancel, once and for all.
 package final class RequestScope: @unchecked Sendable {
   private let pool: Pool
   // The loop's.
   private(set) var isCancelled = false
-  /// The pool's entry for the request that goes on at present.
+  private var isBusy = false
+  /// When the request that goes on at present was made.
+  private(set) var requested = Deadline.never
+  /// What it runs on, and the number of its exchange there.
+  private var connection: Connection?
+  private var number: UInt64 = 0
+  /// The pool's entry for it, while it waits for a connection.
   var entry: Int?
 
   /// Whether `metrics` are wanted.
@@ -22,7 +31,64 @@ package final class RequestScope: @unchecked Sendable {
   package func cancel() {
     pool.loop.post { [self] in
       isCancelled = true
-      if let entry { pool.cancel(entry) }
+      pool.cancel(self)
     }
+  }
+
+  /// False: there is a request already.
+  func begin(at now: Deadline) -> Bool {
+    guard !isBusy else { return false }
+    isBusy = true
+    requested = now
+    return true
+  }
+
+  func end() { isBusy = false }
+
+  func runs(on connection: Connection, _ number: UInt64) {
+    self.connection = connection
+    self.number = number
+  }
+
+  func runsNowhere() {
+    // Let go of it when nothing is being changed here.
+    var last: Connection?
+    swap(&last, &connection)
+  }
+
+  func cancelRunning() { connection?.cancel(number) }
+}
+
+/// A request of a pool's from its response's head on: while it is held, the connection is its own. It belongs to the loop's
+/// thread.
+package struct RunningExchange: ~Copyable {
+  package let exchange: Exchange
+  private let id: PoolMachine.ConnectionID
+  private let pool: Pool
+  private let scope: RequestScope
+
+  @inline(__always)
+  init(_ exchange: Exchange, on id: PoolMachine.ConnectionID, of pool: Pool, in scope: RequestScope) {
+    self.exchange = exchange
+    self.id = id
+    self.pool = pool
+    self.scope = scope
+  }
+
+  /// Gives the connection back.
+  package consuming func end() {}
+
+  deinit {
+    guard !pool.loop.isCurrent else { return pool.ended(exchange, id, in: scope) }
+    let late = Late(exchange: exchange, id: id, pool: pool, scope: scope)
+    pool.loop.post { late.pool.ended(late.exchange, late.id, in: late.scope) }
+  }
+
+  /// On its way back to the loop.
+  private struct Late: @unchecked Sendable {
+    let exchange: Exchange
+    let id: PoolMachine.ConnectionID
+    let pool: Pool
+    let scope: RequestScope
   }
 }

@@ -165,8 +165,14 @@ package final class Resolver: Sendable {
     switch step {
     case .start(let question): source.start(question)
     case .cancel(let question):
-      guard source.cancel(question) else { return }
-      decide { $0.machine.cancelled(question.number, into: &$0.actions) }
+      let isOver = source.cancel(question)
+      decide { state in
+        if isOver {
+          state.machine.cancelled(question.number, into: &state.actions)
+        } else {
+          state.machine.wentOn(question.number, into: &state.actions)
+        }
+      }
     case .reply(let wait, let reply): wait.finish(.answered(reply))
     }
   }

@@ -6,7 +6,7 @@ import Synchronization
 /// The system's resolver, which blocks: each look-up has a thread for itself.
 ///
 /// A thread that has answered waits for another question for a while, and then ends. There are never more threads than
-/// a resolver runs look-ups at once (`NameLimits.lookUpsMax`). It is not to be cancelled: getaddrinfo offers no way.
+/// a resolver runs look-ups at once (`NameLimits.lookUpsMax` and `abandonedLookUpsMax`). It is not to be cancelled: getaddrinfo offers no way.
 package final class SystemNames: NameSource {
   /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
   package static let idleLifetime = Duration.seconds(5)

@@ -170,6 +170,34 @@ import Testing
     let limits = NameLimits()
     #expect(limits.lookUpsMax == 4 && limits.queuedNamesMax == 1000)
     #expect(limits.waitersMax == 10_000 && limits.entriesMax == 1000)
+    #expect(limits.abandonedLookUpsMax == 28)
+  }
+
+  /// Names whose servers do not answer: nobody waits for them any more, and getaddrinfo cannot be stopped.
+  @Test func lookUpsThatNobodyWaitsForHoldNobodyUp() {
+    var limits = NameLimits()
+    limits.lookUpsMax = 2
+    limits.abandonedLookUpsMax = 3
+    var (machine, actions) = Self.crowd(6, limits)
+    #expect(machine.runningCount == 2 && machine.queuedCount == 4)
+    for number: UInt64 in 1...3 {
+      actions = []
+      machine.abandoned(by: number, into: &actions)
+      machine.wentOn(number, into: &actions)
+      #expect(actions == [.cancel(number, Self.name("n\(number)x")), .start(number + 2, Self.name("n\(number + 2)x"))])
+    }
+    // A fourth one would be one too many.
+    actions = []
+    machine.abandoned(by: 4, into: &actions)
+    machine.wentOn(4, into: &actions)
+    #expect(actions == [.cancel(4, Self.name("n4x"))])
+    #expect(machine.runningCount == 5 && machine.queuedCount == 1)
+    // An answer makes room, whoever it is for, and is remembered.
+    actions = []
+    machine.answered(1, Self.found, now: Self.start, into: &actions)
+    #expect(actions == [.start(6, Self.name("n6x"))])
+    machine.wentOn(1, into: &actions)
+    #expect(actions.count == 1 && machine.runningCount == 5)
   }
 
   @Test func limitsOfZero() {

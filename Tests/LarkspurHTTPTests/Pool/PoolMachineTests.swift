@@ -73,6 +73,43 @@ import Testing
     var actions: PoolMachine.Actions
   }
 
+  @Test func whatIsFreeIsTakenWithoutATicket() throws {
+    var desk = Desk()
+    #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
+    let connection = try desk.idleConnection()
+    let taken = desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions)
+    #expect(taken?.id == connection)
+    #expect(desk.machine.isRunning(connection) && desk.take() == [])
+    #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
+    // It was dead. Who took it asks again, and comes before those who came after.
+    let later = try desk.request()
+    let dialed = try desk.takeDial()
+    let again = try desk.request { $0.order = taken?.order }
+    desk.machine.connectionClosed(connection, now: desk.now, into: &desk.actions)
+    _ = desk.take()
+    desk.opened(dialed)
+    #expect(desk.take().first == .run(again, on: dialed))
+    desk.ended(dialed)
+    #expect(desk.take() == [.run(later, on: dialed)])
+  }
+
+  @Test func whatHasBeenIdleForTooLongIsNotTaken() throws {
+    var desk = Desk { $0.idleMax = .seconds(5) }
+    let connection = try desk.idleConnection()
+    desk.now = desk.now.advanced(by: .seconds(5))
+    #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
+    #expect(desk.take() == [.close(connection)])
+  }
+
+  @Test func nothingIsTakenOfAPoolThatIsShutDown() throws {
+    var desk = Desk()
+    _ = try desk.idleConnection()
+    desk.machine.shutDown(into: &desk.actions)
+    _ = desk.take()
+    #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
+    #expect(desk.take() == [])
+  }
+
   @Test func aRequestOpensAConnectionAndTheNextOneUsesItAgain() throws {
     var desk = Desk()
     let first = try desk.request()

@@ -17,6 +17,8 @@ import Testing
     var endpoints: [PoolMachine.EndpointID?]
     /// The endpoint of each ticket that waits.
     var waiting: [PoolMachine.Ticket: Int] = [:]
+    /// The tickets, of all that there have been, for which no connection will do that has served.
+    var wantingFresh: Set<PoolMachine.Ticket> = []
     var connections: [PoolMachine.ConnectionID: (state: Connection, endpoint: Int)] = [:]
     var isShutDown = false
 
@@ -91,7 +93,25 @@ import Testing
         demand.priority = UInt8.random(in: 127...129, using: &random)
         demand.isPipelinable = Bool.random(using: &random)
         demand.wantsFresh = Int.random(in: 0..<10, using: &random) == 0
+        if !demand.wantsFresh, Bool.random(using: &random) {
+          let taken = machine.took(endpoint, isPipelinable: demand.isPipelinable, now: now, into: &actions)
+          if let taken {
+            try #require(
+              !waiting.contains { $0.value == index && !wantingFresh.contains($0.key) }, "somebody else was first")
+            let connection = try #require(connections[taken.id], "a connection was taken that is gone")
+            try #require(connection.state == .open(inFlight: 0) && connection.endpoint == index)
+            connections[taken.id]?.state = .open(inFlight: 1)
+            return try apply(actions)
+          }
+          try apply(actions)
+          // Closing what had expired may have been the end of it.
+          guard endpoints[index] != nil else { return }
+          try #require(
+            waiting.values.contains(index) || !connections.values.contains { $0 == (.open(inFlight: 0), index) })
+          actions = []
+        }
         let ticket = machine.requested(endpoint, demand, now: now, into: &actions)
+        if demand.wantsFresh, let ticket { wantingFresh.insert(ticket) }
         return try apply(actions, asking: (try #require(ticket), index))
       case 35..<42:
         guard let ticket = waiting.keys.sorted(by: { $0.order < $1.order }).randomElement(using: &random) else {

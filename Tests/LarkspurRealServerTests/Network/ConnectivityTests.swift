@@ -1,10 +1,11 @@
 import LarkspurIO
 import LarkspurTransport
 import Synchronization
+import TestKit
 import Testing
 
 /// A machine whose network comes and goes, as its monitor sees it.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ConnectivityTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .ownThread) struct ConnectivityTests {
   let hosts: TwoHosts
 
   init() throws {

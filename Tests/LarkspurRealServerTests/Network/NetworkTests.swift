@@ -5,10 +5,11 @@ import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
 import Synchronization
+import TestKit
 import Testing
 
 /// A pool on a machine whose network has something wrong with it.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct NetworkTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread) struct NetworkTests {
   let hosts: TwoHosts
 
   init() throws {

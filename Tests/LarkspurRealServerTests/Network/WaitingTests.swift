@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Sessions on a machine whose network comes and goes (`waitsForConnectivity`). The session is a process of its own, which
 /// lives on that machine.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct WaitingTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread) struct WaitingTests {
   let hosts: TwoHosts
 
   init() throws { hosts = try TwoHosts() }

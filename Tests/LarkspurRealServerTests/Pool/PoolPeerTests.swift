@@ -8,7 +8,7 @@ import TestKit
 import Testing
 
 /// A pool and the ways in which real servers end connections.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct PoolPeerTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .ownThread) struct PoolPeerTests {
   static let small = Array("Hello, world!".utf8)
 
   func route(_ port: UInt16) -> Route { Route(host: "127.0.0.1", port: port) }

@@ -2,10 +2,11 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// A session and Apache httpd.
-@Suite(.serialized) struct ApacheSessionTests {
+@Suite(.serialized, .ownThread) struct ApacheSessionTests {
   private let session = URLSession(configuration: .ephemeral)
 
   private static let secrets = """

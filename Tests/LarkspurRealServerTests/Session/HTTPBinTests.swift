@@ -2,10 +2,11 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// A session and httpbin.
-@Suite(.serialized) struct HTTPBinTests {
+@Suite(.serialized, .ownThread) struct HTTPBinTests {
   private let bin: HTTPBin
   private let session = URLSession(configuration: .ephemeral)
 

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// A session and nginx.
-@Suite(.serialized) struct NginxSessionTests {
+@Suite(.serialized, .ownThread) struct NginxSessionTests {
   private let session = URLSession(configuration: .ephemeral)
 
   @Test func compressed() async throws {

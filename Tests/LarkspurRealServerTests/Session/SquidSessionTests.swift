@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// A session, squid, and our own servers behind it.
-@Suite(.serialized) struct SquidSessionTests {
+@Suite(.serialized, .ownThread) struct SquidSessionTests {
   private let authority: TestCA
   private let plain: TestServer
   private let secure: TestServer
@@ -62,8 +62,9 @@ import Testing
         #expect(loaded.data == Data(TestServer.content(count: 100)))
       }
       #expect(seesNoPassword(server))
-      #expect(server.connectionsAccepted == 1)
     }
+    // One tunnel served three times. (How many connections squid itself opens for plain requests is its own affair.)
+    #expect(secure.connectionsAccepted == 1)
     #expect(recorder.challenges.withLock { $0.allSatisfy { !$0.isProxy } })
     // squid says so.
     #expect(plain.requests.first?.fields["Via"]?.contains("squid") == true)

@@ -23,7 +23,11 @@ import Testing
     #expect(storage.credentials(for: Self.space) == ["u": Self.credential("u", "new"), "v": Self.credential("v")])
     #expect(storage.credentials(for: Self.other) == nil)
     #expect(storage.allCredentials.keys.map(\.realm) == ["r"])
-    storage.remove(Self.credential("u", "whatever it was"), for: Self.space)
+    // Another password, another persistence: another credential.
+    storage.remove(Self.credential("u", "old"), for: Self.space)
+    storage.remove(Self.credential("u", "new", .permanent), for: Self.space)
+    #expect(storage.credentials(for: Self.space)?.count == 2)
+    storage.remove(Self.credential("u", "new"), for: Self.space)
     #expect(storage.credentials(for: Self.space)?.keys.sorted() == ["v"])
     storage.remove(Self.credential("v"), for: Self.space)
     storage.remove(Self.credential("v"), for: Self.other)
@@ -32,17 +36,24 @@ import Testing
 
   @Test func defaults() {
     let storage = URLCredentialStorage()
-    storage.set(Self.credential("u"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == nil)
+    // The first one is the default until another one is chosen.
+    storage.set(Self.credential("u"), for: Self.space)
+    storage.set(Self.credential("w"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space) == Self.credential("u"))
+    storage.remove(Self.credential("w"), for: Self.space)
     storage.setDefaultCredential(Self.credential("v"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == Self.credential("v"))
     #expect(storage.credentials(for: Self.space)?.count == 2)
     // A new password for the same user.
     storage.set(Self.credential("v", "q"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space)?.password == "q")
-    storage.remove(Self.credential("v"), for: Self.space)
+    storage.remove(Self.credential("v", "q"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == nil)
     #expect(storage.credentials(for: Self.space)?.count == 1)
+    // It is not the first one of its space.
+    storage.set(Self.credential("x"), for: Self.space)
+    #expect(storage.defaultCredential(for: Self.space) == nil)
   }
 
   @Test func whatIsNotKept() {
@@ -77,10 +88,11 @@ import Testing
     defer { NotificationCenter.default.removeObserver(observer) }
     storage.set(Self.credential(), for: Self.space)
     storage.set(Self.credential(), for: Self.space)
-    storage.setDefaultCredential(Self.credential(), for: Self.space)
+    storage.set(Self.credential("other"), for: Self.space)
+    storage.setDefaultCredential(Self.credential("other"), for: Self.space)
     storage.remove(Self.credential("nobody"), for: Self.space)
     storage.remove(Self.credential(), for: Self.space)
-    #expect(count.withLock { $0 } == 3)
+    #expect(count.withLock { $0 } == 4)
   }
 
   // MARK: - The file
@@ -205,11 +217,17 @@ import Testing
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "general")
     storage.set(Self.credential("u"), for: Self.space)
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
-    // Of two, which one is for the user to say.
+    // Of two, the first.
     storage.set(Self.credential("v"), for: Self.space)
     storage.remove(Self.credential("general"), for: general)
-    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
-    storage.setDefaultCredential(Self.credential("v"), for: Self.space)
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
+    // The only one that is left.
+    storage.remove(Self.credential("u"), for: Self.space)
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "v")
+    // Of two that are not the default, which one is for the user to say.
+    storage.set(Self.credential("w"), for: Self.space)
+    #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
+    storage.setDefaultCredential(Self.credential("w"), for: Self.space)
+    #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "w")
   }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import Larkspur
 
 /// Caches of processes that share a folder, and may be killed.
-@Suite(.serialized) struct CacheProcessTests {
+@Suite(.serialized, .ownThread) struct CacheProcessTests {
   /// The number that a body starts with, if the rest of it is what belongs to that number.
   private func serial(of body: Data) -> Int? {
     guard let colon = body.firstIndex(of: UInt8(ascii: ":")),

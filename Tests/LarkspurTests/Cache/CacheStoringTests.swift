@@ -77,6 +77,7 @@ import Testing
     let url = try #require(URL(string: server.url("/a")))
     #expect(await delegate.run(session.dataTask(with: url)) == nil)
     #expect((cache.cachedResponse(for: URLRequest(url: url)) != nil) == isInMemory)
+    cache.core.settle()
     // Another one sees the disk only.
     let other = folder.cache(memory: 1 << 20)
     #expect(other.cachedResponse(for: URLRequest(url: url))?.text == (isOnDisk ? "hello" : nil))

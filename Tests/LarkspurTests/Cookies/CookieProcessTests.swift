@@ -7,7 +7,7 @@ import Testing
 @testable import Larkspur
 
 /// Cookies in a file that processes write, which may be killed.
-@Suite(.serialized) struct CookieProcessTests {
+@Suite(.serialized, .ownThread) struct CookieProcessTests {
   /// A process of `CookieWriter`, which stands beside the tests.
   struct Writer {
     let process = Process()

@@ -103,7 +103,16 @@ import Testing
     }
     #expect(Self.cookie() != Self.cookie([.value: "w"]))
     #expect(Self.cookie([HTTPCookiePropertyKey("HttpOnly"): "TRUE"])?.isHTTPOnly == true)
-    #expect(Self.cookie()?.description.contains("name:n value:v") == true)
+    #expect(
+      Self.cookie([
+        .version: "1", .expires: Date(timeIntervalSince1970: 4e9), .discard: "FALSE", .comment: "c d", .port: "80,443",
+      ])?.description
+        == "<HTTPCookie version:1 name:\"n\" value:\"v\" expiresDate:2096-10-02 07:06:40 +0000 sessionOnly:false"
+        + " domain:\"example.com\" path:\"/p\" isSecure:false comment:c d ports:{ 80,443 }>")
+    #expect(
+      Self.cookie()?.description
+        == "<HTTPCookie version:0 name:\"n\" value:\"v\" expiresDate:nil sessionOnly:true domain:\"example.com\""
+        + " path:\"/p\" isSecure:false comment:nil ports:{ 0 }>")
   }
 
   // MARK: Fields

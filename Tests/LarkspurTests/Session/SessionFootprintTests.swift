@@ -1,9 +1,10 @@
 import Foundation
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// What sessions hold of the machine. Each check is a program of its own: other tests would be in its figures.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct SessionFootprintTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .ownThread) struct SessionFootprintTests {
   /// The program's words end up in the failure.
   private func run(_ name: String, _ count: Int) async throws {
     let server = try TestServer()

@@ -24,6 +24,32 @@ import Testing
     #expect(session.configuration !== session.configuration)
   }
 
+  @Test func cookiesThatAreNotSentMayBeKept() async throws {
+    server.route("GET", "/set") { _ in TestServer.Response(status: 204, fields: ["Set-Cookie": "a=1"]) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpShouldSetCookies = false
+    let session = URLSession(configuration: configuration)
+    for _ in 0..<2 { _ = try await session.data(from: try url("/set")) }
+    #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["a"])
+    #expect(server.requests.last?.fields["cookie"] == nil)
+    // Which are kept is for the policy to say.
+    #expect(configuration.httpCookieAcceptPolicy == .onlyFromMainDocumentDomain)
+    configuration.httpCookieStorage?.removeCookies(since: .distantPast)
+    configuration.httpCookieAcceptPolicy = .never
+    _ = try await URLSession(configuration: configuration).data(from: try url("/set"))
+    #expect(configuration.httpCookieStorage?.cookies == [])
+  }
+
+  @Test func aRequestWithoutURLIsNotSupported() async throws {
+    let request = NSMutableURLRequest(url: try url("/get"))
+    request.url = nil
+    let nowhere = request as URLRequest
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: .ephemeral).data(for: nowhere)
+    }
+    #expect(error?.code == .unsupportedURL)
+  }
+
   @Test func aDescriptionIsForPeople() {
     let session = URLSession(configuration: .ephemeral)
     #expect(session.sessionDescription == nil)

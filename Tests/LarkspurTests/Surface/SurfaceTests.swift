@@ -1,8 +1,9 @@
+import TestKit
 import Testing
 
 /// What compiles with `import FoundationNetworking` compiles with `import Larkspur`: every public declaration of the
 /// toolchain's module is here, and is as good.
-@Suite struct SurfaceTests {
+@Suite(.ownThread) struct SurfaceTests {
   @Test func everyDeclarationOfFoundationNetworkingIsHere() throws {
     let folders = try SymbolGraph.folders()
     let theirs = Surface(try .extract("FoundationNetworking", folders: []), of: "FoundationNetworking")

@@ -133,6 +133,17 @@ import Testing
     #expect(server.requests.allSatisfy { $0.bodyCount == 0 })
   }
 
+  @Test func aStreamThatHasBeenClosedFailsTheTask() async throws {
+    let stream = InputStream(data: Data([1, 2, 3]))
+    stream.open()
+    stream.close()
+    var request = try request("/post")
+    request.httpBodyStream = stream
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+  }
+
   @Test func aStreamThatBlocksHoldsNobodyUp() async throws {
     let pipe = Pipe()
     let bytes = TestServer.content(count: 100_000)

@@ -1,9 +1,10 @@
 import Foundation
+import TestKit
 import Testing
 import UserReportRunner
 
 /// What users report of other stacks does not happen with this one. Each scenario is a process of its own.
-@Suite(.serialized) struct UserReportTests {
+@Suite(.serialized, .ownThread) struct UserReportTests {
   /// With a smaller body than the table in the documentation was made with.
   private static let memoryBytes = 256 << 20
 

@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 let helloResponse = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -28,7 +29,7 @@ extension ScriptedWorld {
 }
 
 /// Bodies from files.
-@Suite struct FileUploadTests {
+@Suite(.ownThread) struct FileUploadTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
   var peer: ScriptedPeer { world.kernel.peer() }

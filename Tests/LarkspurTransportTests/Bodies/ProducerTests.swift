@@ -147,6 +147,24 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// The share of a turn, which is 256 KiB, is used up just when nothing is left to be sent.
+  @Test(arguments: [false, true]) func theShareOfATurnIsUsedUpExactly(withTheHead: Bool) {
+    let share = 256 * 1024
+    let head = request("POST", body: share + 1)
+    let running = world.exchange(
+      head,
+      .produced(length: share + 1) { writer in
+        let first = withTheHead ? share - head.bytes.count : share
+        for count in [first, share + 1 - first] { try await writer.write(Array(repeating: 1, count: count)) }
+      })
+    world.settle()
+    #expect(peer.received.count == head.bytes.count + share + 1)
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value?.status == 200)
+    #expect(world.leftovers == [])
+  }
+
   /// At the limit, and one below it.
   @Test(arguments: [0, 1]) func theProducerWaitsAtTheLimit(below: Int) {
     let hasReturned = Shared(false)

@@ -243,6 +243,23 @@ import Testing
 
   // MARK: - Connections
 
+  @Test func theTimeForTheNameAlone() {
+    let resolver = resolver()
+    let running = world.start { [world] in
+      var timeouts = Timeouts()
+      timeouts.resolve = .seconds(2)
+      _ = try await Connection.open(
+        host: "example.org", port: 80, resolver: resolver, on: world.loop,
+        deadline: world.loop.now.advanced(by: .seconds(60)), timeouts: timeouts)
+    }
+    world.settle()
+    world.advance(by: .milliseconds(1_999))
+    #expect(!running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.resolving, limit: .resolve))
+    #expect(world.leftovers == [])
+  }
+
   @Test func aConnectionByName() {
     names.willAnswer("example.org", .found([Self.two, Self.one]))
     let resolver = resolver()

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Name servers that do not answer hold four threads, and nobody beyond their deadline.
+  /// Name servers that do not answer hold threads, and nobody beyond their deadline.
   @Test func aResolverThatHangs() async throws {
     let door = Latch()
     let begun = Atomic(0)
@@ -41,15 +41,19 @@ import Testing
     #expect(system.threadCount == 4)
     world.advance(by: .seconds(5))
     #expect(waiting.allSatisfy { $0.transportError == .timedOut(.resolving) })
+    // Who asks for one of these names waits for what goes on already; who asks for another one is not held up.
+    let threads = system.threadCount
     #expect(ask(1).isOver == false)
-    #expect(system.threadCount == 4)
+    #expect(system.threadCount == threads)
+    #expect(ask(21).isOver == false)
+    #expect(system.threadCount == threads + 1)
     door.open()
     // The threads end when there is nothing more to do.
     while system.threadCount > 0 { await Task.yield() }
     // What they have found out is known.
     world.settle()
     #expect((1...4).map(ask).allSatisfy { $0.value == [Self.address] })
-    #expect(begun.load(ordering: .relaxed) == 4)
+    #expect(begun.load(ordering: .relaxed) == threads + 1)
     #expect(world.leftovers == [])
   }
 
@@ -79,7 +83,7 @@ import Testing
   @Test func manyAtOnce() async throws {
     let running = Atomic(0)
     let system = SystemNames(idleLifetime: .zero) { name in
-      #expect(running.add(1, ordering: .relaxed).newValue <= 4)
+      #expect(running.add(1, ordering: .relaxed).newValue <= 4 + 28)
       defer { running.subtract(1, ordering: .relaxed) }
       let number = name.text.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
       return number % 3 == 0 ? .failed(reason: name.text) : .found([.ipv4(number, port: 0)])
@@ -98,7 +102,7 @@ import Testing
             let addresses = try await resolver.addresses(of: name, port: 9, deadline: .never, on: loop)
             let expected = name.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
             #expect(addresses == [.ipv4(expected, port: 9)])
-            #expect(system.threadCount <= 4)
+            #expect(system.threadCount <= 4 + 28)
           } catch {
             #expect(error == .cancelled || error == .resolutionFailed(host: name, reason: name))
           }

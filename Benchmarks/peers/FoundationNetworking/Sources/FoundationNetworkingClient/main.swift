@@ -29,7 +29,7 @@ struct Workload {
   ]
 
   /// It never resumes a session, and nothing keeps it from using an idle connection again.
-  static let unsupported: Set = ["https-new-resumed", "https-idle"]
+  static let unsupported: Set = ["https-new-resumed", "https-idle", "download-1g-file"]
 }
 
 func fail(_ message: String) -> Never {

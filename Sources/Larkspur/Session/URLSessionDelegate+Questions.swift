@@ -1,0 +1,160 @@
+import Foundation
+
+// What a delegate answers that does not implement a question, in either form. A task for the async function begins at
+// once, on the thread of the call: a class that has no such function has said so when the call returns.
+
+extension URLSessionDelegate {
+  public func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.sessionChallenge, in: self) else {
+      challenge.delegateHasNoWord()
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    Task.immediate {
+      let (disposition, credential) = await urlSession(session, didReceive: challenge)
+      completionHandler(disposition, credential)
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+  ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+    AsyncForms.isMissing(.sessionChallenge, in: self)
+    challenge.delegateHasNoWord()
+    return (.performDefaultHandling, nil)
+  }
+}
+
+extension URLSessionTaskDelegate {
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.delayedRequest, in: self) else {
+      task.delegateHasNoWord()
+      return completionHandler(.continueLoading, nil)
+    }
+    Task.immediate {
+      let (disposition, other) = await urlSession(session, task: task, willBeginDelayedRequest: request)
+      completionHandler(disposition, other)
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
+  ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
+    AsyncForms.isMissing(.delayedRequest, in: self)
+    task.delegateHasNoWord()
+    return (.continueLoading, nil)
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.redirection, in: self) else {
+      task.delegateHasNoWord()
+      return completionHandler(request)
+    }
+    Task.immediate {
+      completionHandler(
+        await urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request))
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest
+  ) async -> URLRequest? {
+    AsyncForms.isMissing(.redirection, in: self)
+    task.delegateHasNoWord()
+    return request
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.challenge, in: self) else {
+      challenge.delegateHasNoWord()
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    Task.immediate {
+      let (disposition, credential) = await urlSession(session, task: task, didReceive: challenge)
+      completionHandler(disposition, credential)
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+  ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+    AsyncForms.isMissing(.challenge, in: self)
+    challenge.delegateHasNoWord()
+    return (.performDefaultHandling, nil)
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.bodyStream, in: self) else {
+      task.delegateHasNoWord()
+      return completionHandler(nil)
+    }
+    Task.immediate {
+      completionHandler(await urlSession(session, needNewBodyStreamForTask: task))
+    }
+  }
+
+  public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
+    AsyncForms.isMissing(.bodyStream, in: self)
+    task.delegateHasNoWord()
+    return nil
+  }
+}
+
+extension URLSessionDataDelegate {
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    guard AsyncForms.mayBe(.response, in: self) else {
+      dataTask.delegateHasNoWord()
+      return completionHandler(.allow)
+    }
+    Task.immediate {
+      completionHandler(await urlSession(session, dataTask: dataTask, didReceive: response))
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
+  ) async -> URLSession.ResponseDisposition {
+    AsyncForms.isMissing(.response, in: self)
+    dataTask.delegateHasNoWord()
+    return .allow
+  }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+    completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+  ) {
+    guard AsyncForms.mayBe(.caching, in: self) else {
+      dataTask.delegateHasNoWord()
+      return completionHandler(proposedResponse)
+    }
+    Task.immediate {
+      completionHandler(await urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse))
+    }
+  }
+
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  ) async -> CachedURLResponse? {
+    AsyncForms.isMissing(.caching, in: self)
+    dataTask.delegateHasNoWord()
+    return proposedResponse
+  }
+}

@@ -1,0 +1,65 @@
+import LarkspurHTTP
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// What becomes of a pool that nobody asks for anything.
+@Suite struct PoolLifeTests {
+  let tests: PoolTests
+  var world: ScriptedWorld { tests.world }
+  var kernel: ScriptedKernel { tests.kernel }
+
+  init() throws {
+    tests = try PoolTests()
+  }
+
+  /// A dial that nobody waits for goes on for the next request, but does not keep the pool.
+  @Test func aPoolIsLetGoOfWhileItDials() {
+    var pool: Pool? = tests.pool()
+    weak let remembered = pool
+    kernel.willConnect(.never)
+    if let pool {
+      let running = tests.fetch(through: pool)
+      world.settle()
+      running.cancel()
+      world.settle()
+      #expect(running.transportError == .cancelled)
+      #expect(pool.counts.connections == 1)
+    }
+    pool = nil
+    world.settle()
+    #expect(remembered == nil)
+    #expect(world.leftovers == [])
+  }
+
+  /// The loop sleeps until connections have been idle for too long, and is woken by nothing.
+  @Test func idleConnectionsDoNotWakeTheLoop() {
+    let pool = tests.pool {
+      $0.perEndpointMax = 1000
+      $0.totalMax = 1000
+      $0.idleMax = .seconds(40)
+    }
+    // In batches: a wait tells of so many events at once.
+    let batches = stride(from: 0, to: 1000, by: 100).map { $0..<($0 + 100) }
+    var running: [Running<Outcome>] = []
+    for batch in batches {
+      running += batch.map { tests.fetch(request("GET", "/\($0)"), through: pool) }
+      world.settle()
+    }
+    for batch in batches {
+      for index in batch { kernel.peer(index).send(PoolTests.response) }
+      world.settle()
+    }
+    #expect(running.allSatisfy { $0.value?.status == 200 })
+    #expect(pool.counts == (connections: 1000, idle: 1000, waiting: 0))
+    #expect(kernel.waitMilliseconds == 40_000)
+    world.advance(by: .seconds(40))
+    #expect(pool.counts.connections == 0)
+    // The entry for the dials' own time, which ended long ago, is not taken back: it wakes the loop once. Then there is
+    // nothing to wait for at all.
+    #expect(kernel.waitMilliseconds == 20_000)
+    world.advance(by: .seconds(20))
+    #expect(kernel.waitMilliseconds == -1)
+    #expect(world.leftovers == [])
+  }
+}

@@ -1,0 +1,116 @@
+import LarkspurHTTP
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// A pool's exchange that its owner holds on to.
+@Suite struct RunningExchangeTests {
+  let tests: PoolTests
+  var world: ScriptedWorld { tests.world }
+
+  init() throws {
+    tests = try PoolTests()
+  }
+
+  @Test func theConnectionIsFreeWhenItIsLetGoOf() {
+    let pool = tests.pool { $0.perEndpointMax = 1 }
+    let elsewhere = Route(host: "192.0.2.2", port: 80)
+    let first = world.start {
+      let scope = RequestScope(of: pool)
+      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: scope)
+      let body = try await running.exchange.collectBody(bytesMax: 100)
+      // Nothing is missing any more, and it is held on to while something else is waited for.
+      let other = try await pool.begin(
+        PoolRequest(request()), with: pool.endpoint(for: elsewhere), in: RequestScope(of: pool))
+      return [running.exchange.status, body.count, other.exchange.status]
+    }
+    world.settle()
+    tests.kernel.peer(0).send(PoolTests.response)
+    world.settle()
+    let second = tests.fetch(through: pool)
+    world.settle()
+    #expect(pool.counts == (connections: 2, idle: 0, waiting: 1))
+    tests.kernel.peer(1).send("HTTP/1.1 204 No Content\r\n\r\n")
+    world.settle()
+    #expect(first.value == [200, 5, 204])
+    tests.kernel.peer(0).send(PoolTests.response)
+    world.settle()
+    #expect(second.value?.body == "hello" && tests.kernel.socketCount == 2)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func aScopeHasOneAtATime() {
+    let pool = tests.pool()
+    let outcome = world.start {
+      let scope = RequestScope(of: pool)
+      let endpoint = pool.endpoint(for: PoolTests.route)
+      do {
+        let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+        await #expect(throws: TransportError.localMisuse(.scopeBusy)) {
+          _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+        }
+        try await running.exchange.discardBody()
+      }
+      let next = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+      return next.exchange.status
+    }
+    for _ in 1...2 {
+      world.settle()
+      tests.kernel.peer().send(PoolTests.response)
+    }
+    world.settle()
+    #expect(outcome.value == 200 && tests.kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func itCanBeCancelled() {
+    let pool = tests.pool()
+    let scope = RequestScope(of: pool)
+    let running = world.start {
+      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: scope)
+      return try await running.exchange.collectBody(bytesMax: 100)
+    }
+    world.settle()
+    tests.kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+    world.settle()
+    scope.cancel()
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(pool.counts.connections == 0)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// What is unread costs the connection.
+  @Test func itCanBeAbandoned() {
+    let pool = tests.pool()
+    let running = world.start {
+      let running = try await pool.begin(
+        PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: RequestScope(of: pool))
+      return running.exchange.status
+    }
+    world.settle()
+    tests.kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+    world.settle()
+    #expect(running.value == 200)
+    #expect(pool.counts.connections == 0)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// Above 64 idle connections each lets go of its response. They serve on as before.
+  @Test func manyIdleConnectionsForgetTheirResponses() {
+    let pool = tests.pool {
+      $0.perEndpointMax = 70
+      $0.totalMax = 70
+    }
+    for round in 1...3 {
+      let running = (0..<70).map { tests.fetch(request("GET", "/\($0)"), through: pool) }
+      world.settle()
+      for index in 0..<70 { tests.kernel.peer(index).send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(round)") }
+      world.settle()
+      #expect(running.allSatisfy { $0.value?.body == "\(round)" })
+      #expect(pool.counts == (connections: 70, idle: 70, waiting: 0))
+    }
+    #expect(tests.kernel.socketCount == 70)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+}

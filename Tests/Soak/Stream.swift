@@ -1,0 +1,148 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTestSupport
+import LarkspurTransport
+
+/// Very large bodies either way: what one takes of memory does not depend on its size.
+struct Stream: Sendable {
+  /// How much more than an idle process one that streams may hold, at any moment.
+  static let growthKiBMax = 8 * 1024
+
+  let peer: Peer
+  let loop: ClientLoop
+  let security: Security
+
+  init() throws {
+    peer = try Peer()
+    loop = try ClientLoop()
+    security = try secure(peer)
+  }
+
+  /// Prints what each way has taken at its peak. False: one of them took too much.
+  func check(bytes: Int) async throws -> Bool {
+    // What is made once, and kept, is there afterwards.
+    for way in Self.ways { _ = try await run(way.body, bytes: 64 << 20) }
+    let idle = Self.peakKiB(ofNow: true)
+    var isGood = true
+    for way in Self.ways {
+      let peak = try await run(way.body, bytes: bytes)
+      print("\(way.name): \(bytes) bytes, \(peak - idle) KiB more than the \(idle) KiB of before")
+      isGood = isGood && peak - idle <= Self.growthKiBMax
+    }
+    return try peer.end() && isGood
+  }
+
+  private typealias Way = @Sendable (Stream, Int) async throws -> Int
+
+  private static let ways: [(name: String, body: Way)] = [
+    ("download", { try await $0.download($1, security: nil) }),
+    ("download over TLS", { try await $0.download($1, security: $0.security) }),
+    ("upload from a producer", { try await $0.upload($1, producer(of: $1)) }),
+    ("upload from a file", { try await $0.uploadFile($1) }),
+  ]
+
+  private func run(_ way: @escaping Way, bytes: Int) async throws -> Int {
+    _ = Self.peakKiB(ofNow: true)
+    let moved = try await loop.run { () async throws in try await way(self, bytes) }
+    guard moved == bytes else { throw Unexpected(bytes: moved) }
+    return Self.peakKiB(ofNow: false)
+  }
+
+  struct Unexpected: Error {
+    var bytes: Int
+  }
+
+  private func download(_ count: Int, security: Security?) async throws -> Int {
+    let connection = try await Connection.open(
+      host: "127.0.0.1", port: security == nil ? peer.port : peer.securePort, security: security, on: loop)
+    defer { connection.close() }
+    let exchange = try await connection.send(request("GET", "/bytes/\(count)"))
+    var received = 0
+    try await exchange.receiveBody { received += $0.count }
+    return received
+  }
+
+  private static func producer(of count: Int) -> RequestBody {
+    .produced(length: count) { writer in
+      let piece = [UInt8](repeating: 120, count: 64 * 1024)
+      var left = count
+      while left > 0 {
+        try await writer.write(left < piece.count ? Array(piece[..<left]) : piece)
+        left -= min(left, piece.count)
+      }
+    }
+  }
+
+  private func uploadFile(_ count: Int) async throws -> Int {
+    let path = NSTemporaryDirectory() + "/larkspur-stream-\(getpid())"
+    // It has a hole, and takes no room on the disk.
+    let made = try OpenFile(creating: path)
+    defer { unlink(path) }
+    truncate(path, count)
+    _ = made
+    return try await upload(count, .file(try OpenFile(reading: path), offset: 0, length: count))
+  }
+
+  private func upload(_ count: Int, _ body: RequestBody) async throws -> Int {
+    let connection = try await Connection.open(host: "127.0.0.1", port: peer.sinkPort, on: loop)
+    defer { connection.close() }
+    let exchange = try await connection.send(request("POST", body: count), body: body)
+    let answer = try await exchange.collectBody(bytesMax: 100)
+    return Int(String(decoding: answer, as: UTF8.self)) ?? -1
+  }
+
+  /// The most that has been resident since the last call with `ofNow`, which begins anew.
+  private static func peakKiB(ofNow: Bool) -> Int {
+    // proc(5): this resets the peak.
+    if ofNow { try? FileHandle(forWritingAtPath: "/proc/self/clear_refs")?.write(contentsOf: Data("5".utf8)) }
+    let file = ofNow ? nil : FileManager.default.contents(atPath: "/proc/self/status")
+    guard let file else { return residentKiB }
+    return kib("VmHWM:", in: file)
+  }
+
+  private static var residentKiB: Int {
+    kib("Rss:", in: FileManager.default.contents(atPath: "/proc/self/smaps_rollup") ?? Data())
+  }
+
+  private static func kib(_ name: String, in text: Data) -> Int {
+    let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix(name) }
+    return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+  }
+}
+
+/// Takes the bodies of requests, and answers how long they were. It keeps nothing of them.
+final class Sink: Sendable {
+  let listener: BlockingListener
+
+  init() throws {
+    listener = try BlockingListener(address: .loopback(port: 0))
+    Thread.detachNewThread { [listener] in
+      while let socket = try? listener.accept() {
+        Thread.detachNewThread { Self.serve(socket) }
+      }
+    }
+  }
+
+  private static func serve(_ socket: BlockingSocket) {
+    var head = Data()
+    let end = Data("\r\n\r\n".utf8)
+    while head.range(of: end) == nil {
+      guard let bytes = try? socket.receive(atMost: 4096), !bytes.isEmpty else { return }
+      head += bytes
+    }
+    guard let range = head.range(of: end) else { return }
+    let fields = String(decoding: head[..<range.lowerBound], as: UTF8.self).lowercased().split(separator: "\r\n")
+    let length = fields.first { $0.hasPrefix("content-length:") }.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+    var received = head.count - head.distance(from: head.startIndex, to: range.upperBound)
+    while received < length {
+      guard let bytes = try? socket.receive(atMost: 256 * 1024), !bytes.isEmpty else { return }
+      received += bytes.count
+    }
+    let body = "\(received)"
+    try? socket.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
+    _ = socket.waitForPeerEnd()
+  }
+}
