@@ -11,41 +11,31 @@ import Testing
 
   /// What a manager tells. It ends with its last user.
   private final class Probe {
-    private let process = Process()
-    private let output = Pipe()
-    private var bytes = Data()
+    private let identifier: pid_t
+    private let output: Int32
+    private var text = ""
 
     init(_ hosts: TwoHosts, _ arguments: [String]) throws {
       let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-      process.executableURL = tests.deletingLastPathComponent().appending(path: "ReachabilityProbe")
-      process.arguments = arguments
-      process.standardOutput = output
-      let start = Start(process)
-      try hosts.client.run { try start.process.run() }
-    }
-
-    /// A process is started on the thread that lives on its machine.
-    private struct Start: @unchecked Sendable {
-      let process: Process
-
-      init(_ process: Process) { self.process = process }
+      let program = tests.deletingLastPathComponent().appending(path: "ReachabilityProbe").path
+      (identifier, output) = try hosts.client.run { try ServerProcess.start(program, arguments) }
     }
 
     deinit {
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
+      kill(identifier, SIGKILL)
+      _ = ServerProcess.reap(identifier)
+      close(output)
     }
 
-    /// The next line. Nil: it has ended.
+    /// Nil: it has ended.
     private func line() -> String? {
       while true {
-        if let end = bytes.firstIndex(of: 10) {
-          defer { bytes = Data(bytes[(end + 1)...]) }
-          return String(decoding: bytes[..<end], as: UTF8.self)
+        if let end = text.firstIndex(of: "\n") {
+          defer { text = String(text[text.index(after: end)...]) }
+          return String(text[..<end])
         }
-        let piece = output.fileHandleForReading.availableData
-        if piece.isEmpty { return nil }
-        bytes += piece
+        guard let more = ServerProcess.read(output) else { return nil }
+        text += more
       }
     }
 
