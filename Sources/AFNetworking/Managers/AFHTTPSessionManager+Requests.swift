@@ -40,8 +40,8 @@ extension AFHTTPSessionManager {
     return url.absoluteString
   }
 
-  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands behind
-  /// its base as it is (RFC 3986, section 5.2).
+  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands
+  /// behind its base as it is (RFC 3986, section 5.2).
   private static func isPlain(_ path: String) -> Bool {
     var isAtStart = true
     for byte in path.utf8 {
@@ -81,8 +81,8 @@ extension AFHTTPSessionManager {
 }
 
 extension AFHTTPRequestSerializer {
-  /// What `request(withMethod:urlString:parameters:)` makes, without the object around it. Nil: the class is a program's own,
-  /// which may make it otherwise.
+  /// What `request(withMethod:urlString:parameters:)` makes, without the object around it. Nil: the class is a
+  /// program's own, which may make it otherwise.
   fileprivate func ownRequest(_ method: String, _ text: String, _ parameters: Any?) throws -> URLRequest? {
     let kind = type(of: self)
     guard

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The blocks that a program has set for a manager's session, and which calls they make worth while. For any thread.
 ///
-/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one after
-/// another.
+/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one
+/// after another.
 final class SessionBlocks: Sendable {
   struct Set: @unchecked Sendable {
     var sessionDidBecomeInvalid: ((URLSession, any Error) -> Void)?
