@@ -141,9 +141,11 @@ import Testing
   }
 
   /// The queue is passed by for the last calls, unless it is wanted or has been used before.
-  @Test(arguments: [
-    (Set<URLSessionDelegateCall>(), false), ([.endOnQueue], true), ([.response], true),
-  ])
+  private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
+    ([], false), ([.endOnQueue], true), ([.response], true),
+  ]
+
+  @Test(arguments: ways)
   func theWayToTheQueue(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool) async throws {
     let server = try server()
     let delegate = Chooser(wanting: wanted)
