@@ -1,12 +1,13 @@
 import Foundation
 import Larkspur
 
-/// Requests that return when the response is there. They need neither the main queue nor a completion queue. Cancelling the
-/// caller's task cancels the request.
+/// Requests that return when the response is there. They need neither the main queue nor a completion queue. Cancelling
+/// the caller's task cancels the request.
 ///
 /// They throw what a failure block is told: also when no request can be made.
 extension AFHTTPSessionManager {
-  /// Makes a request of a method, a path and parameters, and gives what the response serializer has made of the response.
+  /// Makes a request of a method, a path and parameters, and gives what the response serializer has made of the
+  /// response.
   ///
   /// - Parameters:
   ///   - method: `GET`, `OPTIONS`, or whatever the server knows.

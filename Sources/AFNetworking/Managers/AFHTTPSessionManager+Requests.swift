@@ -8,8 +8,12 @@ extension AFHTTPSessionManager {
   func request(
     _ method: String, _ path: String, _ parameters: Any?, _ headers: [String: String]?
   ) throws -> URLRequest {
-    try complete(
-      requestSerializer.request(withMethod: method, urlString: absolute(path), parameters: parameters), headers)
+    let (serializer, text) = (requestSerializer, try absolute(path))
+    guard let request = try serializer.ownRequest(method, text, parameters) else {
+      return try complete(
+        serializer.request(withMethod: method, urlString: text, parameters: parameters) as URLRequest, headers)
+    }
+    return complete(request, headers)
   }
 
   func form(
@@ -18,7 +22,7 @@ extension AFHTTPSessionManager {
     try complete(
       requestSerializer.multipartFormRequest(
         withMethod: "POST", urlString: absolute(path), parameters: parameters as? [String: Any],
-        constructingBodyWith: block),
+        constructingBodyWith: block) as URLRequest,
       headers)
   }
 
@@ -36,8 +40,8 @@ extension AFHTTPSessionManager {
     return url.absoluteString
   }
 
-  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands behind
-  /// its base as it is (RFC 3986, section 5.2).
+  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands
+  /// behind its base as it is (RFC 3986, section 5.2).
   private static func isPlain(_ path: String) -> Bool {
     var isAtStart = true
     for byte in path.utf8 {
@@ -56,9 +60,10 @@ extension AFHTTPSessionManager {
     return true
   }
 
-  private func complete(_ made: NSMutableURLRequest, _ headers: [String: String]?) -> URLRequest {
-    var request = made as URLRequest
-    for (field, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: field) }
+  private func complete(_ made: URLRequest, _ headers: [String: String]?) -> URLRequest {
+    guard let headers, !headers.isEmpty else { return made }
+    var request = made
+    for (field, value) in headers { request.setValue(value, forHTTPHeaderField: field) }
     return request
   }
 
@@ -72,6 +77,22 @@ extension AFHTTPSessionManager {
     guard let failure else { return }
     let call = Call { failure(nil, error) }
     (completionQueue ?? .main).async { call.run() }
+  }
+}
+
+extension AFHTTPRequestSerializer {
+  /// What `request(withMethod:urlString:parameters:)` makes, without the object around it. Nil: the class is a
+  /// program's own, which may make it otherwise.
+  fileprivate func ownRequest(_ method: String, _ text: String, _ parameters: Any?) throws -> URLRequest? {
+    let kind = type(of: self)
+    guard
+      kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
+        || kind == AFPropertyListRequestSerializer.self, let url = URL(string: text)
+    else { return nil }
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    state.withLock { $0.settings }.apply(to: &request)
+    return try serialized(request, parameters)
   }
 }
 

@@ -57,7 +57,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   /// A manager without a base URL.
   public class func manager() -> AFHTTPSessionManager { AFHTTPSessionManager() }
 
-  /// A path is resolved against a URL's folder: without the slash its last part would be lost (RFC 3986, section 5.2.3).
+  /// A path is resolved against a URL's folder: without the slash its last part would be lost (RFC 3986, section
+  /// 5.2.3).
   private static func folder(_ url: URL) -> URL {
     guard !url.path.isEmpty, !url.absoluteString.hasSuffix("/") else { return url }
     return url.appendingPathComponent("")
@@ -85,9 +86,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   /// Decides whether a server is trusted.
   ///
-  /// A policy that pins is of no use for a base URL that is not `https`: anybody on the way could answer in the server's
-  /// place. AFNetworking raises an exception. Here such a policy is refused: the one before stays, and every request fails
-  /// with an error that says so, until a policy is set that can be used.
+  /// A policy that pins is of no use for a base URL that is not `https`: anybody on the way could answer in the
+  /// server's place. AFNetworking raises an exception. Here such a policy is refused: the one before stays, and every
+  /// request fails with an error that says so, until a policy is set that can be used.
   open override var securityPolicy: AFSecurityPolicy {
     get { super.securityPolicy }
     set {
@@ -269,7 +270,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     if let policy = Self.object(of: AFSecurityPolicy.self, decoder, "securityPolicy") { securityPolicy = policy }
   }
 
-  private static func object<Kind: NSObject & NSCoding>(of kind: Kind.Type, _ decoder: NSCoder, _ key: String) -> Kind? {
+  private static func object<Kind: NSObject & NSCoding>(of kind: Kind.Type, _ decoder: NSCoder, _ key: String) -> Kind?
+  {
     decoder.containsValue(forKey: key) ? decoder.decodeObject(of: kind, forKey: key) : nil
   }
 
@@ -281,8 +283,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     coder.encode(securityPolicy, forKey: "securityPolicy")
   }
 
-  /// A manager of the same class with a session of its own, of the same configuration, with copies of the serializers and the
-  /// policy. Blocks are not copied.
+  /// A manager of the same class with a session of its own, of the same configuration, with copies of the serializers
+  /// and the policy. Blocks are not copied.
   open override func copy(with zone: NSZone? = nil) -> Any {
     guard let copy = blank() as? AFHTTPSessionManager else { return self }
     let base = base

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
 
-/// Functions that return when a task is over. They need neither the main queue nor a completion queue: what has come of the
-/// task goes from the queue where it was serialized to the caller. Cancelling the caller's task cancels the session's.
+/// Functions that return when a task is over. They need neither the main queue nor a completion queue: what has come of
+/// the task goes from the queue where it was serialized to the caller. Cancelling the caller's task cancels the
+/// session's.
 ///
 /// They throw what a handler is told as its error.
 extension AFURLSessionManager {
@@ -75,7 +76,8 @@ extension AFURLSessionManager {
       })
   }
 
-  private static func file(_ result: (object: Any?, response: URLResponse)) throws -> (file: URL, response: URLResponse) {
+  private static func file(_ result: (object: Any?, response: URLResponse)) throws -> (file: URL, response: URLResponse)
+  {
     guard let file = result.object as? URL else { throw URLError(.cannotOpenFile) }
     return (file, result.response)
   }

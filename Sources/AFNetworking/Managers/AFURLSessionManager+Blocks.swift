@@ -1,9 +1,9 @@
 import Foundation
 import Larkspur
 
-/// The blocks that take the place of a delegate's methods. Each is called on ``operationQueue``, may be set at any time, and
-/// counts from then on, also for tasks that run; nil takes it away. Without a block the session does what it does by itself,
-/// and does not wait for the manager.
+/// The blocks that take the place of a delegate's methods. Each is called on ``operationQueue``, may be set at any
+/// time, and counts from then on, also for tasks that run; nil takes it away. Without a block the session does what it
+/// does by itself, and does not wait for the manager.
 extension AFURLSessionManager {
   // MARK: - The session
 
@@ -12,8 +12,8 @@ extension AFURLSessionManager {
     blocks.change { $0.sessionDidBecomeInvalid = block }
   }
 
-  /// Decides on the challenges of connections: whether a server is trusted, and which client certificate it gets. Without it
-  /// the task's block or handler is asked, and then ``securityPolicy``.
+  /// Decides on the challenges of connections: whether a server is trusted, and which client certificate it gets.
+  /// Without it the task's block or handler is asked, and then ``securityPolicy``.
   public func setSessionDidReceiveAuthenticationChallengeBlock(_ block: SessionChallengeBlock?) {
     blocks.change { $0.sessionDidReceiveAuthenticationChallenge = block }
   }
@@ -39,8 +39,8 @@ extension AFURLSessionManager {
   ///
   /// - a `URLCredential`, which is used;
   /// - an error, which ends the task and is told to its handler;
-  /// - an `NSNumber` or a value of `URLSession.AuthChallengeDisposition`, but for the one that uses a credential. The default
-  ///   handling of a server's trust is to ask ``securityPolicy``;
+  /// - an `NSNumber` or a value of `URLSession.AuthChallengeDisposition`, but for the one that uses a credential. The
+  ///   default handling of a server's trust is to ask ``securityPolicy``;
   /// - nil, if it has called, or will call, the completion itself, on any thread.
   ///
   /// Anything else ends the task with an error.
@@ -108,8 +108,8 @@ extension AFURLSessionManager {
   }
 }
 
-// The same without the word `Block`: Apple's importer leaves it away where it says no more than the parameter's type, which
-// depends on the compiler's version.
+// The same without the word `Block`: Apple's importer leaves it away where it says no more than the parameter's type,
+// which depends on the compiler's version.
 extension AFURLSessionManager {
   /// ``setSessionDidBecomeInvalidBlock(_:)``.
   public func setSessionDidBecomeInvalid(_ block: ((URLSession, any Error) -> Void)?) {

@@ -117,8 +117,8 @@ extension AFURLSessionManager {
   }
 }
 
-/// The user info of a request that went well, which most do. A copy of it has the same keys in the same places: they are
-/// hashed once.
+/// The user info of a request that went well, which most do. A copy of it has the same keys in the same places: they
+/// are hashed once.
 private struct SuccessInfo: @unchecked Sendable {
   private typealias Place = Dictionary<AnyHashable, Any>.Index
 

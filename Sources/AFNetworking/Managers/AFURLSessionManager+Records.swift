@@ -46,7 +46,8 @@ extension AFURLSessionManager {
   }
 
   func addUpload(
-    _ make: (URLSession) -> URLSessionUploadTask, _ progress: TaskRecord.ProgressBlock?, _ completion: TaskRecord.Completion?
+    _ make: (URLSession) -> URLSessionUploadTask, _ progress: TaskRecord.ProgressBlock?,
+    _ completion: TaskRecord.Completion?
   ) -> URLSessionUploadTask {
     add(make) {
       $0.uploadBlock = progress
@@ -55,7 +56,8 @@ extension AFURLSessionManager {
   }
 
   func addDownload(
-    _ make: (URLSession) -> URLSessionDownloadTask, _ progress: TaskRecord.ProgressBlock?, _ destination: TaskRecord.Destination?,
+    _ make: (URLSession) -> URLSessionDownloadTask, _ progress: TaskRecord.ProgressBlock?,
+    _ destination: TaskRecord.Destination?,
     _ completion: ((URLResponse, URL?, (any Error)?) -> Void)?
   ) -> URLSessionDownloadTask {
     add(make) {

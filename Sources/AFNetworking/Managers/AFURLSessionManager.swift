@@ -6,14 +6,14 @@ import Synchronization
 /// Makes tasks of a session, and hears of them: blocks take the place of a delegate, and a response serializer makes
 /// something useful of what comes.
 ///
-/// For any thread. Handlers are called on ``completionQueue``, which is the main queue if none is set, and the other blocks on
-/// ``operationQueue``. A program whose main thread does not serve the main queue sets a completion queue, or uses the
-/// async forms, which need none.
+/// For any thread. Handlers are called on ``completionQueue``, which is the main queue if none is set, and the other
+/// blocks on ``operationQueue``. A program whose main thread does not serve the main queue sets a completion queue, or
+/// uses the async forms, which need none.
 ///
-/// A session keeps its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as it does on
-/// Apple's systems.
-open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionSelectiveDelegate, URLSessionDataDelegate,
-  URLSessionDownloadDelegate, AFResponseSerializerOwner, @unchecked Sendable
+/// A session keeps its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as it does
+/// on Apple's systems.
+open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionSelectiveDelegate,
+  URLSessionDataDelegate, URLSessionDownloadDelegate, AFResponseSerializerOwner, @unchecked Sendable
 {
   let blocks = SessionBlocks()
   let state: Mutex<ManagerState>
@@ -57,8 +57,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.withLock { $0.completionQueue = newValue } }
   }
 
-  /// What handlers are called within. Nil, as it is from the beginning: a group that nobody waits for. A handler enters it
-  /// when the response has been serialized, and leaves it when it has returned.
+  /// What handlers are called within. Nil, as it is from the beginning: a group that nobody waits for. A handler enters
+  /// it when the response has been serialized, and leaves it when it has returned.
   open var completionGroup: DispatchGroup? {
     get { state.withLock { $0.completionGroup } }
     set { state.withLock { $0.completionGroup = newValue } }
@@ -77,7 +77,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.withLock { $0.reachabilityManager = newValue } }
   }
 
-  /// Kept as it is set, without effect: a session makes its upload tasks at once, also one of a background configuration.
+  /// Kept as it is set, without effect: a session makes its upload tasks at once, also one of a background
+  /// configuration.
   open var attemptsToRecreateUploadTasksForBackgroundSessions: Bool {
     get { state.withLock { $0.attemptsToRecreateUploadTasks } }
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
@@ -101,8 +102,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   ///
   /// - Parameters:
   ///   - cancelPendingTasks: Whether the tasks are cancelled. If not, they end as they would.
-  ///   - resetSession: Whether the manager goes on with a new session. If not, the tasks that it makes from now on end with
-  ///     `URLError.cancelled`.
+  ///   - resetSession: Whether the manager goes on with a new session. If not, the tasks that it makes from now on end
+  ///     with `URLError.cancelled`.
   open func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool) {
     guard let session = state.withLock({ $0.end(resets: resetSession, self) }) else { return }
     if cancelPendingTasks { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
@@ -121,8 +122,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// - Parameters:
   ///   - uploadProgressBlock: Called on ``operationQueue`` as the body leaves.
   ///   - downloadProgressBlock: Called on ``operationQueue`` as the content comes.
-  ///   - completionHandler: Called once, on ``completionQueue``, with the response, what the serializer has made of it, and
-  ///     what has gone wrong. Without any response it is an empty `URLResponse` for the request's URL.
+  ///   - completionHandler: Called once, on ``completionQueue``, with the response, what the serializer has made of it,
+  ///     and what has gone wrong. Without any response it is an empty `URLResponse` for the request's URL.
   @discardableResult
   open func dataTask(
     with request: URLRequest, uploadProgress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -171,8 +172,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   ///
   /// - Parameters:
   ///   - downloadProgressBlock: Called on ``operationQueue`` as the content comes.
-  ///   - destination: Says where the file goes; called on ``operationQueue`` with the file that it is now, and the response.
-  ///     There must be no file there yet. Without it the file is gone when the task is over.
+  ///   - destination: Says where the file goes; called on ``operationQueue`` with the file that it is now, and the
+  ///     response. There must be no file there yet. Without it the file is gone when the task is over.
   ///   - completionHandler: Called once, on ``completionQueue``, with the response, the file, and what has gone wrong.
   @discardableResult
   open func downloadTask(
@@ -186,7 +187,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// A download task that goes on with an earlier one. The other parameters are those of
   /// ``downloadTask(with:progress:destination:completionHandler:)``.
   ///
-  /// - Parameter resumeData: From a download's `cancel(byProducingResumeData:)`, or from the error of one that has failed.
+  /// - Parameter resumeData: From a download's `cancel(byProducingResumeData:)`, or from the error of one that has
+  ///   failed.
   @discardableResult
   open func downloadTask(
     withResumeData resumeData: Data, progress downloadProgressBlock: ((Progress) -> Void)? = nil,
@@ -199,21 +201,25 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Progress
 
-  /// How far the body of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is none of
-  /// the manager's, or is over.
+  /// How far the body of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
+  /// none of the manager's, or is over.
   open func uploadProgress(for task: URLSessionTask) -> Progress? { record(of: task)?.uploadProgress }
 
-  /// How far the content of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is none
-  /// of the manager's, or is over.
+  /// How far the content of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
+  /// none of the manager's, or is over.
   open func downloadProgress(for task: URLSessionTask) -> Progress? { record(of: task)?.downloadProgress }
 
   // MARK: - What the session tells
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
-    if hearsEverything || blocks.current.set.wants(call) { return true }
+    if hearsEverything || blocks.current.wants(call) { return true }
     switch call {
     case .pieces, .writtenData: return record(of: task, in: session)?.watchesDownload ?? true
     case .sentBody: return record(of: task, in: session)?.watchesUpload ?? true
+    // Whoever watches a task is called one call after another.
+    case .endOnQueue:
+      guard let record = record(of: task, in: session) else { return true }
+      return record.watchesDownload || record.watchesUpload
     case .response, .cachedResponse, .redirection: return false
     }
   }
@@ -271,21 +277,25 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     totalBytesExpectedToSend: Int64
   ) {
     var total = totalBytesExpectedToSend
-    if total < 0, let length = task.originalRequest?.value(forHTTPHeaderField: "Content-Length").flatMap({ Int64($0) }) {
+    if total < 0, let length = task.originalRequest?.value(forHTTPHeaderField: "Content-Length").flatMap({ Int64($0) })
+    {
       total = length
     }
     record(of: task, in: session)?.sent(totalBytesSent, of: total)
     blocks.current.set.taskDidSendBodyData?(session, task, bytesSent, totalBytesSent, total)
   }
 
-  open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+  open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+  {
     record(of: task, in: session)?.change { $0.metrics = metrics }
-    blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     if let record = forget(task, in: session) { finish(record, error) }
-    blocks.current.set.taskDidComplete?(session, task, error)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.taskDidComplete?(session, task, error) }
   }
 
   open func urlSession(
@@ -305,7 +315,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     record(of: dataTask, in: session)?.received(data)
-    blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data)
+    let blocks = blocks.current
+    if blocks.hasEndBlock { blocks.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
 
   open func urlSession(
@@ -359,8 +370,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A manager of the same class with a session of its own, of the same configuration. Blocks, serializers and policies are
-  /// not copied.
+  /// A manager of the same class with a session of its own, of the same configuration. Blocks, serializers and policies
+  /// are not copied.
   open func copy(with zone: NSZone? = nil) -> Any { blank() ?? self }
 
   /// One of a subclass is made by `init(coder:)`, the one initializer that every subclass has.

@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Carries what a task ends with to the caller that waits for it. No queue has to be free for that: the handler is called
-/// where the response has been serialized.
+/// Carries what a task ends with to the caller that waits for it. No queue has to be free for that: the handler is
+/// called where the response has been serialized.
 final class AsyncReceiver: Sendable {
   struct Outcome: @unchecked Sendable {
     let response: URLResponse
@@ -27,7 +27,8 @@ final class AsyncReceiver: Sendable {
     continuation?.resume(returning: outcome)
   }
 
-  /// Runs a task to its end, and gives what has come of it. The manager makes it as for any handler, which is told at once.
+  /// Runs a task to its end, and gives what has come of it. The manager makes it as for any handler, which is told at
+  /// once.
   static func run(
     _ manager: AFURLSessionManager, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> URLSessionTask
   ) async throws -> (object: Any?, response: URLResponse) {

@@ -20,8 +20,8 @@ extension NSNotification.Name {
   public static let AFURLSessionDownloadTaskDidMoveFileSuccessfully = NSNotification.Name(
     "com.alamofire.networking.session.download.file-manager-succeed")
 
-  /// A download could not be put where it was to be. Posted on the session's queue; the user info is the error's own, with
-  /// the error itself under `NSUnderlyingErrorKey`.
+  /// A download could not be put where it was to be. Posted on the session's queue; the user info is the error's own,
+  /// with the error itself under `NSUnderlyingErrorKey`.
   public static let AFURLSessionDownloadTaskDidFailToMoveFile = NSNotification.Name(
     "com.alamofire.networking.session.download.file-manager-error")
 }

@@ -5,8 +5,8 @@ import Synchronization
 /// Carries notifications to the main thread.
 ///
 /// All that wait go by one block, in order. A program whose main thread never serves its queue would keep every
-/// notification, and with it every response, for ever: when too many wait the oldest are given up, which nobody would have
-/// heard.
+/// notification, and with it every response, for ever: when too many wait the oldest are given up, which nobody would
+/// have heard.
 final class NotificationOutbox: Sendable {
   static let main = NotificationOutbox()
 

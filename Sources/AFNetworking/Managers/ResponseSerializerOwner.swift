@@ -1,8 +1,8 @@
 import Larkspur
 
 /// What has a response serializer. A class of its own kind has it in a narrower type: ``AFHTTPSessionManager``'s is an
-/// ``AFHTTPResponseSerializer``, whose content types can be changed in place. Objective-C narrows a property in a subclass;
-/// Swift does so where the wider one comes from a protocol.
+/// ``AFHTTPResponseSerializer``, whose content types can be changed in place. Objective-C narrows a property in a
+/// subclass; Swift does so where the wider one comes from a protocol.
 public protocol AFResponseSerializerOwner: AnyObject {}
 
 extension AFResponseSerializerOwner where Self: AFURLSessionManager {

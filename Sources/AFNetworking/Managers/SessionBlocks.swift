@@ -3,8 +3,8 @@ import Synchronization
 
 /// The blocks that a program has set for a manager's session, and which calls they make worth while. For any thread.
 ///
-/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one after
-/// another.
+/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one
+/// after another.
 final class SessionBlocks: Sendable {
   struct Set: @unchecked Sendable {
     var sessionDidBecomeInvalid: ((URLSession, any Error) -> Void)?
@@ -25,7 +25,7 @@ final class SessionBlocks: Sendable {
     var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
     var downloadTaskDidResume: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
 
-    func wants(_ call: URLSessionDelegateCall) -> Bool {
+    fileprivate func wants(_ call: URLSessionDelegateCall) -> Bool {
       switch call {
       case .response: dataTaskDidReceiveResponse != nil
       case .pieces: dataTaskDidReceiveData != nil
@@ -33,6 +33,9 @@ final class SessionBlocks: Sendable {
       case .writtenData: downloadTaskDidWriteData != nil
       case .cachedResponse: dataTaskWillCacheResponse != nil
       case .redirection: taskWillPerformHTTPRedirection != nil
+      case .endOnQueue:
+        taskDidComplete != nil || taskDidFinishCollectingMetrics != nil || dataTaskDidReceiveData != nil
+          || downloadTaskDidFinishDownloading != nil
       }
     }
   }
@@ -40,8 +43,21 @@ final class SessionBlocks: Sendable {
   /// What does not change any more: a reader keeps it with one reference.
   final class Snapshot: Sendable {
     let set: Set
+    private let wanted: Swift.Set<URLSessionDelegateCall>
+    let hasEndBlock: Bool
 
-    init(_ set: Set) { self.set = set }
+    init(_ set: Set) {
+      self.set = set
+      wanted = Swift.Set(Self.calls.filter { set.wants($0) })
+      hasEndBlock = set.wants(.endOnQueue)
+    }
+
+    private static let calls: [URLSessionDelegateCall] = [
+      .response, .pieces, .sentBody, .writtenData, .cachedResponse, .redirection, .endOnQueue,
+    ]
+
+    /// Nearly always there is no block at all.
+    func wants(_ call: URLSessionDelegateCall) -> Bool { !wanted.isEmpty && wanted.contains(call) }
   }
 
   private let snapshot = Mutex(Snapshot(Set()))

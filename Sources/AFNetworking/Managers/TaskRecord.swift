@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// What a manager keeps of one task, from its making to its end. For any thread; what belongs to the content is told on the
-/// session's queue, one call after another.
+/// What a manager keeps of one task, from its making to its end. For any thread; what belongs to the content is told on
+/// the session's queue, one call after another.
 final class TaskRecord: Sendable {
   typealias Completion = (URLResponse, Any?, (any Error)?) -> Void
   typealias ProgressBlock = (Progress) -> Void

@@ -30,7 +30,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url)
   }
 
-  override func makeType() -> (mime: String?, charset: String?) {
+  override func makeType() -> (mimeType: String?, charset: String?) {
     ContentType.parse(fields.values(of: KnownField.contentType))
   }
 

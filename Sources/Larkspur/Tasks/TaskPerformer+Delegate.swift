@@ -17,6 +17,7 @@ extension TaskPerformer {
   /// returns whether the delegate is of the kind that can be called.
   func tell(_ call: @escaping Teller) async {
     guard hasDelegate else { return }
+    hasTold = true
     let (task, session, core) = (task, session, core)
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
@@ -24,6 +25,7 @@ extension TaskPerformer {
 
   /// The same without waiting: for what has no influence on the task.
   func tellDelegate(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
+    hasTold = true
     let (task, session, core) = (task, session, core)
     let tell: @Sendable () -> Void = {
       Self.call(
@@ -56,6 +58,7 @@ extension TaskPerformer {
     _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
   ) async throws(URLError) -> Answer {
     guard hasDelegate else { return standard }
+    hasTold = true
     let (task, session, core) = (task, session, core)
     let asked = AskedQuestion<Answer>()
     try await passGate()
@@ -140,7 +143,7 @@ extension TaskPerformer {
     ending.file = file
     file = nil
     ending.make()
-    ending.tellOnQueue()
+    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.tell() } else { ending.tellOnQueue() }
   }
 
   /// A download's delegate takes the file, or loses it.

@@ -33,6 +33,9 @@ final class TaskPerformer: @unchecked Sendable {
   /// The last call that nobody has waited for, on a queue that makes several at once. The loop's.
   var lastTold: Task<Void, Never>?
 
+  /// Whether a call has been on its way to the delegate queue.
+  var hasTold = false
+
   var content = TaskContent()
   /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
   var originTalk: AuthenticationConversation?

@@ -192,7 +192,8 @@ import Testing
   }
 
   @Test func wholeURLs() async throws {
-    let manager = AFHTTPSessionManager(baseURL: URL(string: "http://nowhere.invalid/"), sessionConfiguration: .ephemeral)
+    let manager = AFHTTPSessionManager(
+      baseURL: URL(string: "http://nowhere.invalid/"), sessionConfiguration: .ephemeral)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
     let url = fixture.server.url("/get")
     let told = await told { manager.get(url, parameters: nil, success: $0, failure: $1) }

@@ -184,7 +184,8 @@ import Testing
     #expect(error.localizedDescription == "Invalid Security Policy")
     #expect(
       error.localizedFailureReason
-        == "A security policy configured with `\(name)` can only be applied on a manager with a secure base URL (i.e. https)"
+        == "A security policy configured with `\(name)` can only be applied on a manager with a secure base URL "
+        + "(i.e. https)"
     )
     // Tasks of whole requests fail as well, and nothing is sent.
     let request = try fixture.request("/get")

@@ -26,7 +26,8 @@ import Testing
   @Test func theDestinationDecides() async throws {
     let (journal, file) = (Journal(), place.file("loaded"))
     let told = try await load("/bytes/5000") { temporary, response in
-      journal.note("\((try? Data(contentsOf: temporary))?.count ?? 0) \((response as? HTTPURLResponse)?.statusCode ?? 0)")
+      journal.note(
+        "\((try? Data(contentsOf: temporary))?.count ?? 0) \((response as? HTTPURLResponse)?.statusCode ?? 0)")
       return file
     }
     #expect(told.error == nil && told.object as? URL == file && told.isOnMain)

@@ -14,6 +14,13 @@ import Testing
 
     let state: Mutex<State>
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+    let endedOnQueue = Atomic(false)
+    /// Set before the first task.
+    private let observed = Mutex<OperationQueue?>(nil)
+    var queue: OperationQueue? {
+      get { observed.withLock { $0 } }
+      set { observed.withLock { $0 = newValue } }
+    }
 
     init(wanting wanted: Set<URLSessionDelegateCall>) {
       state = Mutex(State(wanted: wanted))
@@ -64,6 +71,7 @@ import Testing
     ) { note("sent") }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      endedOnQueue.store(queue != nil && OperationQueue.current === queue, ordering: .sequentiallyConsistent)
       note("end")
       continuation.yield()
     }
@@ -129,6 +137,25 @@ import Testing
     await own.wait()
     #expect(own.events.prefix(2) == ["redirection", "response"])
     #expect(delegate.events == ["resume"])
+    session.invalidateAndCancel()
+  }
+
+  /// The queue is passed by for the last calls, unless it is wanted or has been used before.
+  private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
+    ([], false), ([.endOnQueue], true), ([.response], true),
+  ]
+
+  @Test(arguments: ways)
+  func theWayToTheQueue(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool) async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: wanted)
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    delegate.queue = queue
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: queue)
+    session.dataTask(with: try #require(URL(string: server.url("/long")))).resume()
+    await delegate.wait()
+    #expect(delegate.endedOnQueue.load(ordering: .sequentiallyConsistent) == isOnQueue)
     session.invalidateAndCancel()
   }
 
