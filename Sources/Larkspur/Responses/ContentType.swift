@@ -19,7 +19,7 @@ enum ContentType {
   static func plain(_ value: String) -> (mimeType: String?, charset: String?)? {
     let bytes = value.utf8Span.span
     let typeEnd = Scan.endOfToken(in: bytes, from: 0, to: bytes.count)
-    guard 1..<bytes.count ~= typeEnd, bytes[typeEnd] == UInt8(ascii: "/"), bytes[0] != UInt8(ascii: "*") else {
+    guard typeEnd > 0, typeEnd < bytes.count, bytes[typeEnd] == UInt8(ascii: "/"), bytes[0] != UInt8(ascii: "*") else {
       return nil
     }
     let end = Scan.endOfToken(in: bytes, from: typeEnd + 1, to: bytes.count)
