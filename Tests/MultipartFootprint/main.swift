@@ -44,7 +44,6 @@ final class Sender: NSObject, URLSessionTaskDelegate, URLSessionDataDelegate {
     if error == nil, response?.statusCode == 200, "\(task.countOfBytesSent)" == length {
       succeeded.add(1, ordering: .relaxed)
     }
-    if succeeded.load(ordering: .relaxed) == 0 { FileHandle.standardError.write(Data("\(String(describing: error)) \(String(describing: response?.statusCode)) \(task.countOfBytesSent) \(length ?? "-")\n".utf8)) }
     end.yield()
   }
 

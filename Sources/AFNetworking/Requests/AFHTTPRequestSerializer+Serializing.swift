@@ -5,12 +5,11 @@ import Synchronization
 extension AFHTTPRequestSerializer {
   /// A request with the default fields that it lacks, and the parameters.
   func serialized(_ request: URLRequest, _ parameters: Any?) throws -> URLRequest {
-    let state = state.withLock { $0 }
     var result = request
-    for (name, value) in state.fields where request.value(forHTTPHeaderField: name) == nil {
+    for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
       result.setValue(value, forHTTPHeaderField: name)
     }
-    if state.methodsWithQuery.contains((request.httpMethod ?? "GET").uppercased()) {
+    if httpMethodsEncodingParametersInURI.contains((request.httpMethod ?? "GET").uppercased()) {
       if let query = try query(of: parameters, for: request), !query.isEmpty { try Self.append(query, to: &result) }
       return result
     }

@@ -19,9 +19,8 @@ enum ContentType {
   static func plain(_ value: String) -> (mimeType: String?, charset: String?)? {
     let bytes = value.utf8Span.span
     let typeEnd = Scan.endOfToken(in: bytes, from: 0, to: bytes.count)
-    guard typeEnd > 0, typeEnd < bytes.count, bytes[typeEnd] == UInt8(ascii: "/"), bytes[0] != UInt8(ascii: "*") else {
-      return nil
-    }
+    guard typeEnd > 0, typeEnd < bytes.count, bytes[typeEnd] == UInt8(ascii: "/"), bytes[0] != UInt8(ascii: "*")
+    else { return nil }
     let end = Scan.endOfToken(in: bytes, from: typeEnd + 1, to: bytes.count)
     guard end > typeEnd + 1 else { return nil }
     let essence = lowercased(value, 0..<end, bytes)

@@ -30,9 +30,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url)
   }
 
-  override func makeType() -> (mime: String?, charset: String?) {
-    let (mimeType, charset) = ContentType.parse(fields.values(of: KnownField.contentType))
-    return (mimeType, charset)
+  override func makeType() -> (mimeType: String?, charset: String?) {
+    ContentType.parse(fields.values(of: KnownField.contentType))
   }
 
   override func makeLength() -> Int64 {

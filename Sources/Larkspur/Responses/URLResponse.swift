@@ -7,7 +7,7 @@ import Synchronization
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   /// Made when somebody asks: most programs look at one of these at most.
   struct Content {
-    var type: (mime: String?, charset: String?)?
+    var type: (mimeType: String?, charset: String?)?
     var expectedContentLength: Int64?
     var suggestedFilename: String?
   }
@@ -31,13 +31,13 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     content = Mutex(Content())
   }
 
-  func makeType() -> (mime: String?, charset: String?) { (nil, nil) }
+  func makeType() -> (mimeType: String?, charset: String?) { (nil, nil) }
 
   func makeLength() -> Int64 { -1 }
 
   func makeFilename() -> String { SuggestedFilename.name(disposition: nil, url: url, mimeType: mimeType) }
 
-  private var contentType: (mime: String?, charset: String?) {
+  private var contentType: (mimeType: String?, charset: String?) {
     if let type = content.withLock({ $0.type }) { return type }
     let type = makeType()
     content.withLock { $0.type = type }
@@ -48,7 +48,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   open var url: URL? { storedURL }
 
   /// The type of the content, in lower case and without parameters.
-  open var mimeType: String? { contentType.mime }
+  open var mimeType: String? { contentType.mimeType }
 
   /// How long the content will be, in bytes; -1 if it is not known.
   open var expectedContentLength: Int64 {

@@ -39,7 +39,9 @@ extension TaskPerformer {
   /// True: the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
-    if case .delegateStream = task.source { load.client.request.httpBodyStream = try await bodyStreamOfDelegate() }
+    if case .delegateStream = task.source, let stream = try await bodyStreamOfDelegate() {
+      load.client.request.httpBodyStream = stream
+    }
     let start = wantsMetrics ? Date() : .distantPast
     let hearing = ProtocolHearing(load, cache: core.cache)
     load.start(for: task, cache: hearing.readableCache)

@@ -173,6 +173,19 @@ import Testing
     #expect(recorder.asked.withLock { $0 } == 1)
   }
 
+  @Test(arguments: [true, false])
+  func aStreamedTaskTakesTheRequestsStreamIfItGetsNone(gives: Bool) async throws {
+    let recorder = UploadRecorder { gives ? InputStream(data: Data("delegate".utf8)) : nil }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    var request = try request("/post")
+    request.httpBodyStream = InputStream(data: Data("request".utf8))
+    session.uploadTask(withStreamedRequest: request).resume()
+    session.finishTasksAndInvalidate()
+    let seen = try await server.waitForRequests(1)
+    #expect(seen.last?.bodyText == (gives ? "delegate" : "request"))
+    #expect(recorder.asked.withLock { $0 } == 1)
+  }
+
   // MARK: - What the server says meanwhile
 
   @Test func aServerThatIsAskedFirstIsWaitedFor() async throws {
