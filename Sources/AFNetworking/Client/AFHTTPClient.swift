@@ -121,10 +121,12 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     return reachability.networkReachabilityStatus
   }
 
-  /// Sets a block that is called on the main queue when that changes.
+  /// Sets a block that is called on the main queue: soon with what is known then, and when that changes.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
     reachability.setReachabilityStatusChange(block)
-    monitor()
+    isMonitoring.read { $0 = true }
+    // Begun anew it tells once more.
+    reachability.startMonitoring()
   }
 
   /// Begins with the first question: a host's name costs a look-up.
