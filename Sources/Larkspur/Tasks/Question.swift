@@ -42,3 +42,16 @@ final class Question<Answer: Sendable>: Sendable {
     }
   }
 }
+
+/// Something that one thread leaves for another to find.
+///
+/// By a lock, and not only by the continuation that the other one waits for: of one that is resumed before it is awaited
+/// ThreadSanitizer does not see that it orders anything.
+final class Handover<Value: Sendable>: Sendable {
+  private let stored = Mutex<Value?>(nil)
+
+  var value: Value? {
+    get { stored.withLock { $0 } }
+    set { stored.withLock { $0 = newValue } }
+  }
+}
