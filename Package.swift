@@ -63,7 +63,7 @@ let package = Package(
     .executableTarget(
       name: "larkspur",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
         "LarkspurTransport",
       ],
       swiftSettings: settings),
@@ -96,12 +96,16 @@ let package = Package(
       dependencies: [
         "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "SessionProbe", "TestKit",
+        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "ReachabilityProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // Checks that have to have a process for themselves.
     .executableTarget(
       name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
+      swiftSettings: testSettings),
+    // What AFNetworking says of a network, in a process that lives on it.
+    .executableTarget(
+      name: "ReachabilityProbe", dependencies: ["AFNetworking"], path: "Tests/ReachabilityProbe",
       swiftSettings: testSettings),
     .executableTarget(
       name: "HandshakeLeaks",
@@ -188,9 +192,15 @@ let package = Package(
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       swiftSettings: testSettings),
+    // How much memory forms take that are sent from files.
+    .executableTarget(
+      name: "MultipartFootprint", dependencies: ["AFNetworking", "LarkspurTestServer", "TestKit"],
+      path: "Tests/MultipartFootprint", swiftSettings: testSettings),
     .testTarget(
       name: "AFNetworkingTests",
-      dependencies: ["AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestKit"],
+      dependencies: [
+        "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "MultipartFootprint", "TestKit",
+      ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(

@@ -127,13 +127,14 @@ bool larkspur_certificate_must_staple(const X509 *certificate) {
 // MARK: - Verification
 
 larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
-                                                 const char *address, int64_t date) {
+                                                 const char *address, int64_t date, bool any_anchor) {
   larkspur_tls_verification_result result = {.error = X509_V_ERR_UNSPECIFIED};
   X509_STORE_CTX *context = X509_STORE_CTX_new();
   if (context && larkspur_chain_count(sent) > 0 &&
       X509_STORE_CTX_init(context, store, sk_X509_value(sent, 0), sent) == 1) {
     X509_VERIFY_PARAM *rules = X509_STORE_CTX_get0_param(context);
     larkspur_verification_rules(rules);
+    if (any_anchor) X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
     X509_VERIFY_PARAM_set_time(rules, (time_t)date);
     if ((!name || X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1) &&
         (!address || X509_VERIFY_PARAM_set1_ip_asc(rules, address) == 1)) {

@@ -2,12 +2,27 @@
 #include "CNamespaces.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mount.h>
+#include <unistd.h>
+
+// A thread of a pool was started by whatever thread had work for it, and is where that one was: perhaps in a view of the file
+// system that is gone but for it. The process's own is that of its main thread.
+static int enter_view_of_process(void) {
+  int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  if (mounts < 0) return errno;
+  int error = setns(mounts, CLONE_NEWNS) == 0 ? 0 : errno;
+  close(mounts);
+  return error;
+}
 
 int larkspur_enter_new_namespaces(void) {
-  if (unshare(CLONE_FS | CLONE_NEWNET | CLONE_NEWNS) != 0) return errno;
+  if (unshare(CLONE_FS) != 0) return errno;
+  int error = enter_view_of_process();
+  if (error != 0) return error;
+  if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) return errno;
   // What is mounted here is not to be seen elsewhere.
   return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : errno;
 }

@@ -21,9 +21,10 @@ import Testing
       "LarkspurTransport", "Synchronization",
     ],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
-    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur"],
+    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "larkspur": [
-      "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS",
       "LarkspurTestServer", "LarkspurTransport", "Synchronization",
     ],
   ]
@@ -78,7 +79,8 @@ import Testing
   static let unsafeFolders: Set<String> = [
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
-    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/larkspur/Streams",
+    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/AFNetworking/Pointers",
+    "Sources/larkspur/Streams",
   ]
 
   @Test func unsafeHasItsRooms() {

@@ -64,9 +64,9 @@ struct ServerProcess {
     }
   }
 
-  /// Its number, and the end of the pipe that it writes to.
-  private static func start(
-    _ program: String, _ arguments: [String], in folder: String?
+  /// Its number, and the end of the pipe that it writes to, which the caller closes.
+  static func start(
+    _ program: String, _ arguments: [String], in folder: String? = nil
   ) throws(RealServer.Unavailable) -> (pid_t, Int32) {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw RealServer.Unavailable(description: "no pipe") }
@@ -102,7 +102,8 @@ struct ServerProcess {
     return (identifier, ends[0])
   }
 
-  private static func read(_ descriptor: Int32) -> String? {
+  /// Waits for what comes next. Nil: there is no more.
+  static func read(_ descriptor: Int32) -> String? {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while true {
       let count = Glibc.read(descriptor, &bytes, bytes.count)
@@ -111,7 +112,7 @@ struct ServerProcess {
     }
   }
 
-  private static func reap(_ identifier: pid_t) -> Int32 {
+  static func reap(_ identifier: pid_t) -> Int32 {
     var status: Int32 = 0
     while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
     return status

@@ -166,9 +166,10 @@ int larkspur_names_at(const GENERAL_NAMES *names, int index, const uint8_t **byt
 // Whether the certificate says that its server always staples (RFC 7633).
 bool larkspur_certificate_must_staple(const X509 *certificate);
 
-// Verifies a chain outside of a handshake. `name` or `address` may be null: then any will do.
+// Verifies a chain outside of a handshake. `name` or `address` may be null: then any will do. With `any_anchor` a chain may
+// end at any certificate of the store, not only at one that is its own issuer.
 larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
-                                                 const char *address, int64_t date);
+                                                 const char *address, int64_t date, bool any_anchor);
 
 typedef enum {
   larkspur_ocsp_good,

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What an HTTP request needs of its URL, read from the URL's text: it is percent-encoded already.
-struct LoadTarget: Hashable {
+struct LoadTarget {
   var isSecure: Bool
   /// In lower case, without brackets.
   var host: String
@@ -10,6 +10,8 @@ struct LoadTarget: Hashable {
   var authority: String
   /// Path and query; never empty.
   var path: String
+  /// How the URL's text begins, up to the path: whose URL begins in the same way is for the same server.
+  private var beginning: String
 
   enum Invalid: Error {
     case schemeUnsupported
@@ -18,9 +20,15 @@ struct LoadTarget: Hashable {
     case portInvalid
   }
 
-  init(_ url: URL) throws(Invalid) {
+  /// - Parameter last: The target before, which is often of the same server: then its part is not read again.
+  init(_ url: URL, after last: LoadTarget? = nil) throws(Invalid) {
     let text = url.absoluteString
     let bytes = text.utf8Span.span
+    if let last, last.isBeginning(of: bytes) {
+      self = last
+      readPath(of: text, bytes, from: last.beginning.utf8.count)
+      return
+    }
     let position: Int
     if Self.hasPrefix("http://".utf8, bytes) {
       isSecure = false
@@ -80,10 +88,23 @@ struct LoadTarget: Hashable {
       host = name
     }
     authority = port == UInt16(ownPort) ? name : "\(name):\(port)"
-    var pathEnd = end
-    while pathEnd < bytes.count, bytes[pathEnd] != 0x23 { pathEnd += 1 }
-    let rest = Self.slice(of: text, end..<pathEnd)
-    path = rest.isEmpty ? "/" : bytes[end] == 0x2F ? rest : "/" + rest
+    path = "/"
+    beginning = Self.slice(of: text, 0..<end)
+    readPath(of: text, bytes, from: end)
+  }
+
+  private func isBeginning(of bytes: Span<UInt8>) -> Bool {
+    let own = beginning.utf8Span.span
+    guard bytes.count > own.count, bytes[own.count] == 0x2F else { return false }
+    for index in 0..<own.count where own[index] != bytes[index] { return false }
+    return true
+  }
+
+  private mutating func readPath(of text: String, _ bytes: Span<UInt8>, from start: Int) {
+    var end = start
+    while end < bytes.count, bytes[end] != 0x23 { end += 1 }
+    let rest = Self.slice(of: text, start..<end)
+    path = rest.isEmpty ? "/" : bytes[start] == 0x2F ? rest : "/" + rest
   }
 
   /// Not those that the URL standard forbids in a host (WHATWG URL, "forbidden domain code point").

@@ -34,10 +34,13 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
   /// `http/1.1`, or `http/1.0` if the server answers so.
   public let networkProtocolName: String?
-  public let remoteAddress: String?
-  public let remotePort: String?
-  public let localAddress: String?
-  public let localPort: String?
+  private let remote: SocketAddress?
+  private let local: SocketAddress?
+  // Made into text when somebody asks: most programs ask for no metrics at all.
+  public var remoteAddress: String? { Self.parts(remote).0 }
+  public var remotePort: String? { Self.parts(remote).1 }
+  public var localAddress: String? { Self.parts(local).0 }
+  public var localPort: String? { Self.parts(local).1 }
   public let negotiatedTLSCipherSuite: tls_ciphersuite_t?
   public let negotiatedTLSProtocolVersion: tls_protocol_version_t?
   /// False: no interface of Linux says so of itself. The same goes for the next two.
@@ -75,10 +78,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     countOfResponseBodyBytesReceived = 0
     countOfResponseHeaderBytesReceived = 0
     networkProtocolName = nil
-    remoteAddress = nil
-    remotePort = nil
-    localAddress = nil
-    localPort = nil
+    remote = nil
+    local = nil
     negotiatedTLSCipherSuite = nil
     negotiatedTLSProtocolVersion = nil
     isProxyConnection = false
@@ -126,8 +127,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     countOfResponseBodyBytesReceived = Int64(metrics.responseBodyBytes)
     countOfResponseHeaderBytesReceived = Int64(metrics.responseHeadBytes)
     networkProtocolName = (response as? HTTPURLResponse)?.httpVersion.lowercased()
-    (remoteAddress, remotePort) = Self.parts(dial?.remoteAddress)
-    (localAddress, localPort) = Self.parts(dial?.localAddress)
+    remote = dial?.remoteAddress
+    local = dial?.localAddress
     negotiatedTLSCipherSuite = dial?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
     negotiatedTLSProtocolVersion = dial?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
     isProxyConnection = isProxied

@@ -46,9 +46,12 @@ struct RequestFields {
 extension String {
   /// Whether the two are equal but for the case of their ASCII letters: so field names are compared (RFC 9110 5.1).
   func isCaseless(_ other: String) -> Bool {
-    let (one, other) = (utf8, other.utf8)
-    guard one.count == other.count else { return false }
-    return one.elementsEqual(other) { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
+    guard utf8.count == other.utf8.count else { return false }
+    let (one, other) = (utf8Span.span, other.utf8Span.span)
+    for index in one.indices where one[index] != other[index] {
+      guard one[index].lowercasedASCII == other[index].lowercasedASCII else { return false }
+    }
+    return true
   }
 
   /// With a capital at the beginning of each word, and small letters else. Whatever is no letter ends a word.

@@ -30,15 +30,20 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url)
   }
 
-  override func makeContent() -> Content {
-    var content = Content()
-    (content.mimeType, content.textEncodingName) = ContentType.parse(fields.values(of: "Content-Type"))
-    if !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 {
-      content.expectedContentLength = length
+  override func makeType() -> (mimeType: String?, charset: String?) {
+    ContentType.parse(fields.values(of: KnownField.contentType))
+  }
+
+  override func makeLength() -> Int64 {
+    guard !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 else {
+      return -1
     }
-    content.suggestedFilename = SuggestedFilename.name(
-      disposition: fields.values(of: "Content-Disposition").first, url: url, mimeType: content.mimeType)
-    return content
+    return length
+  }
+
+  override func makeFilename() -> String {
+    SuggestedFilename.name(
+      disposition: fields.values(of: "Content-Disposition").first, url: url, mimeType: mimeType)
   }
 
   /// All fields. Names take one form whatever the server sends: `Content-Type`, `Etag`; those that begin with `x-` are as

@@ -78,6 +78,21 @@ enum ResponseFields: Sendable {
       && zip(bytes[field.name], word).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
   }
 
+  /// The same for a name that is asked for often.
+  func values(of name: CaselessWord) -> [String] {
+    switch self {
+    case .given(let fields):
+      return fields.sorted { $0.key < $1.key }.filter { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
+        .map(\.value)
+    case .wire(let bytes, let table):
+      var values: [String] = []
+      for index in 0..<table.count where name.matches(bytes.span, table[index].name) {
+        values.append(FieldValue.text(table[index].value, in: bytes.span))
+      }
+      return values
+    }
+  }
+
   /// The values of the fields of that name, one by one.
   func values(of name: String) -> [String] {
     switch self {
@@ -117,4 +132,5 @@ enum FieldNames {
 enum KnownField {
   static let setCookie: CaselessWord = "set-cookie"
   static let contentEncoding: CaselessWord = "content-encoding"
+  static let contentType: CaselessWord = "content-type"
 }

@@ -7,14 +7,13 @@ import Synchronization
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   /// Made when somebody asks: most programs look at one of these at most.
   struct Content {
-    var mimeType: String?
-    var textEncodingName: String?
-    var expectedContentLength: Int64 = -1
+    var type: (mimeType: String?, charset: String?)?
+    var expectedContentLength: Int64?
     var suggestedFilename: String?
   }
 
   private let storedURL: URL?
-  private let storedContent: Mutex<Content?>
+  private let content: Mutex<Content>
 
   /// - Parameters:
   ///   - url: Where the bytes come from.
@@ -23,42 +22,54 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   ///   - name: The charset's name, as IANA registers it.
   public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
     storedURL = url
-    var content = Content(mimeType: mimeType, textEncodingName: name, expectedContentLength: Int64(length))
-    content.suggestedFilename = SuggestedFilename.name(disposition: nil, url: url, mimeType: mimeType)
-    storedContent = Mutex(content)
+    content = Mutex(Content(type: (mimeType, name), expectedContentLength: Int64(length)))
   }
 
   /// For a subclass that makes the content when it is wanted.
   init(url: URL?) {
     storedURL = url
-    storedContent = Mutex(nil)
+    content = Mutex(Content())
   }
 
-  func makeContent() -> Content { Content() }
+  func makeType() -> (mimeType: String?, charset: String?) { (nil, nil) }
 
-  private var content: Content {
-    if let content = storedContent.withLock({ $0 }) { return content }
-    let content = makeContent()
-    storedContent.withLock { $0 = content }
-    return content
+  func makeLength() -> Int64 { -1 }
+
+  func makeFilename() -> String { SuggestedFilename.name(disposition: nil, url: url, mimeType: mimeType) }
+
+  private var contentType: (mimeType: String?, charset: String?) {
+    if let type = content.withLock({ $0.type }) { return type }
+    let type = makeType()
+    content.withLock { $0.type = type }
+    return type
   }
 
   /// Where the bytes come from: after redirections, not what was asked for first.
   open var url: URL? { storedURL }
 
   /// The type of the content, in lower case and without parameters.
-  open var mimeType: String? { content.mimeType }
+  open var mimeType: String? { contentType.mimeType }
 
   /// How long the content will be, in bytes; -1 if it is not known.
-  open var expectedContentLength: Int64 { content.expectedContentLength }
+  open var expectedContentLength: Int64 {
+    if let length = content.withLock({ $0.expectedContentLength }) { return length }
+    let length = makeLength()
+    content.withLock { $0.expectedContentLength = length }
+    return length
+  }
 
   /// The charset, as the sender names it, in lower case.
-  open var textEncodingName: String? { content.textEncodingName }
+  open var textEncodingName: String? { contentType.charset }
 
   /// A name for the content in a file system: what `Content-Disposition` says (RFC 6266), or else the last part of the URL's
   /// path, or else `Unknown`. A name without an extension gets the one of the content's type. It never names another
   /// directory, and never is empty.
-  open var suggestedFilename: String? { content.suggestedFilename }
+  open var suggestedFilename: String? {
+    if let name = content.withLock({ $0.suggestedFilename }) { return name }
+    let name = makeFilename()
+    content.withLock { $0.suggestedFilename = name }
+    return name
+  }
 
   open override func copy() -> Any { copy(with: nil) }
 
@@ -93,10 +104,12 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   public required init?(coder aDecoder: NSCoder) {
     storedURL = aDecoder.decodeObject(of: NSURL.self, forKey: "url") as URL?
     var content = Content()
-    content.mimeType = aDecoder.decodeObject(of: NSString.self, forKey: "mimeType") as String?
+    content.type = (
+      aDecoder.decodeObject(of: NSString.self, forKey: "mimeType") as String?,
+      aDecoder.decodeObject(of: NSString.self, forKey: "textEncodingName") as String?
+    )
     content.expectedContentLength = aDecoder.decodeInt64(forKey: "expectedContentLength")
-    content.textEncodingName = aDecoder.decodeObject(of: NSString.self, forKey: "textEncodingName") as String?
     content.suggestedFilename = aDecoder.decodeObject(of: NSString.self, forKey: "suggestedFilename") as String?
-    storedContent = Mutex(content)
+    self.content = Mutex(content)
   }
 }

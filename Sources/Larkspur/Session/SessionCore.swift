@@ -18,6 +18,8 @@ final class SessionCore: @unchecked Sendable {
   let hasDelegate: Bool
   /// Whether the session's delegate wants to hear of tasks.
   let hasTaskDelegate: Bool
+  /// Whether it wants to be asked what it wants.
+  let hasSelectiveDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
   /// Of the configuration.
@@ -43,6 +45,10 @@ final class SessionCore: @unchecked Sendable {
     var phase = Phase.open
     var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
+    // The same, if it is of that kind. To ask an object for its kind takes longer than to call it.
+    var taskDelegate: (any URLSessionTaskDelegate)?
+    var dataDelegate: (any URLSessionDataDelegate)?
+    var selective: (any URLSessionSelectiveDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
     var engine: SessionEngine?
     /// Keeps the session while somebody has to be told of its end.
@@ -62,6 +68,8 @@ final class SessionCore: @unchecked Sendable {
     delegateQueue = DelegateQueue(queue)
     hasDelegate = delegate != nil
     hasTaskDelegate = delegate is any URLSessionTaskDelegate
+    let selective = delegate as? any URLSessionSelectiveDelegate
+    hasSelectiveDelegate = selective != nil
     let storage = configuration.storage
     memory = AuthenticationMemory(storage: storage.credentialStorage)
     protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
@@ -74,10 +82,28 @@ final class SessionCore: @unchecked Sendable {
     waitsForConnectivity = storage.waitsForConnectivity
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
-    state = Mutex(State(delegate: delegate))
+    state = Mutex(
+      State(
+        delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,
+        dataDelegate: delegate as? any URLSessionDataDelegate, selective: selective))
   }
 
   var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+  var taskDelegate: (any URLSessionTaskDelegate)? {
+    hasTaskDelegate ? state.withLock { $0.taskDelegate } : nil
+  }
+
+  /// The same object as one that can be told of data, if it is one.
+  func dataDelegate(_ delegate: any URLSessionTaskDelegate) -> (any URLSessionDataDelegate)? {
+    if let known = state.withLock({ $0.dataDelegate }), known === delegate { return known }
+    return delegate as? any URLSessionDataDelegate
+  }
+
+  /// Nil: the delegate, if there is one, gets every call.
+  var selectiveDelegate: (any URLSessionSelectiveDelegate)? {
+    hasSelectiveDelegate ? state.withLock { $0.selective } : nil
+  }
 
   var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
 
@@ -90,10 +116,10 @@ final class SessionCore: @unchecked Sendable {
   func register(_ task: URLSessionTask, _ session: URLSession) {
     let delegate = state.withLock { state in
       if state.phase == .open { state.tasks[task.taskIdentifier] = task }
-      return state.delegate
+      return state.taskDelegate
     }
     task.read { $0.session = session }
-    if let delegate = delegate as? any URLSessionTaskDelegate { delegate.urlSession(session, didCreateTask: task) }
+    delegate?.urlSession(session, didCreateTask: task)
   }
 
   /// Runs a task that was made for an async function, within the caller's.
@@ -206,6 +232,9 @@ final class SessionCore: @unchecked Sendable {
       state.phase = .closed
       defer {
         state.delegate = nil
+        state.taskDelegate = nil
+        state.dataDelegate = nil
+        state.selective = nil
         state.kept = nil
         state.engine = nil
       }

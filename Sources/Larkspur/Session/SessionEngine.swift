@@ -19,6 +19,8 @@ final class SessionEngine: @unchecked Sendable {
   private var ways: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
+  /// Where the last request went.
+  var lastTarget: LoadTarget?
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
@@ -130,6 +132,7 @@ final class SessionEngine: @unchecked Sendable {
       ways = [:]
       lastWay = nil
       lastKey = nil
+      lastTarget = nil
       pool.shutDown()
     }
   }

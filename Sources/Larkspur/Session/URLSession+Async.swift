@@ -9,46 +9,46 @@ extension URLSession {
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult<Data>()
+    let result = TaskResult()
     try await core.run(URLSessionDataTask(core, request: request, output: .dataResult(result)), self, delegate)
-    return try result.get()
+    return try result.data()
   }
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
-    let result = TaskResult<Data>()
+    let result = TaskResult()
     try await core.run(
       URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate)
-    return try result.get()
+    return try result.data()
   }
 
   /// Sends a file as the request's body.
   public func upload(
     for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult<Data>()
+    let result = TaskResult()
     let task = URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult(result))
     try await core.run(task, self, delegate)
-    return try result.get()
+    return try result.data()
   }
 
   /// Sends data as the request's body.
   public func upload(
     for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult<Data>()
+    let result = TaskResult()
     let task = URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult(result))
     try await core.run(task, self, delegate)
-    return try result.get()
+    return try result.data()
   }
 
   /// Loads a request into a file in the temporary directory, which is the caller's from then on.
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let result = TaskResult<URL>()
+    let result = TaskResult()
     try await core.run(URLSessionDownloadTask(core, request: request, output: .fileResult(result)), self, delegate)
-    return try result.get()
+    return try result.file()
   }
 
   /// Loads a URL into a file in the temporary directory, which is the caller's from then on.
@@ -62,10 +62,10 @@ extension URLSession {
   public func download(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let result = TaskResult<URL>()
+    let result = TaskResult()
     try await core.run(
       URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
-    return try result.get()
+    return try result.file()
   }
 
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.

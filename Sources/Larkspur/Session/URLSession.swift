@@ -173,10 +173,10 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .delegate))
   }
 
-  /// The body comes from the request's stream, or else from one that the delegate is asked for.
+  /// The body comes from a stream that the delegate is asked for, each time that it is sent; if the delegate gives none, from
+  /// the request's.
   open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
-    let source = request.httpBodyStream == nil ? BodySource.delegateStream : .request
-    return make(URLSessionUploadTask(core, request: request, source: source, output: .delegate))
+    make(URLSessionUploadTask(core, request: request, source: .delegateStream, output: .delegate))
   }
 
   open func uploadTask(

@@ -36,7 +36,7 @@ enum TaskOutput: Sendable {
   case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
   case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
   /// To an async function, which waits.
-  case dataResult(TaskResult<Data>)
-  case fileResult(TaskResult<URL>)
+  case dataResult(TaskResult)
+  case fileResult(TaskResult)
   case bytes(BytesChannel)
 }

@@ -38,7 +38,11 @@ final class StreamReader: @unchecked Sendable {
       emptyReads = 0
       return continuation.resume(returning: Array(buffer[..<count]))
     }
-    if count < 0 { return continuation.resume(throwing: stream.streamError ?? URLError(.cannotOpenFile)) }
+    if count < 0 {
+      // Foundation's streams end the process if they are asked for an error that they have not.
+      let error = stream.streamStatus == .error ? stream.streamError : nil
+      return continuation.resume(throwing: error ?? URLError(.cannotOpenFile))
+    }
     switch stream.streamStatus {
     // Nothing yet is not the end: a stream of the program's own may be waiting for somebody itself.
     case .opening, .open, .reading:

@@ -10,6 +10,8 @@ final class TaskEnding: @unchecked Sendable {
   var file: DownloadFile?
   /// What a download that has failed can go on from.
   var resumeData: Data?
+  /// For a delegate that has not heard of them yet.
+  var metrics: URLSessionTaskMetrics?
 
   init(
     _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
@@ -46,13 +48,15 @@ final class TaskEnding: @unchecked Sendable {
   }
 
   func tell() {
+    tellRest()
+    tellMetrics()
     tellResumeData()
     switch task.output {
     case .dataResult(let result):
-      result.set(outcome(content.data))
+      result.set(outcome(.data(content.data)))
     case .fileResult(let result):
       if failure == nil { file?.giveAway() }
-      result.set(outcome(file?.url ?? URL(fileURLWithPath: "/dev/null")))
+      result.set(outcome(.file(file?.url ?? URL(fileURLWithPath: "/dev/null"))))
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -73,10 +77,33 @@ final class TaskEnding: @unchecked Sendable {
     if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
   }
 
-  private func outcome<Content: Sendable>(_ content: Content) -> Result<(Content, URLResponse), any Error> {
+  private func outcome(_ content: TaskResult.Content) -> Result<(TaskResult.Content, URLResponse), any Error> {
     if let failure { return .failure(failure) }
     guard let response = self.content.response else { return .failure(URLError(.unknown)) }
     return .success((content, response))
+  }
+
+  /// What a delegate that gets all of the content at once has not got yet.
+  private func tellRest() {
+    guard content.isHeldBack, !content.data.isEmpty, let dataTask = task as? URLSessionDataTask, let session
+    else { return }
+    let (data, core) = (content.data, core)
+    TaskPerformer.call(
+      { session, delegate in
+        guard let delegate = core.dataDelegate(delegate) else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+        return true
+      }, for: task, of: session, core)
+  }
+
+  private func tellMetrics() {
+    guard let metrics, let session else { return }
+    let task = task
+    TaskPerformer.call(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+        return true
+      }, for: task, of: session, core)
   }
 
   private func tellDelegate() {

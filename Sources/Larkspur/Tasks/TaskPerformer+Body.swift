@@ -66,7 +66,9 @@ extension TaskPerformer {
 
   /// A stream can be read once. For the second time, or if there is none, the delegate is asked.
   func askedBody(of request: URLRequest) async throws(URLError) -> Body {
-    var stream = hasUsedStream ? nil : bodyStream
+    let own = hasUsedStream ? nil : bodyStream
+    let asksFirst = if case .delegateStream = task.source { true } else { false }
+    var stream = asksFirst ? nil : own
     if stream == nil {
       let task = task
       let answer = try await ask(otherwise: StreamBox(nil)) { session, delegate, answer in
@@ -75,7 +77,7 @@ extension TaskPerformer {
       }
       stream = answer.stream
     }
-    guard let stream else {
+    guard let stream = stream ?? own else {
       throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
     }
     hasUsedStream = true

@@ -98,7 +98,9 @@ extension TaskPerformer {
     }
     guard data.count <= storing.bodyBytesMax else { return }
     var cached: CachedURLResponse? = storing.proposed(data)
-    if case .delegate = task.output, let proposed = cached, let dataTask = task as? URLSessionDataTask {
+    if case .delegate = task.output, let proposed = cached, let dataTask = task as? URLSessionDataTask,
+      wants(.cachedResponse)
+    {
       cached = try await ask(otherwise: proposed) { session, delegate, answer in
         guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
         delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)

@@ -21,21 +21,25 @@ extension TaskPerformer {
       $0.bytesExpectedToReceive = length
     }
     switch task.output {
-    case .dataHandler, .dataResult:
-      if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
+    case .dataHandler, .dataResult: makeRoom(for: length)
     case .fileHandler, .fileResult: try await openFile(for: response)
     case .bytes(let channel): channel.response.answer(.success(response))
     case .delegate:
       if task is URLSessionDownloadTask {
         try await openFile(for: response)
       } else {
+        if !deliversPieces { makeRoom(for: length) }
         try await decideDisposition(of: response)
       }
     }
   }
 
+  private func makeRoom(for length: Int64) {
+    if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
+  }
+
   private func decideDisposition(of response: URLResponse) async throws(URLError) {
-    guard let dataTask = task as? URLSessionDataTask else { return }
+    guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
     let disposition = try await ask(otherwise: URLSession.ResponseDisposition.allow) { session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
@@ -141,12 +145,21 @@ extension TaskPerformer {
     }
   }
 
+  /// Whether the delegate gets the content as it comes. A download's comes from its file.
+  private var deliversPieces: Bool {
+    guard file == nil, !(task is URLSessionDownloadTask) else { return wants(.writtenData) }
+    return task.read { $0.prefersIncrementalDelivery } && wants(.pieces)
+  }
+
   /// Gives the owner what has been taken, if that needs no waiting.
   @inline(__always)
   private func handOverNow() throws(URLError) -> Bool {
     switch task.output {
     case .dataHandler, .dataResult, .fileHandler, .fileResult: break
-    case .bytes, .delegate: return content.pendingCount == 0 && content.failure == nil
+    case .bytes: return content.pendingCount == 0 && content.failure == nil
+    case .delegate:
+      guard !deliversPieces else { return content.pendingCount == 0 && content.failure == nil }
+      content.isHeldBack = true
     }
     if let failure = content.failure { throw failure }
     let count = content.pendingCount
@@ -178,7 +191,9 @@ extension TaskPerformer {
       content.piece = []
       // A reader that has gone away takes nothing: who cancels ends the wait.
       _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
-    case .delegate: try await handOverToDelegate(count, received)
+    case .delegate:
+      content.isHeldBack = !deliversPieces
+      if !content.isHeldBack { try await handOverToDelegate(count, received) }
     }
   }
 
@@ -215,6 +230,8 @@ struct TaskContent {
   var data = Data()
   /// For a reader of bytes.
   var piece: [UInt8] = []
+  /// Whether the delegate gets at the end what is in `data`.
+  var isHeldBack = false
   /// Bytes that have been taken since the owner last heard.
   var pendingCount = 0
   /// Why the content cannot be taken.

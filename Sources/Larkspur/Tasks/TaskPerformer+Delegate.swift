@@ -5,12 +5,19 @@ extension TaskPerformer {
   /// Whether there is anybody to call. A task may get a delegate at any time.
   var hasDelegate: Bool { core.hasTaskDelegate || task.read { $0.delegate != nil } }
 
+  /// Whether a call is to be made. Nobody but a delegate that is asked does without it.
+  func wants(_ call: URLSessionDelegateCall) -> Bool {
+    guard let delegate = core.selectiveDelegate else { return true }
+    return task.read { $0.delegate != nil } || delegate.urlSession(session, wants: call, for: task)
+  }
+
   typealias Teller = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool
 
   /// Calls the task's own delegate, or the session's if that one has no word, and returns when the call has returned. `call`
   /// returns whether the delegate is of the kind that can be called.
   func tell(_ call: @escaping Teller) async {
     guard hasDelegate else { return }
+    hasTold = true
     let (task, session, core) = (task, session, core)
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
@@ -18,6 +25,7 @@ extension TaskPerformer {
 
   /// The same without waiting: for what has no influence on the task.
   func tellDelegate(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
+    hasTold = true
     let (task, session, core) = (task, session, core)
     let tell: @Sendable () -> Void = {
       Self.call(
@@ -41,7 +49,7 @@ extension TaskPerformer {
 
   static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
     if let own = task.delegate, task.implements({ if !call(session, own) { task.delegateHasNoWord() } }) { return }
-    if let delegate = core.delegate as? any URLSessionTaskDelegate { _ = call(session, delegate) }
+    if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
   /// Tells of content, as `tell` does, unless the task has been cancelled while the call was waiting for its turn: whom the
@@ -57,6 +65,7 @@ extension TaskPerformer {
     _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
   ) async throws(URLError) -> Answer {
     guard hasDelegate else { return standard }
+    hasTold = true
     let (task, session, core) = (task, session, core)
     let asked = Handover<Question<Answer>>()
     try await passGate()
@@ -64,7 +73,7 @@ extension TaskPerformer {
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
       guard task.state != .canceling else { return }
-      let delegates = [task.delegate, core.delegate as? any URLSessionTaskDelegate]
+      let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
         let hasWord = task.implements {
@@ -80,6 +89,7 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    guard wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -128,7 +138,7 @@ extension TaskPerformer {
   // MARK: - The end
 
   /// Tells the owner that the task is over: the last thing that happens to it.
-  func finish(_ failure: (any Error)?) {
+  func finish(_ failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
     var failure = failure
     var kept: Data?
     if let error = failure as? URLError, let data = resumeData(after: error) {
@@ -137,10 +147,11 @@ extension TaskPerformer {
     }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.resumeData = kept
+    ending.metrics = metrics
     ending.file = file
     file = nil
     ending.make()
-    ending.tellOnQueue()
+    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.tell() } else { ending.tellOnQueue() }
   }
 
   /// A download's delegate takes the file, or loses it.

@@ -28,11 +28,14 @@ extension TaskPerformer {
     }
   }
 
-  func tellMetrics() async {
+  func makeMetrics() -> URLSessionTaskMetrics {
     let end = max(Date(), transactions.last?.responseEndDate ?? startDate)
-    let metrics = URLSessionTaskMetrics(
+    return URLSessionTaskMetrics(
       transactions: transactions, interval: DateInterval(start: startDate, end: end),
       redirectCount: machine.redirectCount)
+  }
+
+  func tell(_ metrics: URLSessionTaskMetrics) async {
     let task = task
     await tell { session, delegate in
       delegate.urlSession(session, task: task, didFinishCollecting: metrics)

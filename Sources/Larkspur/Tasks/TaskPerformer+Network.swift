@@ -47,20 +47,9 @@ extension TaskPerformer {
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
     poolRequest.priority = task.poolPriority
     if wantsProgress { observe(&poolRequest, url: request.url) }
-    var next = Next.nothing
-    var failure: URLError?
+    let running: RunningExchange
     do throws(TransportError) {
-      try await engine.pool.exchange(poolRequest, with: way.endpoint, in: scope) { exchange throws(TransportError) in
-        do throws(URLError) {
-          clock.progressed()
-          if caching == nil, cache != nil, exchange.concernsCache {
-            caching = lateExchange(for: request, extras, sent: sendDate)
-          }
-          next = try await received(exchange, of: request, target, way, caching)
-        } catch {
-          failure = error
-        }
-      }
+      running = try await engine.pool.begin(poolRequest, with: way.endpoint, in: scope)
     } catch {
       collectMetrics(of: request, isProxied: way.proxy != nil)
       if try await hasWaitedForConnectivity(after: error) {
@@ -71,8 +60,21 @@ extension TaskPerformer {
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
       throw URLError(error, url: request.url)
     }
+    clock.progressed()
+    if caching == nil, cache != nil, running.exchange.concernsCache {
+      caching = lateExchange(for: request, extras, sent: sendDate)
+    }
+    let next: Next
+    do throws(URLError) {
+      next = try await received(running.exchange, of: request, target, way, caching)
+    } catch {
+      running.end()
+      collectMetrics(of: request, isProxied: way.proxy != nil)
+      throw error
+    }
+    // Its metrics are complete, and its connection is others'.
+    running.end()
     collectMetrics(of: request, isProxied: way.proxy != nil)
-    if let failure { throw failure }
     switch next {
     case .nothing: return false
     case .load: return true
@@ -94,9 +96,7 @@ extension TaskPerformer {
   ) -> RequestComposer.Extras {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
-    let storage = core.configuration.storage
-    if request.httpShouldHandleCookies, storage.shouldSetCookies, let jar = storage.cookieStorage, let url = request.url
-    {
+    if request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url {
       let method = request.own.method
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
@@ -165,7 +165,7 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate, sentBytes.add(from: before, to: total) else { return }
+    guard hasDelegate, wants(.sentBody), sentBytes.add(from: before, to: total) else { return }
     let sentBytes = sentBytes
     tellDelegate { session, task, delegate in
       while let (before, total) = sentBytes.take() {

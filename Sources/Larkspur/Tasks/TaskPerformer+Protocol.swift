@@ -39,7 +39,9 @@ extension TaskPerformer {
   /// True: the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
-    if case .delegateStream = task.source { load.client.request.httpBodyStream = try await bodyStreamOfDelegate() }
+    if case .delegateStream = task.source, let stream = try await bodyStreamOfDelegate() {
+      load.client.request.httpBodyStream = stream
+    }
     let start = wantsMetrics ? Date() : .distantPast
     let hearing = ProtocolHearing(load, cache: core.cache)
     load.start(for: task, cache: hearing.readableCache)
@@ -148,7 +150,9 @@ extension TaskPerformer {
 
   /// Nil: no.
   private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
-    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask else { return proposed }
+    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
+      return proposed
+    }
     return try await ask(otherwise: Optional(proposed)) { session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)

@@ -33,6 +33,9 @@ final class TaskPerformer: @unchecked Sendable {
   /// The last call that nobody has waited for, on a queue that makes several at once. The loop's.
   var lastTold: Task<Void, Never>?
 
+  /// Whether a call has been on its way to the delegate queue.
+  var hasTold = false
+
   var content = TaskContent()
   /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
   var originTalk: AuthenticationConversation?
@@ -159,9 +162,14 @@ final class TaskPerformer: @unchecked Sendable {
     // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
     let ownFailure = interruption == nil ? protocolFailure : nil
     if file != nil, failure == nil { await giveFile() }
-    if wantsMetrics { await tellMetrics() }
+    var metrics = wantsMetrics ? makeMetrics() : nil
+    switch task.output {
+    // One way to the queue is enough for the last two calls.
+    case .delegate, .dataHandler, .fileHandler: break
+    case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
+    }
     if lastTold != nil { await waitForTold() }
-    finish(ownFailure ?? failure?.failing(at: machine.request.url))
+    finish(ownFailure ?? failure?.failing(at: machine.request.url), metrics)
   }
 
   private static func words(for code: URLError.Code) -> String {
@@ -195,7 +203,8 @@ final class TaskPerformer: @unchecked Sendable {
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
-      target = try LoadTarget(url)
+      target = try LoadTarget(url, after: engine.lastTarget)
+      engine.lastTarget = target
     } catch {
       switch error {
       case .schemeUnsupported:

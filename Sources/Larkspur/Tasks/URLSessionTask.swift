@@ -157,7 +157,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     set { read { $0.earliestBeginDate = newValue } }
   }
 
-  /// Kept as it is set, without effect: a delegate is given the content as it comes, and a handler all of it at the end.
+  /// Whether a delegate is given the content as it comes. If not, all of it is kept in memory, and comes in one call before
+  /// the last ones. A completion handler is given all of it in any case.
   open var prefersIncrementalDelivery: Bool {
     get { read { $0.prefersIncrementalDelivery } }
     set { read { $0.prefersIncrementalDelivery = newValue } }
@@ -257,28 +258,35 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Stops reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
   /// lost: what the server sends meanwhile waits in the kernel and at the server. Time does not count.
   open func suspend() {
-    let performer = read { details -> TaskPerformer? in
-      guard details.state == .running || details.state == .suspended else { return nil }
+    let (hasRun, performer) = read { details -> (Bool, TaskPerformer?) in
+      guard details.state == .running || details.state == .suspended else { return (false, nil) }
+      defer { details.state = .suspended }
       details.suspensions += 1
-      details.state = .suspended
-      return details.performer
+      return (details.state == .running, details.performer)
     }
     performer?.suspensionChanged(of: self)
+    guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
+    delegate.urlSession(session, didSuspend: self)
   }
 
   /// Begins the task, or lets it go on.
   open func resume() {
     guard let core else { return }
-    let (begins, performer) = read { details -> (Bool, TaskPerformer?) in
-      guard details.state == .suspended else { return (false, nil) }
+    let (runs, begins, performer) = read { details -> (Bool, Bool, TaskPerformer?) in
+      guard details.state == .suspended else { return (false, false, nil) }
       if details.suspensions > 0 { details.suspensions -= 1 }
-      guard details.suspensions == 0 else { return (false, nil) }
+      guard details.suspensions == 0 else { return (false, false, nil) }
       details.state = .running
       let begins = !details.hasBegun
       details.hasBegun = true
-      return (begins, details.performer)
+      return (true, begins, details.performer)
     }
+    guard runs else { return }
     performer?.suspensionChanged(of: self)
+    // Before it begins: it may be over at once.
+    if let delegate = core.selectiveDelegate, let session = read({ $0.session }) {
+      delegate.urlSession(session, didResume: self)
+    }
     if begins { core.begin(self) }
   }
 

@@ -46,7 +46,8 @@ public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ index: Int) -> Se
 /// The key of the server's own certificate.
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? { trust.sentChain.first.flatMap(SecCertificateCopyKey) }
 
-/// Sets the roots to trust. The session's own count no more, until ``SecTrustSetAnchorCertificatesOnly(_:_:)`` lets them.
+/// Sets where a chain has to end: at roots, intermediates or the server's own certificate. The session's own roots count no
+/// more, until ``SecTrustSetAnchorCertificatesOnly(_:_:)`` lets them.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: [SecCertificate]?) -> OSStatus {
   trust.change { settings in

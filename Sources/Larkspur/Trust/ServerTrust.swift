@@ -99,7 +99,8 @@ public final class ServerTrust: Sendable {
   ///
   /// - Parameters:
   ///   - host: Whom the certificate has to be for, as it stands in a URL. Nil: whoever it is for.
-  ///   - anchors: The roots to trust, and no others. Nil: those of the session. Its revocation lists count either way.
+  ///   - anchors: Where a chain has to end, and nowhere else. As on Darwin they may be roots, intermediates or the server's
+  ///     own certificate. Nil: at the roots of the session. Its revocation lists count either way.
   ///   - date: At what time it has to be valid.
   /// - Returns: What came out, with the chain that was built.
   /// - Throws: ``Failure``.

@@ -4,13 +4,16 @@ import CLarkspurOpenSSL
 final class TrustStore: Sendable {
   let reference: Reference
   private let revocationLists: [[UInt8]]
+  /// Whether a chain may end at any of the certificates, not only at one that is its own issuer.
+  private let takesAnyAnchor: Bool
 
-  init(_ roots: TrustRoots, revocationLists: [[UInt8]] = []) throws(TLSError) {
+  init(_ roots: TrustRoots, revocationLists: [[UInt8]] = [], takesAnyAnchor: Bool = false) throws(TLSError) {
     // Safe: here and below, the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
     guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
     else { throw TLSError(.outOfMemory) }
     self.reference = reference
     self.revocationLists = revocationLists
+    self.takesAnyAnchor = takesAnyAnchor
     // What verifies without a handshake, such as the signer of a stapled response, keeps to the same rules.
     unsafe larkspur_store_rules(reference.pointer)
     switch roots {
@@ -50,9 +53,10 @@ final class TrustStore: Sendable {
     }
   }
 
-  /// A store with other roots and the same revocation lists.
+  /// A store with other roots and the same revocation lists. Whoever names anchors means these: a chain ends at them, whatever
+  /// they are.
   func with(anchors: [Certificate]) throws(TLSError) -> TrustStore {
-    try TrustStore(.only(anchors), revocationLists: revocationLists)
+    try TrustStore(.only(anchors), revocationLists: revocationLists, takesAnyAnchor: true)
   }
 
   /// Verifies a chain as a handshake would. Nil for `name`: whatever host it is for.
@@ -61,7 +65,8 @@ final class TrustStore: Sendable {
       return (VerificationResult(code: X509_V_ERR_OUT_OF_MEM, depth: 0), [])
     }
     // Safe: store and list live until the call is over.
-    let result = unsafe larkspur_verify(reference.pointer, list.pointer, server?.name, server?.address, date)
+    let result = unsafe larkspur_verify(
+      reference.pointer, list.pointer, server?.name, server?.address, date, takesAnyAnchor)
     return (
       VerificationResult(code: unsafe result.error, depth: unsafe Int(result.depth)),
       unsafe Certificate.list(taking: result.verified)

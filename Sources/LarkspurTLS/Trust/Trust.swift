@@ -54,14 +54,21 @@ package struct Trust: Sendable {
   ///
   /// - Parameters:
   ///   - host: Whom the certificate has to be for; nil: whoever it is for.
-  ///   - anchors: The roots to trust, and no others; nil: those of the connection. Its revocation lists count either way.
+  ///   - anchors: Where a chain has to end, and nowhere else: roots, intermediates or the server's own certificate. Nil: at
+  ///     the roots of the connection. Its revocation lists count either way.
   ///   - date: Seconds since 1970, UTC.
   package func evaluate(
     host: ServerName?, anchors: [Certificate]? = nil, date: Int64
   ) throws(TLSError) -> Trust {
     var store = store
     if let anchors { store = try store.with(anchors: anchors) }
-    let (result, verified) = store.verify(sent, for: host, date: date)
+    let result: VerificationResult
+    var verified: [Certificate]
+    (result, verified) = store.verify(sent, for: host, date: date)
+    // OpenSSL goes on above an anchor as far as it finds issuers, and asks nothing of them.
+    if let anchors, result.isTrusted, let end = verified.firstIndex(where: anchors.contains) {
+      verified = Array(verified[...end])
+    }
     return Trust(server: host ?? server, sent: sent, verified: verified, result: result, store: store)
   }
 }

@@ -52,18 +52,33 @@ package final class ConnectivityMonitor: Sendable {
     return Observation(core: core, number: core.add(observer))
   }
 
+  /// A way to somebody, as the routes have it.
+  package enum Way: Hashable, Sendable {
+    /// The kernel does not tell.
+    case unknown
+    /// No route, or one over a link that is down or has no carrier.
+    case none
+    case over(NetworkLink.Kind)
+  }
+
   /// Whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. It asks the kernel, which
   /// takes some microseconds, and sends nothing: whether anybody is there is another question. Where the kernel does not
   /// tell the answer is yes.
   package func canReach(_ address: SocketAddress) -> Bool {
-    guard address.family != .unix else { return true }
+    address.family == .unix || way(to: address) != .none
+  }
+
+  /// Over what a route leads to `address`: see ``canReach(_:)``.
+  package func way(to address: SocketAddress) -> Way {
+    guard address.family != .unix else { return .over(.loopback) }
     core.startIfNeeded()
     do throws(Errno) {
-      guard let link = try core.link(to: address) else { return true }
+      guard let index = try core.link(to: address) else { return .unknown }
       // A route over a link that has come since the last look is good as well.
-      return core.known.network?.links[link]?.carries ?? true
+      guard let link = core.known.network?.links[index] else { return .over(.other) }
+      return link.carries ? .over(link.kind) : .none
     } catch {
-      return ![.networkUnreachable, .hostUnreachable, .accessDenied, .invalidArgument].contains(error)
+      return [.networkUnreachable, .hostUnreachable, .accessDenied, .invalidArgument].contains(error) ? .none : .unknown
     }
   }
 }

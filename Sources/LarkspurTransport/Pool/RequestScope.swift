@@ -75,6 +75,9 @@ package struct RunningExchange: ~Copyable {
     self.scope = scope
   }
 
+  /// Gives the connection back.
+  package consuming func end() {}
+
   deinit {
     guard !pool.loop.isCurrent else { return pool.ended(exchange, id, in: scope) }
     let late = Late(exchange: exchange, id: id, pool: pool, scope: scope)

@@ -9,6 +9,7 @@ struct Demo {
   private static let parts: [DemoPart] = [
     .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer, .pinnedRequest, .wrongPin,
     .resumedHandshake, .resumedDownload, .digestLogin, .revalidatedRequest, .compressedRequest,
+    .networkingRequests, .networkingUpload, .networkingPin, .networkingBatch,
   ]
 
   private let loop: ClientLoop

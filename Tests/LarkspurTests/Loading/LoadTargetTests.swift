@@ -15,6 +15,25 @@ import Testing
     #expect(try target("http://example.org:80/").authority == "example.org")
   }
 
+  /// What is read with the target before in mind is what is read without it.
+  @Test func afterAnother() throws {
+    let texts = [
+      "http://u:p@a.example:81/x?y#z", "http://u:p@a.example:81", "http://u:p@a.example:81/",
+      "http://u:p@a.example:8181/x", "http://u:p@a.example:81@b.example/", "http://a.example:81/x",
+      "http://u:p@a.example:81?q", "http://u:p@a.example:81#f", "https://u:p@a.example:81/x",
+      "http://u:p@a.example:81//x?",
+    ]
+    func parts(_ target: LoadTarget?) -> [String]? {
+      target.map { ["\($0.isSecure)", $0.host, "\($0.port)", $0.authority, $0.path] }
+    }
+    for first in texts {
+      for second in texts {
+        guard let last = try? target(first), let url = URL(string: second) else { continue }
+        #expect(parts(try? LoadTarget(url, after: last)) == parts(try? LoadTarget(url)), "\(second) after \(first)")
+      }
+    }
+  }
+
   @Test func addresses() throws {
     let address = try target("http://[FE80::1%25eth0]:81/")
     #expect(address.host == "fe80::1%eth0" && address.authority == "[fe80::1]:81")

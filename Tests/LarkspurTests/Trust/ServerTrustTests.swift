@@ -51,6 +51,29 @@ import Testing
     #expect(trust.isTrusted && trust.verifiedChain.count == 2)
   }
 
+  /// An anchor need not be a root, where a caller names it. Among the roots of a session it has to be.
+  @Test func anchors() throws {
+    let intermediate = try ca.intermediate()
+    let issued = try intermediate.issue(.init(names: ["a.example"]))
+    let certificate = try Self.certificate(issued.certificateDER)
+    let issuer = try Self.certificate(intermediate.certificate.certificateDER)
+    let trust = try ServerTrust(host: "a.example", chain: [certificate, issuer], roots: .only([root]))
+    #expect(trust.isTrusted && trust.verifiedChain == [certificate, issuer, root])
+    for anchors in [[certificate], [issuer], [root]] {
+      #expect(try trust.evaluate(host: nil, anchors: anchors).result.isTrusted)
+      #expect(try trust.evaluate(host: nil, anchors: anchors).chain.last == anchors.first)
+      #expect(try !trust.evaluate(host: "b.example", anchors: anchors).result.isTrusted)
+      #expect(try !trust.evaluate(host: nil, anchors: anchors, date: .distantFuture).result.isTrusted)
+    }
+    #expect(try !trust.evaluate(host: nil, anchors: []).result.isTrusted)
+    // A certificate of another issuer with the same names.
+    let twin = try Self.certificate(try TestCA().rootCertificateDER)
+    #expect(try twin.subject == root.subject && !trust.evaluate(host: nil, anchors: [twin]).result.isTrusted)
+    #expect(try !ServerTrust(host: "a.example", chain: [certificate, issuer], roots: .only([issuer])).isTrusted)
+    SecTrustSetAnchorCertificates(trust, [issuer])
+    #expect(SecTrustEvaluateWithError(trust, nil) && SecTrustGetCertificateCount(trust) == 2)
+  }
+
   // MARK: - Darwin's functions
 
   @Test func evaluations() throws {

@@ -133,6 +133,17 @@ import Testing
     #expect(server.requests.allSatisfy { $0.bodyCount == 0 })
   }
 
+  @Test func aStreamThatHasBeenClosedFailsTheTask() async throws {
+    let stream = InputStream(data: Data([1, 2, 3]))
+    stream.open()
+    stream.close()
+    var request = try request("/post")
+    request.httpBodyStream = stream
+    let ready = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: ready) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+  }
+
   @Test func aStreamThatBlocksHoldsNobodyUp() async throws {
     let pipe = Pipe()
     let bytes = TestServer.content(count: 100_000)
@@ -159,6 +170,19 @@ import Testing
     session.finishTasksAndInvalidate()
     let seen = try await server.waitForRequests(1)
     #expect(seen.last?.body == bytes)
+    #expect(recorder.asked.withLock { $0 } == 1)
+  }
+
+  @Test(arguments: [true, false])
+  func aStreamedTaskTakesTheRequestsStreamIfItGetsNone(gives: Bool) async throws {
+    let recorder = UploadRecorder { gives ? InputStream(data: Data("delegate".utf8)) : nil }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    var request = try request("/post")
+    request.httpBodyStream = InputStream(data: Data("request".utf8))
+    session.uploadTask(withStreamedRequest: request).resume()
+    session.finishTasksAndInvalidate()
+    let seen = try await server.waitForRequests(1)
+    #expect(seen.last?.bodyText == (gives ? "delegate" : "request"))
     #expect(recorder.asked.withLock { $0 } == 1)
   }
 

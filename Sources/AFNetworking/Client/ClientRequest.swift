@@ -1,0 +1,115 @@
+import Foundation
+import Larkspur
+
+/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for
+/// an array's members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
+///
+/// - Parameters:
+///   - parameters: Nil: the query is empty.
+///   - encoding: How characters become bytes, which are then percent-escaped: a raw value of `String.Encoding`.
+public func AFQueryStringFromParametersWithEncoding(_ parameters: [AnyHashable: Any]?, _ encoding: UInt) -> String {
+  ClientQuery.text(of: parameters ?? [:], String.Encoding(rawValue: encoding))
+}
+
+enum ClientQuery {
+  static func text(of parameters: [AnyHashable: Any], _ encoding: String.Encoding) -> String {
+    QueryString.pairs(of: parameters).map { pair in
+      let key = escaped(pair.field, encoding, isKey: true)
+      return pair.isNull ? key : key + "=" + escaped(QueryString.text(ofValue: pair.value), encoding, isKey: false)
+    }.joined(separator: "&")
+  }
+
+  /// What the encoding does not have becomes what it has instead of it.
+  private static func escaped(_ text: String, _ encoding: String.Encoding, isKey: Bool) -> String {
+    let bytes = text.data(using: encoding, allowLossyConversion: true) ?? Data(text.utf8)
+    return bytes.reduce(into: "") { result, byte in
+      if isPlain(byte) || isKey && (byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]")) {
+        result.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        let hex = String(byte, radix: 16, uppercase: true)
+        result += byte < 16 ? "%0" + hex : "%" + hex
+      }
+    }
+  }
+
+  /// RFC 3986 2.3.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+      UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+}
+
+/// Makes a client's requests.
+struct ClientRequest {
+  private let baseURL: URL
+  private let settings: AFHTTPClient.Details
+
+  init(_ client: AFHTTPClient) {
+    baseURL = client.baseURL
+    settings = client.details.read { $0 }
+  }
+
+  /// Nothing is the base URL itself.
+  private func url(_ path: String) -> URL? {
+    path.isEmpty ? baseURL : URL(string: path, relativeTo: baseURL)?.absoluteURL
+  }
+
+  private var encoding: String.Encoding { String.Encoding(rawValue: settings.stringEncoding) }
+
+  /// Nil: the path is no URL, or the parameters cannot be written.
+  func request(_ method: String, _ path: String, _ parameters: [AnyHashable: Any]?) -> NSMutableURLRequest? {
+    guard var url = url(path) else { return nil }
+    let isInQuery = ["GET", "HEAD", "DELETE"].contains(method)
+    if isInQuery, let parameters {
+      let query = ClientQuery.text(of: parameters, encoding)
+      guard let longer = URL(string: url.absoluteString + (path.contains("?") ? "&" : "?") + query) else { return nil }
+      url = longer
+    }
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    for (name, value) in settings.fields { request.setValue(value, forHTTPHeaderField: name) }
+    if !isInQuery, let parameters {
+      guard let body = body(of: parameters) else { return nil }
+      request.httpBody = body.bytes
+      let charset = TextEncodingName.name(of: encoding).map { "; charset=" + $0 } ?? ""
+      request.setValue(body.type + charset, forHTTPHeaderField: "Content-Type")
+    }
+    return MutableRequest.make(request)
+  }
+
+  private func body(of parameters: [AnyHashable: Any]) -> (type: String, bytes: Data)? {
+    switch settings.parameterEncoding {
+    case .form:
+      let text = ClientQuery.text(of: parameters, encoding)
+      return text.data(using: encoding).map { ("application/x-www-form-urlencoded", $0) }
+    case .json:
+      guard let object = parameters as? [String: Any], JSONSerialization.isValidJSONObject(object) else { return nil }
+      return (try? JSONSerialization.data(withJSONObject: object)).map { ("application/json", $0) }
+    case .propertyList:
+      guard let object = parameters as? [String: Any],
+        PropertyListSerialization.propertyList(object, isValidFor: .xml)
+      else { return nil }
+      let data = try? PropertyListSerialization.data(fromPropertyList: object, format: .xml, options: 0)
+      return data.map { ("application/x-plist", $0) }
+    }
+  }
+
+  /// Nil: as above, or the method has no body.
+  func form(
+    _ method: String, _ path: String, _ parameters: [AnyHashable: Any]?,
+    _ block: ((any AFMultipartFormData) -> Void)?
+  ) -> NSMutableURLRequest? {
+    guard let url = url(path)?.absoluteString else { return nil }
+    let serializer = AFHTTPRequestSerializer()
+    for name in serializer.httpRequestHeaders.keys { serializer.setValue(nil, forHTTPHeaderField: name) }
+    for (name, value) in settings.fields { serializer.setValue(value, forHTTPHeaderField: name) }
+    serializer.stringEncoding = settings.stringEncoding
+    return try? serializer.multipartFormRequest(
+      withMethod: method, urlString: url, parameters: parameters as? [String: Any], constructingBodyWith: block)
+  }
+}

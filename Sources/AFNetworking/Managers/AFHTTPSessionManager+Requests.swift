@@ -1,0 +1,124 @@
+import Dispatch
+import Foundation
+import Larkspur
+import Synchronization
+
+/// How requests are made, and their ends told.
+extension AFHTTPSessionManager {
+  func request(
+    _ method: String, _ path: String, _ parameters: Any?, _ headers: [String: String]?
+  ) throws -> URLRequest {
+    let (serializer, text) = (requestSerializer, try absolute(path))
+    guard let request = try serializer.ownRequest(method, text, parameters) else {
+      return try complete(
+        serializer.request(withMethod: method, urlString: text, parameters: parameters) as URLRequest, headers)
+    }
+    return complete(request, headers)
+  }
+
+  func form(
+    _ path: String, _ parameters: Any?, _ headers: [String: String]?, _ block: ((any AFMultipartFormData) -> Void)?
+  ) throws -> URLRequest {
+    try complete(
+      requestSerializer.multipartFormRequest(
+        withMethod: "POST", urlString: absolute(path), parameters: parameters as? [String: Any],
+        constructingBodyWith: block) as URLRequest,
+      headers)
+  }
+
+  private func absolute(_ path: String) throws -> String {
+    if let refusal = state.withLock({ $0.refusal }) { throw refusal }
+    guard let baseURL = base else { return path }
+    // Foundation knows no URL without a character; RFC 3986, section 5.2.2, does.
+    guard !path.isEmpty else { return baseURL.text }
+    if baseURL.isFolder, Self.isPlain(path) { return baseURL.text + path }
+    guard let url = URL(string: path, relativeTo: baseURL.url) else {
+      throw NSError(
+        domain: AFURLRequestSerializationErrorDomain, code: NSURLErrorBadURL,
+        userInfo: [NSLocalizedDescriptionKey: "\(path) is no URL."])
+    }
+    return url.absoluteString
+  }
+
+  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands
+  /// behind its base as it is (RFC 3986, section 5.2).
+  private static func isPlain(_ path: String) -> Bool {
+    var isAtStart = true
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+        isAtStart = false
+      // A name that begins with a dot may be `..`, and an empty one may be a host's place.
+      case UInt8(ascii: "."): if isAtStart { return false }
+      case UInt8(ascii: "/"):
+        if isAtStart { return false }
+        isAtStart = true
+      default: return false
+      }
+    }
+    return true
+  }
+
+  private func complete(_ made: URLRequest, _ headers: [String: String]?) -> URLRequest {
+    guard let headers, !headers.isEmpty else { return made }
+    var request = made
+    for (field, value) in headers { request.setValue(value, forHTTPHeaderField: field) }
+    return request
+  }
+
+  func run(_ task: URLSessionDataTask?) -> URLSessionDataTask? {
+    task?.resume()
+    return task
+  }
+
+  /// No task could be made.
+  func tell(_ failure: ((URLSessionDataTask?, any Error) -> Void)?, of error: any Error) {
+    guard let failure else { return }
+    let call = Call { failure(nil, error) }
+    (completionQueue ?? .main).async { call.run() }
+  }
+}
+
+extension AFHTTPRequestSerializer {
+  /// What `request(withMethod:urlString:parameters:)` makes, without the object around it. Nil: the class is a
+  /// program's own, which may make it otherwise.
+  fileprivate func ownRequest(_ method: String, _ text: String, _ parameters: Any?) throws -> URLRequest? {
+    let kind = type(of: self)
+    guard
+      kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
+        || kind == AFPropertyListRequestSerializer.self, let url = URL(string: text)
+    else { return nil }
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    state.withLock { $0.settings }.apply(to: &request)
+    return try serialized(request, parameters)
+  }
+}
+
+/// Carries a program's block to its queue.
+private struct Call: @unchecked Sendable {
+  let run: () -> Void
+}
+
+/// A task's blocks want the task, which is made after them.
+final class Own<Kind: URLSessionTask> {
+  /// Set before the task is resumed, and let go when it has been told.
+  var task: Kind?
+
+  /// Nil: nobody wants to know.
+  func completion(
+    _ success: ((Kind, Any?) -> Void)?, _ failure: ((Kind?, any Error) -> Void)?
+  ) -> TaskRecord.Completion? {
+    guard success != nil || failure != nil else { return nil }
+    return { _, object, error in
+      let task = self.task
+      self.task = nil
+      if let error {
+        failure?(task, error)
+      } else if let task {
+        success?(task, object)
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Larkspur
+
+/// Questions of credentials and trust.
+extension AFURLSessionManager {
+  /// `(session, challenge, credential)`: leave a credential at the last one's `pointee`.
+  public typealias SessionChallengeBlock = (
+    URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
+  ) -> URLSession.AuthChallengeDisposition
+
+  /// `(session, task, challenge, credential)`: leave a credential at the last one's `pointee`.
+  public typealias TaskChallengeBlock = (
+    URLSession, URLSessionTask, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
+  ) -> URLSession.AuthChallengeDisposition
+
+  /// `(session, task, challenge, completion)`: see `setAuthenticationChallengeHandler(_:)`.
+  public typealias AuthenticationChallengeHandler = (
+    URLSession, URLSessionTask, URLAuthenticationChallenge,
+    @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) -> Any?
+
+  /// `(session, task, response)`.
+  public typealias ResponseBlock = (URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition
+
+  typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+  /// Has no method of its own: a session that asks it is told that nobody has a word.
+  private final class NoWord: NSObject, URLSessionTaskDelegate {
+    static let shared = NoWord()
+  }
+
+  /// A connection's challenge. Without a block it is for the task, where the policy decides.
+  func answer(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ answer: @escaping Answer) {
+    guard let block = blocks.current.set.sessionDidReceiveAuthenticationChallenge else {
+      return NoWord.shared.urlSession(session, didReceive: challenge, completionHandler: answer)
+    }
+    let credential = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
+    let disposition = block(session, challenge, credential)
+    answer(disposition, credential.pointee)
+  }
+
+  func answer(
+    _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, _ session: URLSession,
+    _ answer: @escaping Answer
+  ) {
+    let set = blocks.current.set
+    if let handler = set.authenticationChallengeHandler {
+      return settle(handler(session, task, challenge, answer), challenge, task, session, answer)
+    }
+    if let block = set.taskDidReceiveAuthenticationChallenge {
+      let credential = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
+      let disposition = block(session, task, challenge, credential)
+      return answer(disposition, credential.pointee)
+    }
+    if challenge.asksForTrust { return evaluate(challenge, task, session, answer) }
+    answer(.performDefaultHandling, nil)
+  }
+
+  /// What a handler says by what it returns.
+  private func settle(
+    _ result: Any?, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession,
+    _ answer: @escaping Answer
+  ) {
+    switch result {
+    // It has called the completion, or will.
+    case nil: return
+    case let credential as URLCredential: return answer(.useCredential, credential)
+    default: break
+    }
+    let disposition =
+      result as? URLSession.AuthChallengeDisposition
+      ?? (result as? NSNumber).flatMap { URLSession.AuthChallengeDisposition(rawValue: $0.intValue) }
+      ?? (result as? Int).flatMap { URLSession.AuthChallengeDisposition(rawValue: $0) }
+    switch disposition {
+    case .performDefaultHandling where challenge.asksForTrust: evaluate(challenge, task, session, answer)
+    case .performDefaultHandling, .cancelAuthenticationChallenge, .rejectProtectionSpace:
+      answer(disposition ?? .cancelAuthenticationChallenge, nil)
+    case .useCredential, nil:
+      // AFNetworking raises an exception for what is not one of these; a request that fails says it as well.
+      let error = result as? NSError ?? (result as? any Error).map { $0 as NSError } ?? Self.handlerError
+      record(of: task, in: session)?.fail(error)
+      answer(.cancelAuthenticationChallenge, nil)
+    }
+  }
+
+  private static var handlerError: NSError {
+    NSError(
+      domain: NSURLErrorDomain, code: NSURLErrorUserAuthenticationRequired,
+      userInfo: [
+        NSLocalizedDescriptionKey:
+          "The authentication challenge handler must return nil, an error, a credential or a disposition without one."
+      ])
+  }
+
+  // MARK: - Trust
+
+  private func evaluate(
+    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession, _ answer: @escaping Answer
+  ) {
+    let space = challenge.protectionSpace
+    if let trust = space.serverTrust, securityPolicy.evaluateServerTrust(trust, forDomain: space.host) {
+      return answer(.useCredential, URLCredential(trust: trust))
+    }
+    record(of: task, in: session)?.fail(Self.trustError(space.serverTrust, task.currentRequest?.url))
+    answer(.cancelAuthenticationChallenge, nil)
+  }
+
+  /// A server that is not trusted, in the words of Apple's systems.
+  static func trustError(_ trust: SecTrust?, _ url: URL?) -> NSError {
+    var info: [String: Any] = [
+      NSLocalizedDescriptionKey:
+        "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
+        + "“\(url?.host ?? "")” which could put your confidential information at risk."
+    ]
+    info["NSURLErrorFailingURLPeerTrustErrorKey"] = trust
+    info[NSURLErrorFailingURLErrorKey] = url
+    info["NSErrorFailingURLStringKey"] = url?.absoluteString
+    return NSError(domain: NSURLErrorDomain, code: NSURLErrorServerCertificateUntrusted, userInfo: info)
+  }
+}
+
+extension URLAuthenticationChallenge {
+  var asksForTrust: Bool { protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust }
+}

@@ -1,0 +1,169 @@
+import Dispatch
+import Foundation
+import Larkspur
+import Synchronization
+
+/// What becomes of a task that is over: its bytes are serialized on a concurrent queue, its handler is called on the
+/// completion queue, and the notification is posted on the main thread.
+///
+/// ```
+///   session's queue --failed--------------------------> completion queue: handler -> main queue: notification
+///        '--succeeded--> processing queue: serializer ------'
+/// ```
+extension AFURLSessionManager {
+  private static let processing = DispatchQueue(
+    label: "com.alamofire.networking.session.manager.processing", attributes: .concurrent)
+
+  /// A task's end, and what has been made of it. Each step is alone with it.
+  private final class Ending: @unchecked Sendable {
+    let task: URLSessionTask
+    let content: TaskRecord.Content
+    let serializer: any AFURLResponseSerialization
+    var object: Any?
+    var error: (any Error)?
+
+    init(
+      _ task: URLSessionTask, _ content: TaskRecord.Content, _ serializer: any AFURLResponseSerialization,
+      _ error: (any Error)?
+    ) {
+      self.task = task
+      self.content = content
+      self.serializer = serializer
+      self.error = error
+    }
+
+    func serialize() {
+      let data = task is URLSessionDownloadTask ? nil : content.data
+      let problem = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+      object = serializer.responseObject(for: task.response, data: data, error: problem)
+      // There may be both: a document that came with status 404.
+      error = problem.pointee
+      if let file = content.file { object = file }
+    }
+
+    func tell(_ receive: TaskRecord.Completion) { receive(task.someResponse, object, error) }
+
+    var userInfo: [AnyHashable: Any] {
+      if error == nil, let metrics = content.metrics, let object, !(task is URLSessionDownloadTask) {
+        return SuccessInfo.shared.filled(serializer, metrics, content.data, object)
+      }
+      var info: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
+      info[AFNetworkingTaskDidCompleteSessionTaskMetrics] = content.metrics
+      if let file = content.file {
+        info[AFNetworkingTaskDidCompleteAssetPathKey] = file
+      } else if !(task is URLSessionDownloadTask) {
+        info[AFNetworkingTaskDidCompleteResponseDataKey] = content.data
+      }
+      if let object { info[AFNetworkingTaskDidCompleteSerializedResponseKey] = object }
+      if let error { info[AFNetworkingTaskDidCompleteErrorKey] = error as NSError }
+      return info
+    }
+  }
+
+  func finish(_ record: TaskRecord, _ error: (any Error)?) {
+    if error == nil { record.ended() }
+    let content = record.take()
+    let ending = Ending(record.task, content, state.withLock { $0.responseSerializer }, content.failure ?? error)
+    guard ending.error == nil else { return deliver(ending) }
+    Self.processing.async { [self] in
+      ending.serialize()
+      deliver(ending)
+    }
+  }
+
+  private func deliver(_ ending: Ending) {
+    let (queue, group) = state.withLock { ($0.completionQueue, $0.completionGroup) }
+    switch ending.content.receiver {
+    case .waiting(let receive):
+      ending.tell(receive)
+      post(ending)
+    case .nobody, .handler:
+      let tell: @Sendable () -> Void = { [self] in
+        if case .handler(let receive) = ending.content.receiver { ending.tell(receive) }
+        post(ending)
+      }
+      let queue = queue ?? .main
+      if let group { queue.async(group: group, execute: tell) } else { queue.async(execute: tell) }
+    }
+  }
+
+  private func post(_ ending: Ending) {
+    NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, ending.task) { ending.userInfo }
+  }
+
+  // MARK: - Downloads
+
+  /// Moves a download's file to where a block says: the manager's, or else the task's.
+  func place(_ task: URLSessionDownloadTask, of session: URLSession, from location: URL) {
+    let record = record(of: task, in: session)
+    var place = blocks.current.set.downloadTaskDidFinishDownloading?(session, task, location)
+    if place == nil, let destination = record?.destination {
+      place = destination(location, task.someResponse)
+    }
+    guard let place else { return }
+    do {
+      try FileManager.default.moveItem(at: location, to: place)
+      record?.change { $0.file = place }
+      NotificationCenter.default.post(name: .AFURLSessionDownloadTaskDidMoveFileSuccessfully, object: task)
+    } catch {
+      // AFNetworking tells its handler of no error, and of a file that is not there.
+      let error = error as NSError
+      record?.fail(error)
+      var info: [AnyHashable: Any] = error.userInfo
+      info[NSUnderlyingErrorKey] = error
+      NotificationCenter.default.post(
+        name: .AFURLSessionDownloadTaskDidFailToMoveFile, object: task, userInfo: info)
+    }
+  }
+}
+
+/// The user info of a request that went well, which most do. A copy of it has the same keys in the same places: they
+/// are hashed once.
+private struct SuccessInfo: @unchecked Sendable {
+  private typealias Place = Dictionary<AnyHashable, Any>.Index
+
+  static let shared = SuccessInfo()
+
+  private let blank: [AnyHashable: Any]
+  private let places: [Place?]
+
+  private init() {
+    let keys = [
+      AFNetworkingTaskDidCompleteResponseSerializerKey, AFNetworkingTaskDidCompleteSessionTaskMetrics,
+      AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
+    ]
+    let blank = Dictionary(uniqueKeysWithValues: keys.map { (AnyHashable($0), 0 as Any) })
+    self.blank = blank
+    places = keys.map { blank.index(forKey: $0) }
+  }
+
+  /// - Parameter values: In the order of the keys.
+  func filled(_ values: Any...) -> [AnyHashable: Any] {
+    var info = blank
+    for (place, value) in zip(places, values) { if let place { info.values[place] = value } }
+    return info
+  }
+}
+
+extension URLSessionTask {
+  /// The response. Without one there is one that says nothing: a block's parameter is not optional, as it is none for
+  /// Apple's importer.
+  var someResponse: URLResponse {
+    response
+      ?? URLResponse(
+        url: originalRequest?.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1,
+        textEncodingName: nil)
+  }
+}
+
+extension TaskRecord {
+  private struct Chosen: @unchecked Sendable {
+    let destination: Destination?
+  }
+
+  var destination: Destination? {
+    var chosen = Chosen(destination: nil)
+    change { chosen = Chosen(destination: $0.destination) }
+    return chosen.destination
+  }
+}

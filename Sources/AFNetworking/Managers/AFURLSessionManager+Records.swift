@@ -1,0 +1,71 @@
+import Dispatch
+import Foundation
+import Larkspur
+import Synchronization
+
+/// The life of a task's record: made with the task, filled by its maker, and gone with the task's end.
+extension AFURLSessionManager {
+  func note(_ task: URLSessionTask, in session: URLSession) {
+    state.withLock { _ = $0.noted(task, ManagerState.Key(task, session)) }
+  }
+
+  func record(of task: URLSessionTask, in session: URLSession) -> TaskRecord? {
+    state.withLock { $0.record(ManagerState.Key(task, session)) }
+  }
+
+  func record(of task: URLSessionTask) -> TaskRecord? { state.withLock { $0.record(of: task) } }
+
+  func forget(_ task: URLSessionTask, in session: URLSession) -> TaskRecord? {
+    state.withLock { $0.forget(ManagerState.Key(task, session)) }
+  }
+
+  func replace(_ old: URLSessionTask, by new: URLSessionTask, in session: URLSession) {
+    state.withLock { state in
+      guard let record = state.forget(ManagerState.Key(old, session)) else { return }
+      state.keep(TaskRecord(new, of: record), ManagerState.Key(new, session))
+    }
+  }
+
+  /// A task of the present session, with what its maker has said.
+  func add<Kind: URLSessionTask>(
+    _ make: (URLSession) -> Kind, _ fill: (inout TaskRecord.Content) -> Void
+  ) -> Kind {
+    let session = session
+    let task = make(session)
+    let (record, isInvalidated, refusal) = state.withLock { state -> (TaskRecord, Bool, NSError?) in
+      (state.noted(task, ManagerState.Key(task, session)), state.isInvalidated, state.refusal)
+    }
+    record.change(fill)
+    // A session that has been invalidated knows its delegate no more, and ends the task at once.
+    if isInvalidated { task.delegate = self }
+    if let refusal {
+      record.fail(refusal)
+      task.cancel()
+    }
+    return task
+  }
+
+  func addUpload(
+    _ make: (URLSession) -> URLSessionUploadTask, _ progress: TaskRecord.ProgressBlock?,
+    _ completion: TaskRecord.Completion?
+  ) -> URLSessionUploadTask {
+    add(make) {
+      $0.uploadBlock = progress
+      if let completion { $0.receiver = .handler(completion) }
+    }
+  }
+
+  func addDownload(
+    _ make: (URLSession) -> URLSessionDownloadTask, _ progress: TaskRecord.ProgressBlock?,
+    _ destination: TaskRecord.Destination?,
+    _ completion: ((URLResponse, URL?, (any Error)?) -> Void)?
+  ) -> URLSessionDownloadTask {
+    add(make) {
+      $0.downloadBlock = progress
+      $0.destination = destination
+      if let completion { $0.receiver = .handler { completion($0, $1 as? URL, $2) } }
+    }
+  }
+
+  var address: String { "0x" + String(UInt(bitPattern: ObjectIdentifier(self)), radix: 16) }
+}

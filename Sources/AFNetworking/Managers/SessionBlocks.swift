@@ -1,0 +1,79 @@
+import Foundation
+import Synchronization
+
+/// The blocks that a program has set for a manager's session, and which calls they make worth while. For any thread.
+///
+/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one
+/// after another.
+final class SessionBlocks: Sendable {
+  struct Set: @unchecked Sendable {
+    var sessionDidBecomeInvalid: ((URLSession, any Error) -> Void)?
+    var sessionDidReceiveAuthenticationChallenge: AFURLSessionManager.SessionChallengeBlock?
+    var didFinishEvents: ((URLSession) -> Void)?
+    var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> InputStream)?
+    var taskWillPerformHTTPRedirection: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
+    var authenticationChallengeHandler: AFURLSessionManager.AuthenticationChallengeHandler?
+    var taskDidReceiveAuthenticationChallenge: AFURLSessionManager.TaskChallengeBlock?
+    var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+    var taskDidComplete: ((URLSession, URLSessionTask, (any Error)?) -> Void)?
+    var taskDidFinishCollectingMetrics: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
+    var dataTaskDidReceiveResponse: AFURLSessionManager.ResponseBlock?
+    var dataTaskDidBecomeDownloadTask: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+    var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
+    var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse)?
+    var downloadTaskDidFinishDownloading: ((URLSession, URLSessionDownloadTask, URL) -> URL?)?
+    var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+    var downloadTaskDidResume: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+
+    fileprivate func wants(_ call: URLSessionDelegateCall) -> Bool {
+      switch call {
+      case .response: dataTaskDidReceiveResponse != nil
+      case .pieces: dataTaskDidReceiveData != nil
+      case .sentBody: taskDidSendBodyData != nil
+      case .writtenData: downloadTaskDidWriteData != nil
+      case .cachedResponse: dataTaskWillCacheResponse != nil
+      case .redirection: taskWillPerformHTTPRedirection != nil
+      case .endOnQueue:
+        taskDidComplete != nil || taskDidFinishCollectingMetrics != nil || dataTaskDidReceiveData != nil
+          || downloadTaskDidFinishDownloading != nil
+      }
+    }
+  }
+
+  /// What does not change any more: a reader keeps it with one reference.
+  final class Snapshot: Sendable {
+    let set: Set
+    private let wanted: Swift.Set<URLSessionDelegateCall>
+    let hasEndBlock: Bool
+
+    init(_ set: Set) {
+      self.set = set
+      wanted = Swift.Set(Self.calls.filter { set.wants($0) })
+      hasEndBlock = set.wants(.endOnQueue)
+    }
+
+    private static let calls: [URLSessionDelegateCall] = [
+      .response, .pieces, .sentBody, .writtenData, .cachedResponse, .redirection, .endOnQueue,
+    ]
+
+    /// Nearly always there is no block at all.
+    func wants(_ call: URLSessionDelegateCall) -> Bool { !wanted.isEmpty && wanted.contains(call) }
+  }
+
+  private let snapshot = Mutex(Snapshot(Set()))
+
+  var current: Snapshot { snapshot.withLock { $0 } }
+
+  func change(_ body: (inout Set) -> Void) {
+    let old = snapshot.withLock { snapshot in
+      defer {
+        var set = snapshot.set
+        body(&set)
+        snapshot = Snapshot(set)
+      }
+      return snapshot
+    }
+    // A block that is replaced may take something with it on its way: not while the lock is held.
+    withExtendedLifetime(old) {}
+  }
+}

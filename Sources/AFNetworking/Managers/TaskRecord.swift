@@ -1,0 +1,128 @@
+import Foundation
+import Synchronization
+
+/// What a manager keeps of one task, from its making to its end. For any thread; what belongs to the content is told on
+/// the session's queue, one call after another.
+final class TaskRecord: Sendable {
+  typealias Completion = (URLResponse, Any?, (any Error)?) -> Void
+  typealias ProgressBlock = (Progress) -> Void
+  typealias Destination = (URL, URLResponse) -> URL
+
+  /// Who is told of the end.
+  enum Receiver: @unchecked Sendable {
+    case nobody
+    /// On the manager's completion queue.
+    case handler(Completion)
+    /// At once, on whatever thread: a caller that waits for it.
+    case waiting(Completion)
+  }
+
+  struct Content: @unchecked Sendable {
+    var receiver = Receiver.nobody
+    var uploadBlock: ProgressBlock?
+    var downloadBlock: ProgressBlock?
+    var destination: Destination?
+    var uploadProgress: Progress?
+    var downloadProgress: Progress?
+    var data = Data()
+    /// Where a download has landed.
+    var file: URL?
+    /// What is to be told in place of the session's error.
+    var failure: NSError?
+    var metrics: URLSessionTaskMetrics?
+  }
+
+  let task: URLSessionTask
+  private let content = Mutex(Content())
+
+  init(_ task: URLSessionTask) { self.task = task }
+
+  /// A download goes on in place of a data task.
+  convenience init(_ task: URLSessionTask, of other: TaskRecord) {
+    self.init(task)
+    let content = other.content.withLock { $0 }
+    self.content.withLock { $0 = content }
+  }
+
+  func change(_ body: (inout Content) -> Void) { content.withLock { body(&$0) } }
+
+  /// What has come of it; the record keeps nothing of it.
+  func take() -> Content {
+    content.withLock { content in
+      defer { content = Content() }
+      return content
+    }
+  }
+
+  func fail(_ error: NSError) { content.withLock { $0.failure = error } }
+
+  // MARK: - Progress
+
+  private static func progress(of task: URLSessionTask) -> Progress {
+    let progress = Progress(parent: nil, userInfo: nil)
+    progress.totalUnitCount = NSURLSessionTransferSizeUnknown
+    progress.isCancellable = true
+    progress.isPausable = true
+    progress.cancellationHandler = { [weak task] in task?.cancel() }
+    progress.pausingHandler = { [weak task] in task?.suspend() }
+    progress.resumingHandler = { [weak task] in task?.resume() }
+    return progress
+  }
+
+  /// Made when somebody asks for it.
+  private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
+    if let progress = content.withLock({ Kept($0[keyPath: path]) }).progress { return progress }
+    let new = Kept(Self.progress(of: task))
+    return content.withLock { content in
+      if content[keyPath: path] == nil { content[keyPath: path] = new.progress }
+      return Kept(content[keyPath: path])
+    }.progress ?? Progress(totalUnitCount: -1)
+  }
+
+  private struct Kept: @unchecked Sendable {
+    let progress: Progress?
+
+    init(_ progress: Progress?) { self.progress = progress }
+  }
+
+  var uploadProgress: Progress { progress(\.uploadProgress) }
+
+  var downloadProgress: Progress { progress(\.downloadProgress) }
+
+  var watchesUpload: Bool { content.withLock { $0.uploadBlock != nil || $0.uploadProgress != nil } }
+
+  var watchesDownload: Bool { content.withLock { $0.downloadBlock != nil || $0.downloadProgress != nil } }
+
+  private struct Block: @unchecked Sendable {
+    let call: ProgressBlock?
+  }
+
+  func sent(_ count: Int64, of total: Int64) {
+    guard watchesUpload else { return }
+    tell(uploadProgress, content.withLock { Block(call: $0.uploadBlock) }, count, total)
+  }
+
+  func received(_ count: Int64, of total: Int64) {
+    guard watchesDownload else { return }
+    tell(downloadProgress, content.withLock { Block(call: $0.downloadBlock) }, count, total)
+  }
+
+  private func tell(_ progress: Progress, _ block: Block, _ count: Int64, _ total: Int64) {
+    progress.totalUnitCount = total
+    progress.completedUnitCount = count
+    block.call?(progress)
+  }
+
+  func received(_ piece: Data) {
+    content.withLock { content in
+      if content.data.isEmpty { content.data = piece } else { content.data.append(piece) }
+    }
+    received(task.countOfBytesReceived, of: task.countOfBytesExpectedToReceive)
+  }
+
+  /// The content is complete: who did not know its length knows it now.
+  func ended() {
+    guard watchesDownload, task.countOfBytesExpectedToReceive < 0, task.countOfBytesReceived > 0 else { return }
+    received(task.countOfBytesReceived, of: task.countOfBytesReceived)
+  }
+}

@@ -1,0 +1,79 @@
+import Dispatch
+import Foundation
+import Larkspur
+
+/// Writes bodies into files.
+enum FormFile {
+  /// How much is written at a time.
+  private static let pieceBytes = 64 * 1024
+  /// How long a stream that is open and has nothing is left alone, in seconds.
+  private static let pause: TimeInterval = 0.01
+
+  static func write(_ request: URLRequest, to url: URL, handler: (((any Error)?) -> Void)?) {
+    let job = Job(stream: stream(of: request), handler: handler)
+    DispatchQueue.global().async {
+      let problem = problem { try write(job.stream, to: url) }
+      guard job.handler != nil else { return }
+      DispatchQueue.main.async { job.handler?(problem) }
+    }
+  }
+
+  static func write(_ request: URLRequest, to url: URL) async throws {
+    let job = Job(stream: stream(of: request), handler: nil)
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      DispatchQueue.global().async {
+        continuation.resume(with: Result { try write(job.stream, to: url) })
+      }
+    }
+  }
+
+  /// Carries what is not for two threads at once to the thread that has it from now on.
+  private struct Job: @unchecked Sendable {
+    let stream: InputStream?
+    let handler: (((any Error)?) -> Void)?
+  }
+
+  private static func problem(_ body: () throws -> Void) -> (any Error)? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private static func stream(of request: URLRequest) -> InputStream? {
+    guard let stream = request.httpBodyStream else { return nil }
+    return (stream as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? stream
+  }
+
+  private static func write(_ stream: InputStream?, to url: URL) throws {
+    guard let stream else { throw RequestProblem.make(.unknown, "The request has no body stream.") }
+    guard url.isFileURL else { throw RequestProblem.make(.badURL, "Expected URL to be a file URL") }
+    try Data().write(to: url)
+    do {
+      let handle = try FileHandle(forWritingTo: url)
+      defer { try? handle.close() }
+      if stream.streamStatus == .notOpen { stream.open() }
+      defer { stream.close() }
+      var buffer = [UInt8](repeating: 0, count: pieceBytes)
+      while true {
+        let count = StreamBytes.read(stream, into: &buffer)
+        guard count >= 0 else {
+          throw StreamBytes.error(of: stream)
+            ?? RequestProblem.make(.requestBodyStreamExhausted, "The body stream failed.")
+        }
+        if count == 0 {
+          guard stream.streamStatus == .open, !stream.hasBytesAvailable else { break }
+          Thread.sleep(forTimeInterval: pause)
+          continue
+        }
+        try handle.write(contentsOf: Data(buffer[..<count]))
+      }
+    } catch {
+      // Half a body is none.
+      try? FileManager.default.removeItem(at: url)
+      throw error
+    }
+  }
+}

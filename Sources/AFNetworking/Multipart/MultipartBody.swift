@@ -1,0 +1,189 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// A form's body: what is in it, one after the other. A value; it can be read as often as its streams can.
+struct MultipartBody {
+  var segments: [MultipartSegment]
+  /// How many bytes are read at a time, at most.
+  var packetBytesMax = Int.max
+  /// What is waited after each read, in seconds.
+  var delay: TimeInterval = 0
+
+  /// Bytes.
+  var count: Int64 { segments.reduce(0) { $0 + $1.count } }
+}
+
+/// A piece of a body, and where it is.
+enum MultipartSegment {
+  case bytes([UInt8])
+  case data(Data)
+  case file(URL, count: Int64)
+  case stream(SharedStream, count: Int64)
+
+  var count: Int64 {
+    switch self {
+    case .bytes(let bytes): Int64(bytes.count)
+    case .data(let data): Int64(data.count)
+    case .file(_, let count), .stream(_, let count): count
+    }
+  }
+}
+
+/// A caller's stream, which is in all copies of a body, and can be read for one of them.
+final class SharedStream: Sendable {
+  private let stream: Mutex<StreamHolder?>
+
+  private struct StreamHolder: @unchecked Sendable {
+    let stream: InputStream
+  }
+
+  init(_ stream: InputStream) {
+    let holder = StreamHolder(stream: stream)
+    self.stream = Mutex(holder)
+  }
+
+  /// A stream to read: a copy of the caller's, or else that itself. Nil: it has been taken.
+  func take() -> InputStream? {
+    let holder = stream.withLock { held in
+      let holder = held
+      if !(holder?.stream is any NSCopying) { held = nil }
+      return holder
+    }
+    guard let stream = holder?.stream else { return nil }
+    return (stream as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? stream
+  }
+}
+
+/// Reads a form's body. It holds one open file at most, and no bytes of it.
+///
+/// A copy reads from the beginning, however far this one has been read.
+final class MultipartBodyStream: TargetStream, NSCopying {
+  private let body: MultipartBody
+  private let pause: @Sendable (TimeInterval) -> Void
+  private var status = Stream.Status.notOpen
+  private var problem: (any Error)?
+  /// Where it is being read.
+  private var index = 0
+  private var offset: Int64 = 0
+  // Of the segment that is being read.
+  private var file: FileHandle?
+  private var source: InputStream?
+
+  /// - Parameter pause: Waits for so many seconds; only tests have a reason to do it otherwise.
+  init(_ body: MultipartBody, pause: @escaping @Sendable (TimeInterval) -> Void = { Thread.sleep(forTimeInterval: $0) })
+  {
+    self.body = body
+    self.pause = pause
+    super.init(data: Data())
+  }
+
+  deinit { letGo() }
+
+  func copy(with zone: NSZone? = nil) -> Any { MultipartBodyStream(body, pause: pause) }
+
+  override func copy() -> Any { copy(with: nil) }
+
+  override func open() {
+    if status == .notOpen { status = .open }
+  }
+
+  override func close() {
+    letGo()
+    status = .closed
+  }
+
+  override var streamStatus: Stream.Status { status }
+  override var streamError: (any Error)? { problem }
+  /// A part that is a stream may have nothing yet.
+  override var hasBytesAvailable: Bool { status == .open && source?.hasBytesAvailable != false }
+
+  override func fill(_ target: inout StreamTarget) -> Bool {
+    guard status == .open else { return status != .error }
+    let wanted = min(target.room, body.packetBytesMax)
+    do {
+      while target.count < wanted, index < body.segments.count {
+        guard try read(body.segments[index], into: &target, max: wanted - target.count) else { break }
+      }
+    } catch {
+      problem = error
+      status = .error
+      letGo()
+      // What has been read before is given first.
+      return target.count > 0
+    }
+    if index == body.segments.count { status = .atEnd }
+    if target.count > 0, body.delay > 0 { pause(body.delay) }
+    return true
+  }
+
+  /// False: there is nothing yet.
+  private func read(_ segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int) throws -> Bool {
+    let rest = segment.count - offset
+    guard rest > 0 else {
+      advance()
+      return true
+    }
+    switch segment {
+    case .bytes(let bytes):
+      offset += Int64(target.append(bytes.dropFirst(Int(offset)).prefix(wanted)))
+    case .data(let data):
+      offset += Int64(target.append(data.dropFirst(Int(offset)).prefix(wanted)))
+    case .file(let url, _): offset += try read(url, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
+    case .stream(let shared, _):
+      let taken = try read(shared, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
+      if taken == 0 { return false }
+      offset += taken
+    }
+    if offset == segment.count { advance() }
+    return true
+  }
+
+  private func read(_ url: URL, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws -> Int64 {
+    let piece: Data?
+    do {
+      let handle = try file ?? FileHandle(forReadingFrom: url)
+      file = handle
+      piece = try handle.read(upToCount: wanted)
+    } catch {
+      throw Self.shortage(rest, error)
+    }
+    guard let piece, !piece.isEmpty else { throw Self.shortage(rest, nil) }
+    return Int64(target.append(piece))
+  }
+
+  /// Zero: there is nothing yet.
+  private func read(_ shared: SharedStream, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws
+    -> Int64
+  {
+    guard let stream = source ?? shared.take() else {
+      throw RequestProblem.make(
+        .requestBodyStreamExhausted, "A part of the form is a stream, and has been read already.")
+    }
+    source = stream
+    if stream.streamStatus == .notOpen { stream.open() }
+    let taken = target.append(from: stream, max: wanted)
+    if taken == 0, [.opening, .open, .reading].contains(stream.streamStatus), !stream.hasBytesAvailable { return 0 }
+    guard taken > 0 else { throw Self.shortage(rest, StreamBytes.error(of: stream)) }
+    return Int64(taken)
+  }
+
+  /// A stream has told its length, and a file has been looked at: what they lack cannot be made up.
+  private static func shortage(_ rest: Int64, _ error: (any Error)?) -> NSError {
+    RequestProblem.make(
+      .requestBodyStreamExhausted, "A part of the form ended \(rest) bytes before its length.", underlying: error)
+  }
+
+  private func advance() {
+    letGo()
+    index += 1
+    offset = 0
+  }
+
+  private func letGo() {
+    try? file?.close()
+    file = nil
+    source?.close()
+    source = nil
+  }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// A form while it is being made.
+final class MultipartForm: AFMultipartFormData {
+  private let boundary: String
+  private var parts: [Part] = []
+  private var packetBytesMax = Int.max
+  private var delay: TimeInterval = 0
+  private let types: MIMETypes
+
+  private struct Part {
+    var head: [UInt8]
+    var content: MultipartSegment
+  }
+
+  init(types: MIMETypes = .system) {
+    boundary = "Boundary+" + String(UInt64.random(in: .min ... .max), radix: 16, uppercase: true)
+    self.types = types
+  }
+
+  /// Parameters as fields, with the keys of a query.
+  func append(_ parameters: [String: Any], encoding: String.Encoding) {
+    for pair in QueryString.pairs(of: parameters) {
+      let data: Data? =
+        switch pair.value {
+        case let data as Data: data
+        case is NSNull: Data()
+        default: QueryString.text(ofValue: pair.value).data(using: encoding)
+        }
+      if let data { appendPart(withForm: data, name: pair.field) }
+    }
+  }
+
+  func appendPart(withFileURL fileURL: URL, name: String) throws {
+    try appendPart(
+      withFileURL: fileURL, name: name, fileName: fileURL.lastPathComponent,
+      mimeType: types.type(ofExtension: fileURL.pathExtension))
+  }
+
+  func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws {
+    guard fileURL.isFileURL else { throw RequestProblem.make(.badURL, "Expected URL to be a file URL") }
+    let attributes: [FileAttributeKey: Any]
+    do {
+      // The size is that of the file, and not of a link to it.
+      attributes = try FileManager.default.attributesOfItem(atPath: fileURL.resolvingSymlinksInPath().path)
+    } catch {
+      throw RequestProblem.make(.badURL, "File URL not reachable.", underlying: error)
+    }
+    guard attributes[.type] as? FileAttributeType == .typeRegular, let size = attributes[.size] as? NSNumber,
+      FileManager.default.isReadableFile(atPath: fileURL.path)
+    else { throw RequestProblem.make(.badURL, "The URL is not that of a file that can be read.") }
+    append(FormHead.file(name: name, fileName: fileName, type: mimeType), .file(fileURL, count: size.int64Value))
+  }
+
+  func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String) {
+    let head = FormHead.file(name: name, fileName: fileName, type: mimeType)
+    guard let inputStream else { return append(head, .bytes([])) }
+    append(head, .stream(SharedStream(inputStream), count: max(length, 0)))
+  }
+
+  func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String) {
+    append(FormHead.file(name: name, fileName: fileName, type: mimeType), .data(data))
+  }
+
+  func appendPart(withForm data: Data, name: String) { append(FormHead.field(name: name), .data(data)) }
+
+  func appendPart(withHeaders headers: [String: String]?, body: Data) {
+    append(FormHead.fields(headers ?? [:]), .data(body))
+  }
+
+  func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval) {
+    packetBytesMax = max(Int(clamping: numberOfBytes), 1)
+    self.delay = delay.isFinite ? max(delay, 0) : 0
+  }
+
+  private func append(_ head: [UInt8], _ content: MultipartSegment) {
+    parts.append(Part(head: head, content: content))
+  }
+
+  /// The body, with its delimiters (RFC 2046 5.1.1). Nil: it has no parts.
+  func body() -> MultipartBody? {
+    guard !parts.isEmpty else { return nil }
+    var segments: [MultipartSegment] = []
+    for (index, part) in parts.enumerated() {
+      segments.append(.bytes(Array("\(index == 0 ? "" : "\r\n")--\(boundary)\r\n".utf8) + part.head))
+      segments.append(part.content)
+    }
+    segments.append(.bytes(Array("\r\n--\(boundary)--\r\n".utf8)))
+    return MultipartBody(segments: segments, packetBytesMax: packetBytesMax, delay: delay)
+  }
+
+  /// Makes the form a request's body. A form without parts changes nothing.
+  func finish(_ request: NSMutableURLRequest) {
+    guard let body = body() else { return }
+    request.httpBodyStream = MultipartBodyStream(body)
+    request.setValue("multipart/form-data; boundary=\(boundary)", forHTTPHeaderField: "Content-Type")
+    request.setValue("\(body.count)", forHTTPHeaderField: "Content-Length")
+  }
+}
+
+/// The header fields of parts, with the empty line that ends them.
+enum FormHead {
+  static func field(name: String) -> [UInt8] {
+    lines([("Content-Disposition", "form-data; name=\"\(escaped(newlines(name)))\"")])
+  }
+
+  static func file(name: String, fileName: String, type: String) -> [UInt8] {
+    lines([
+      (
+        "Content-Disposition",
+        "form-data; name=\"\(escaped(newlines(name)))\"; filename=\"\(escaped(fileName))\""
+      ), ("Content-Type", type),
+    ])
+  }
+
+  /// In the order of a part's fields elsewhere: the disposition, the type, and then by name.
+  static func fields(_ fields: [String: String]) -> [UInt8] {
+    func rank(_ name: String) -> Int {
+      switch name.lowercased() {
+      case "content-disposition": 0
+      case "content-type": 1
+      default: 2
+      }
+    }
+    return lines(
+      fields.filter { isToken($0.key) }.sorted { (rank($0.key), $0.key) < (rank($1.key), $1.key) }
+        .map { ($0.key, $0.value) })
+  }
+
+  private static func lines(_ fields: [(name: String, value: String)]) -> [UInt8] {
+    Array((fields.map { "\($0.name): \(oneLine($0.value))\r\n" }.joined() + "\r\n").utf8)
+  }
+
+  /// What ends a line would start a field, or the body (RFC 9110 5.5).
+  private static func oneLine(_ value: String) -> String {
+    String(String.UnicodeScalarView(value.unicodeScalars.map { ["\r", "\n", "\0"].contains($0) ? " " : $0 }))
+  }
+
+  /// What would end the name, or the line (WHATWG HTML, multipart form data). Everything else goes as UTF-8.
+  private static func escaped(_ name: String) -> String {
+    var result = ""
+    for scalar in name.unicodeScalars {
+      switch scalar {
+      case "\n": result += "%0A"
+      case "\r": result += "%0D"
+      case "\"": result += "%22"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// Names, but not file names, have all their line ends as CR LF (WHATWG HTML, multipart form data).
+  private static func newlines(_ name: String) -> String {
+    var result = String.UnicodeScalarView()
+    var previous: Unicode.Scalar?
+    for scalar in name.unicodeScalars {
+      if previous == "\r", scalar != "\n" { result.append("\n") }
+      if scalar == "\n", previous != "\r" { result.append("\r") }
+      result.append(scalar)
+      previous = scalar
+    }
+    if previous == "\r" { result.append("\n") }
+    return String(result)
+  }
+
+  /// RFC 9110 5.6.2.
+  private static func isToken(_ name: String) -> Bool {
+    !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte | 0x20 {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte < 128
+        default: UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+}

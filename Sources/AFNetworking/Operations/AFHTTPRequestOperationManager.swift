@@ -1,0 +1,272 @@
+import Dispatch
+import Foundation
+import Larkspur
+import Synchronization
+
+/// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with
+/// one security policy, in one queue.
+///
+/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any
+/// thread.
+open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  private struct Details {
+    var requestSerializer: AFHTTPRequestSerializer = AFHTTPRequestSerializer()
+    var responseSerializer: AFHTTPResponseSerializer = AFJSONResponseSerializer()
+    var operationQueue = OperationQueue()
+    var usesCredentialStorage = true
+    var credential: URLCredential?
+    var securityPolicy = AFSecurityPolicy.default()
+    var reachabilityManager = AFNetworkReachabilityManager.shared()
+    var completionQueue: DispatchQueue?
+    var completionGroup: DispatchGroup?
+  }
+
+  private let details = Guarded(Details())
+
+  /// What relative URLs are relative to. It ends in a slash if it has a path.
+  public let baseURL: URL?
+
+  /// A manager for absolute URLs.
+  public convenience override init() { self.init(baseURL: nil) }
+
+  /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
+  public required init(baseURL url: URL?) {
+    baseURL = url.map { url in
+      // Without the slash RFC 3986 5.2.3 takes the last segment away.
+      url.path.isEmpty || url.absoluteString.hasSuffix("/") ? url : url.appendingPathComponent("")
+    }
+    super.init()
+  }
+
+  /// A new manager for absolute URLs.
+  open class func manager() -> Self { Self(baseURL: nil) }
+
+  // MARK: - Settings
+
+  /// What makes requests. An `AFHTTPRequestSerializer` at first.
+  open var requestSerializer: AFHTTPRequestSerializer {
+    get { details.read { $0.requestSerializer } }
+    set { details.read { $0.requestSerializer = newValue } }
+  }
+
+  /// What validates responses and makes objects of them. An `AFJSONResponseSerializer` at first.
+  open var responseSerializer: AFHTTPResponseSerializer {
+    get { details.read { $0.responseSerializer } }
+    set { details.read { $0.responseSerializer = newValue } }
+  }
+
+  /// Where operations run.
+  open var operationQueue: OperationQueue {
+    get { details.read { $0.operationQueue } }
+    set { details.read { $0.operationQueue = newValue } }
+  }
+
+  /// Whether operations take credentials from the storage. True at first.
+  open var shouldUseCredentialStorage: Bool {
+    get { details.read { $0.usesCredentialStorage } }
+    set { details.read { $0.usesCredentialStorage = newValue } }
+  }
+
+  /// What answers first challenges.
+  open var credential: URLCredential! {
+    get { details.read { $0.credential } }
+    set { details.read { $0.credential = newValue } }
+  }
+
+  /// What decides whether servers are trusted. The default policy at first.
+  open var securityPolicy: AFSecurityPolicy {
+    get { details.read { $0.securityPolicy } }
+    set { details.read { $0.securityPolicy = newValue } }
+  }
+
+  /// Tells whether the network can be reached. The shared one at first; it has no influence on operations.
+  open var reachabilityManager: AFNetworkReachabilityManager {
+    get { details.read { $0.reachabilityManager } }
+    set { details.read { $0.reachabilityManager = newValue } }
+  }
+
+  /// Where results are delivered. Nil, as at first: the main queue.
+  open var completionQueue: DispatchQueue? {
+    get { details.read { $0.completionQueue } }
+    set { details.read { $0.completionQueue = newValue } }
+  }
+
+  /// The group that results are delivered in. Nil, as at first: one that all operations without a group share.
+  open var completionGroup: DispatchGroup? {
+    get { details.read { $0.completionGroup } }
+    set { details.read { $0.completionGroup = newValue } }
+  }
+
+  // MARK: - Operations
+
+  /// An operation with this manager's settings. It is not started, nor put into the queue. All other methods make
+  /// theirs by it.
+  open func httpRequestOperation(
+    with request: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)?,
+    failure: ((AFHTTPRequestOperation, any Error) -> Void)?
+  ) -> AFHTTPRequestOperation {
+    let own = details.read { $0 }
+    let operation = AFHTTPRequestOperation(request: request)
+    operation.responseSerializer = own.responseSerializer
+    operation.shouldUseCredentialStorage = own.usesCredentialStorage
+    operation.credential = own.credential
+    operation.securityPolicy = own.securityPolicy
+    operation.completionQueue = own.completionQueue
+    operation.completionGroup = own.completionGroup
+    operation.setCompletionBlockWithSuccess(success, failure: failure)
+    return operation
+  }
+
+  /// Runs a request that `make` makes.
+  func run(
+    _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?,
+    by make: () throws -> NSMutableURLRequest
+  ) -> AFHTTPRequestOperation? {
+    let request: NSMutableURLRequest
+    do {
+      request = try make()
+    } catch {
+      let carried = Carried(failure)
+      (completionQueue ?? .main).async(group: completionGroup) { carried.value?(nil, error) }
+      return nil
+    }
+    let operation = httpRequestOperation(with: request as URLRequest, success: success) { failure?($0, $1) }
+    operationQueue.addOperation(operation)
+    return operation
+  }
+
+  /// What a relative URL stands for. What is no URL stays as it is, for the serializer to refuse.
+  func absolute(_ urlString: String) -> String {
+    URL(string: urlString, relativeTo: baseURL)?.absoluteString ?? urlString
+  }
+
+  // MARK: - Verbs
+  //
+  // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an
+  // operation, on the completion queue.
+
+  /// Runs a `GET` request.
+  @discardableResult
+  open func get(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("GET", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `HEAD` request.
+  @discardableResult
+  open func head(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("HEAD", urlString, parameters, success.map { block in { operation, _ in block(operation) } }, failure)
+  }
+
+  /// Runs a `POST` request.
+  @discardableResult
+  open func post(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("POST", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `PUT` request.
+  @discardableResult
+  open func put(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("PUT", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `PATCH` request.
+  @discardableResult
+  open func patch(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("PATCH", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `DELETE` request.
+  @discardableResult
+  open func delete(
+    _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run("DELETE", urlString, parameters, success, failure)
+  }
+
+  /// Runs a `POST` request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
+  /// `AFMultipartFormData`.
+  @discardableResult
+  open func post(
+    _ urlString: String, parameters: Any? = nil, constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+    success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
+    failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
+  ) -> AFHTTPRequestOperation? {
+    run(success, failure) {
+      try requestSerializer.multipartFormRequest(
+        withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
+        constructingBodyWith: block)
+    }
+  }
+
+  private func run(
+    _ method: String, _ urlString: String, _ parameters: Any?, _ success: ((AFHTTPRequestOperation, Any?) -> Void)?,
+    _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?
+  ) -> AFHTTPRequestOperation? {
+    run(success, failure) {
+      try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters)
+    }
+  }
+
+  // MARK: - Archives and copies
+
+  private enum Key {
+    static let baseURL = "baseURL"
+    static let requestSerializer = "requestSerializer"
+    static let responseSerializer = "responseSerializer"
+    static let securityPolicy = "securityPolicy"
+  }
+
+  open class var supportsSecureCoding: Bool { true }
+
+  public required convenience init?(coder decoder: NSCoder) {
+    func read<T: NSObject & NSCoding>(_ type: T.Type, _ key: String) -> T? {
+      decoder.containsValue(forKey: key) ? decoder.decodeObject(of: type, forKey: key) : nil
+    }
+    self.init(baseURL: read(NSURL.self, Key.baseURL) as URL?)
+    if let serializer = read(AFHTTPRequestSerializer.self, Key.requestSerializer) { requestSerializer = serializer }
+    if let serializer = read(AFHTTPResponseSerializer.self, Key.responseSerializer) { responseSerializer = serializer }
+    if let policy = read(AFSecurityPolicy.self, Key.securityPolicy) { securityPolicy = policy }
+  }
+
+  /// Writes the base URL, the serializers and the security policy: no queues and no credential.
+  open func encode(with coder: NSCoder) {
+    coder.encode(baseURL as NSURL?, forKey: Key.baseURL)
+    coder.encode(requestSerializer, forKey: Key.requestSerializer)
+    coder.encode(responseSerializer, forKey: Key.responseSerializer)
+    coder.encode(securityPolicy, forKey: Key.securityPolicy)
+  }
+
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// A manager with copies of the serializers, the same security policy and an empty queue of its own.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    let own = details.read { $0 }
+    let copy = type(of: self).init(baseURL: baseURL)
+    if let serializer = own.requestSerializer.copy() as? AFHTTPRequestSerializer { copy.requestSerializer = serializer }
+    if let serializer = own.responseSerializer.copy() as? AFHTTPResponseSerializer {
+      copy.responseSerializer = serializer
+    }
+    copy.securityPolicy = own.securityPolicy
+    return copy
+  }
+
+  open override var description: String {
+    "<\(type(of: self)), baseURL: \(baseURL?.absoluteString ?? "none"), operationQueue: \(operationQueue)>"
+  }
+}

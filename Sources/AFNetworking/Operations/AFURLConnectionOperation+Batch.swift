@@ -1,0 +1,77 @@
+import Dispatch
+import Foundation
+
+extension AFURLConnectionOperation {
+  /// Makes a batch of operations: they, and behind them one more that depends on all of them. All have to be added to a
+  /// queue.
+  ///
+  /// - Parameters:
+  ///   - operations: Of this class, or of any other that is an `Operation`. Each gets a group for its blocks, and a
+  ///     completion block that calls the one that it had.
+  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: how many
+  ///     have finished, and how many there are.
+  ///   - completionBlock: Called on the main queue when all have finished and their blocks have returned.
+  /// - Returns: The operations and the last one: each an `Operation`.
+  public class func batch(
+    ofRequestOperations operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil,
+    completionBlock: (([Any]) -> Void)? = nil
+  ) -> [Any] {
+    let operations = (operations ?? []).compactMap { $0 as? Operation }
+    let group = DispatchGroup()
+    let members = Carried(operations)
+    let completion = Carried(completionBlock)
+    let last = BlockOperation {
+      group.notify(queue: .main) { completion.value?(members.value) }
+    }
+    let (count, progress, finished) = (UInt(operations.count), Carried(progressBlock), Guarded<UInt>(0))
+    for operation in operations {
+      last.addDependency(operation)
+      guard let request = operation as? AFURLConnectionOperation else { continue }
+      let membership = GroupMembership(group)
+      request.completionGroup = group
+      let original = request.completionBlock
+      request.completionBlock = { [weak request] in
+        original?()
+        let queue = request?.completionQueue ?? .main
+        queue.async {
+          let number = finished.read { finished in
+            finished += 1
+            return finished
+          }
+          progress.value?(number, count)
+          membership.end()
+        }
+      }
+    }
+    return operations + [last]
+  }
+
+  /// The Objective-C spelling of ``batch(ofRequestOperations:progressBlock:completionBlock:)``.
+  public class func batchOfRequestOperations(
+    _ operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil, completionBlock: (([Any]) -> Void)? = nil
+  ) -> [Any] {
+    batch(ofRequestOperations: operations, progressBlock: progressBlock, completionBlock: completionBlock)
+  }
+}
+
+/// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of
+/// with something still to come would end the process.
+private final class GroupMembership: Sendable {
+  private let group: DispatchGroup
+  private let isOpen = Guarded(true)
+
+  init(_ group: DispatchGroup) {
+    self.group = group
+    group.enter()
+  }
+
+  deinit { end() }
+
+  func end() {
+    let wasOpen = isOpen.read { isOpen in
+      defer { isOpen = false }
+      return isOpen
+    }
+    if wasOpen { group.leave() }
+  }
+}

@@ -1,0 +1,133 @@
+import Dispatch
+import Foundation
+import Larkspur
+
+/// States, and the loads that follow from them.
+extension AFURLConnectionOperation {
+  /// What a group is for operations that have none of their own.
+  private static let completionGroup = DispatchGroup()
+
+  var completionGroupOrShared: DispatchGroup { read { $0.completionGroup } ?? Self.completionGroup }
+  var completionQueueOrMain: DispatchQueue { read { $0.completionQueue } ?? .main }
+
+  /// Tells the machine something, and does what it decides.
+  func hear(data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action) {
+    perform(decide(data: data, error: error, fact))
+  }
+
+  /// Tells the machine something. Whoever sees that the operation has finished sees its result as well.
+  func decide(
+    data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action
+  ) -> OperationMachine.Action {
+    read { details in
+      let action = fact(&details.machine)
+      switch action {
+      case .finish:
+        details.error = error
+        details.responseData = data
+        if data != nil { details.outputStream = nil }
+      case .finishCancelled:
+        let info = details.request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:]
+        details.error = URLError(.cancelled, userInfo: info)
+      default: break
+      }
+      return action
+    }
+  }
+
+  /// Does what the machine has decided, outside of the lock.
+  func perform(_ action: OperationMachine.Action) {
+    switch action {
+    case .nothing: break
+    case .tellReadiness: didChangeValue(forKey: "isReady")
+    case .load:
+      didChangeValue(forKey: "isExecuting")
+      load()
+    case .loadLater: didChangeValue(forKey: "isExecuting")
+    case .stopLoad:
+      read { $0.load }?.stop()
+      post(.AFNetworkingOperationDidFinish)
+    case .cancelLoad: read { $0.load }?.stop()
+    case .finish, .finishCancelled: finish()
+    }
+  }
+
+  /// Begins to load. The machine has seen to it that nobody else does.
+  private func load() {
+    let (settings, request, output) = read { details -> (OperationSessions.Settings, URLRequest, OperationOutput) in
+      let output = details.output ?? OperationOutput(details.outputStream)
+      details.output = output
+      return (OperationSessions.Settings(details), details.request, output)
+    }
+    let next = continuation(of: request, after: read { $0.response }, count: output.count)
+    let load = OperationLoad(self, output, request: next ?? request, isContinuation: next != nil)
+    load.makeTask(in: OperationSessions.session(for: settings), priority: taskPriority)
+    let isWanted = read { details -> Bool in
+      details.sentRequest = next
+      details.load = load
+      return details.machine.wantsLoad
+    }
+    // Cancelled or paused just now: whoever did so has not seen this load.
+    if !isWanted { load.stop() }
+    post(.AFNetworkingOperationDidStart)
+    load.begin()
+  }
+
+  private var taskPriority: Float {
+    switch queuePriority {
+    case .veryLow: 0
+    case .low: URLSessionTask.lowPriority
+    case .high: URLSessionTask.highPriority
+    case .veryHigh: 1
+    default: URLSessionTask.defaultPriority
+    }
+  }
+
+  /// A load is over: the last call for it.
+  func loadEnded(_ load: OperationLoad, data: Data?, error: (any Error)?) {
+    read { $0.load = nil }
+    hear(data: data, error: error) { $0.loadEnded() }
+  }
+
+  private func finish() {
+    let (completion, output, claim) = read { details -> ((@Sendable () -> Void)?, OperationOutput?, ExitGrace.Claim?) in
+      defer {
+        details.exitClaim = nil
+        details.completion = nil
+        details.output = nil
+        details.challengeBlock = nil
+        details.redirectBlock = nil
+        details.cacheBlock = nil
+      }
+      return (details.completion, details.output, details.exitClaim)
+    }
+    output?.close()
+    defer { claim?.end() }
+    didChangeValue(forKey: "isExecuting")
+    didChangeValue(forKey: "isFinished")
+    post(.AFNetworkingOperationDidFinish)
+    guard let completion else { return }
+    completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }
+  }
+
+  // MARK: - Progress
+
+  enum Direction { case up, down }
+
+  /// Tells the block of the direction, one call after another.
+  func tellProgress(_ direction: Direction, _ count: Int64, _ total: Int64, expected: Int64) {
+    let (block, queue) = read { details -> (ProgressBlock?, DispatchQueue?) in
+      let block = direction == .up ? details.uploadProgress : details.downloadProgress
+      guard block != nil else { return (nil, nil) }
+      // Serial, whatever the completion queue is.
+      let queue =
+        details.progressQueue
+        ?? DispatchQueue(label: "afnetworking.operation-progress", target: details.completionQueue ?? .main)
+      details.progressQueue = queue
+      return (block, queue)
+    }
+    guard let block, let queue else { return }
+    let carried = Carried(block)
+    queue.async { carried.value(UInt(clamping: count), total, expected) }
+  }
+}

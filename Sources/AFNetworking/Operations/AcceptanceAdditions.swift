@@ -1,0 +1,41 @@
+import Foundation
+
+/// The media types in the value of an `Accept` or `Content-Type` field, without their parameters. Nil: there is no
+/// field.
+public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
+  guard let string else { return nil }
+  let types = string.split(separator: ",").map { range in
+    (range.split(separator: ";", omittingEmptySubsequences: false).first ?? "").trimmingCharacters(in: .whitespaces)
+  }
+  return Set(types.filter { !$0.isEmpty })
+}
+
+/// What programs have added to what classes of operations accept. It counts for a class and its subclasses.
+enum AcceptanceAdditions {
+  private struct Addition {
+    var statusCodes = IndexSet()
+    var contentTypes: Set<AnyHashable> = []
+  }
+
+  private static let all = Guarded<[ObjectIdentifier: Addition]>([:])
+
+  static func add(_ statusCodes: IndexSet, _ contentTypes: Set<AnyHashable>, for type: AnyClass) {
+    all.read { all in
+      all[ObjectIdentifier(type), default: Addition()].statusCodes.formUnion(statusCodes)
+      all[ObjectIdentifier(type), default: Addition()].contentTypes.formUnion(contentTypes)
+    }
+  }
+
+  static func statusCodes(for type: AnyClass) -> IndexSet {
+    additions(for: type).reduce(into: IndexSet()) { $0.formUnion($1.statusCodes) }
+  }
+
+  static func contentTypes(for type: AnyClass) -> Set<AnyHashable> {
+    additions(for: type).reduce(into: []) { $0.formUnion($1.contentTypes) }
+  }
+
+  private static func additions(for type: AnyClass) -> [Addition] {
+    let all = all.read { $0 }
+    return sequence(first: type) { _getSuperclass($0) }.compactMap { all[ObjectIdentifier($0)] }
+  }
+}

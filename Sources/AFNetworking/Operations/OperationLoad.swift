@@ -1,0 +1,206 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// One task of an operation: from its start to its end, or to a pause. It keeps its operation until the task is over,
+/// as a connection kept its delegate.
+///
+/// All of it but `stop` and what makes it is called on the session's delegate queue, one call after another.
+final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+  private let operation: AFURLConnectionOperation
+  private let output: OperationOutput
+  private let request: URLRequest
+  /// Set before the task begins.
+  private var task: URLSessionDataTask?
+  private var ownSession: URLSession?
+  /// Nobody wants anything of it any more.
+  private let isStopped = Atomic(false)
+  private let challengeIsRefused = Atomic(false)
+
+  // The delegate queue's.
+  private var isContinuation: Bool
+  /// How many bytes stand before what this task brings.
+  private var offset: Int64 = 0
+  /// Why it ends, if it is not the task's own end.
+  private var ending: Ending?
+
+  private enum Ending {
+    case complete
+    case failure(any Error)
+  }
+
+  init(
+    _ operation: AFURLConnectionOperation, _ output: OperationOutput, request: URLRequest, isContinuation: Bool
+  ) {
+    self.operation = operation
+    self.output = output
+    self.request = request
+    self.isContinuation = isContinuation
+  }
+
+  func makeTask(in session: OperationSessions.Lent, priority: Float) {
+    let task = session.session.dataTask(with: request)
+    task.delegate = self
+    task.priority = priority
+    self.task = task
+    if session.isForOneLoad { ownSession = session.session }
+  }
+
+  func begin() { task?.resume() }
+
+  func stop() {
+    isStopped.store(true, ordering: .releasing)
+    task?.cancel()
+  }
+
+  private var isWanted: Bool { !isStopped.load(ordering: .acquiring) && ending == nil }
+
+  private func end(_ ending: Ending) {
+    self.ending = ending
+    task?.cancel()
+  }
+
+  // MARK: - Content
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    defer { completionHandler(.allow) }
+    guard isWanted else { return }
+    let answer =
+      isContinuation ? RangeContinuation.answer(response, to: request, after: output.count) : .whole
+    isContinuation = false
+    switch answer {
+    case .rest: offset = output.count
+    case .complete: return end(.complete)
+    case .wrong: return end(.failure(URLError(.badServerResponse)))
+    case .whole:
+      do {
+        try output.rewind()
+      } catch {
+        return end(.failure(error))
+      }
+    }
+    operation.read { details in
+      details.response = response
+      details.bytesRead = output.count
+    }
+    output.open()
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    guard isWanted else { return }
+    let before = output.count
+    do {
+      try output.write(data)
+    } catch {
+      return end(.failure(error))
+    }
+    let expected = operation.read { details -> Int64 in
+      details.bytesRead = output.count
+      guard let response = details.response, response.expectedContentLength >= 0 else { return -1 }
+      return response.expectedContentLength.addingReportingOverflow(offset).partialValue
+    }
+    operation.tellProgress(.down, output.count - before, output.count, expected: expected)
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+    completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+  ) {
+    guard isWanted else { return completionHandler(nil) }
+    guard let block = operation.read({ $0.cacheBlock }) else { return completionHandler(proposedResponse) }
+    completionHandler(block(NSURLConnection(dataTask), proposedResponse))
+  }
+
+  // MARK: - On the way
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    guard isWanted, let block = operation.read({ $0.redirectBlock }) else { return completionHandler(request) }
+    completionHandler(block(NSURLConnection(task), request, response))
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    let reply: ChallengeAnswer.Reply = { [weak self] disposition, credential in
+      if disposition == .cancelAuthenticationChallenge { self?.challengeIsRefused.store(true, ordering: .releasing) }
+      completionHandler(disposition, credential)
+    }
+    guard let block = operation.read({ $0.challengeBlock }) else {
+      let (disposition, credential) = operation.answer(to: challenge)
+      return reply(disposition, credential)
+    }
+    block(
+      NSURLConnection(task),
+      URLAuthenticationChallenge(authenticationChallenge: challenge, sender: ChallengeAnswer(reply)))
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+  ) {
+    // A stream can be read once; one that can be copied can be read again.
+    let stream = request.httpBodyStream
+    completionHandler((stream as? any NSCopying)?.copy(with: nil) as? InputStream)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    guard isWanted else { return }
+    operation.tellProgress(.up, bytesSent, totalBytesSent, expected: totalBytesExpectedToSend)
+  }
+
+  // MARK: - The end
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    ownSession?.finishTasksAndInvalidate()
+    let result = isStopped.load(ordering: .acquiring) ? (nil, error) : result(of: error)
+    operation.loadEnded(self, data: result.0, error: result.1)
+  }
+
+  private func result(of error: (any Error)?) -> (Data?, (any Error)?) {
+    switch (ending, error) {
+    case (.failure(let failure), _): return (nil, failure)
+    case (nil, let error?): return (nil, challengeIsRefused.load(ordering: .acquiring) ? refusal(error) : error)
+    case (.complete, _), (nil, nil):
+      do {
+        return (try output.finish(), nil)
+      } catch {
+        return (nil, error)
+      }
+    }
+  }
+
+  /// NSURLConnection's error for a challenge that was cancelled; a session says `cancelled`.
+  private func refusal(_ error: any Error) -> any Error {
+    var info = (error as NSError).userInfo
+    if let url = request.url { info[NSURLErrorFailingURLErrorKey] = url }
+    info[NSUnderlyingErrorKey] = error
+    return URLError(.userCancelledAuthentication, userInfo: info)
+  }
+}
+
+extension AFURLConnectionOperation {
+  /// What is done about a challenge if no block is asked.
+  func answer(to challenge: URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+    let space = challenge.protectionSpace
+    if space.authenticationMethod == NSURLAuthenticationMethodServerTrust {
+      guard let trust = space.serverTrust, securityPolicy.evaluateServerTrust(trust, forDomain: space.host) else {
+        return (.cancelAuthenticationChallenge, nil)
+      }
+      return (.useCredential, URLCredential(trust: trust))
+    }
+    let (credential, usesStorage, url) = read { ($0.credential, $0.usesCredentialStorage, $0.request.url) }
+    let isNamedByURL = url?.user != nil && space.authenticationMethod != NSURLAuthenticationMethodClientCertificate
+    if let credential, challenge.previousFailureCount == 0, !isNamedByURL { return (.useCredential, credential) }
+    return usesStorage || isNamedByURL ? (.performDefaultHandling, nil) : (.useCredential, nil)
+  }
+}

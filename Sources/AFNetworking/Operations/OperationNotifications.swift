@@ -1,0 +1,23 @@
+import Dispatch
+import Foundation
+
+extension NSNotification.Name {
+  /// A request operation has begun to load, for the first time or after a pause. The object is the operation. Posted on
+  /// the main queue: a program whose main thread runs no loop does not see it.
+  public static let AFNetworkingOperationDidStart = NSNotification.Name("com.alamofire.networking.operation.start")
+
+  /// A request operation has finished, or has been paused while it loaded. The object is the operation. Posted on the
+  /// main queue.
+  public static let AFNetworkingOperationDidFinish = NSNotification.Name("com.alamofire.networking.operation.finish")
+}
+
+/// AFNetworking's Objective-C name of `NSNotification.Name.AFNetworkingOperationDidStart`.
+public let AFNetworkingOperationDidStartNotification = NSNotification.Name.AFNetworkingOperationDidStart
+/// AFNetworking's Objective-C name of `NSNotification.Name.AFNetworkingOperationDidFinish`.
+public let AFNetworkingOperationDidFinishNotification = NSNotification.Name.AFNetworkingOperationDidFinish
+
+extension AFURLConnectionOperation {
+  func post(_ name: NSNotification.Name) {
+    DispatchQueue.main.async { NotificationCenter.default.post(name: name, object: self) }
+  }
+}

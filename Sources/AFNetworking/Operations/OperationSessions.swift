@@ -1,0 +1,101 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// The sessions that operations load by.
+///
+/// Those that need no settings of their own share one. A connection that one security policy has trusted must not serve
+/// an operation with another policy, and what one credential has opened must not open for another: operations that
+/// differ in these have different sessions, which are kept for the next operation with the same.
+enum OperationSessions {
+  /// What operations of one session have in common.
+  struct Settings {
+    fileprivate var usesCredentialStorage: Bool
+    fileprivate var credential: URLCredential?
+    fileprivate var policy: AFSecurityPolicy
+    fileprivate var policySettings: PolicySettings
+    /// A block decides about trust: nobody else may use what it has trusted.
+    fileprivate var isForOneLoad: Bool
+
+    init(_ details: AFURLConnectionOperation.Details) {
+      usesCredentialStorage = details.usesCredentialStorage
+      credential = details.credential
+      policy = details.securityPolicy
+      policySettings = PolicySettings(details.securityPolicy)
+      isForOneLoad = details.challengeBlock != nil
+    }
+
+    fileprivate var isOrdinary: Bool {
+      usesCredentialStorage && credential == nil && !isForOneLoad && policySettings == .ordinary
+        && type(of: policy) == AFSecurityPolicy.self
+    }
+
+    /// Two objects of a subclass may decide differently, whatever their settings say.
+    fileprivate func isSame(as other: Settings) -> Bool {
+      let isSamePolicy =
+        policy === other.policy
+        || type(of: policy) == AFSecurityPolicy.self && type(of: other.policy) == AFSecurityPolicy.self
+      return isSamePolicy && policySettings == other.policySettings && credential == other.credential
+        && usesCredentialStorage == other.usesCredentialStorage
+    }
+  }
+
+  /// What a policy decides by, at the time of its use.
+  fileprivate struct PolicySettings: Equatable {
+    var mode = AFSSLPinningMode.none
+    var allowsInvalid = false
+    var validatesName = true
+    var certificates: Set<Data> = []
+    var keyPins: Set<CertificatePin> = []
+
+    static let ordinary = PolicySettings()
+
+    init() {}
+
+    init(_ policy: AFSecurityPolicy) {
+      mode = policy.sslPinningMode
+      allowsInvalid = policy.allowInvalidCertificates
+      validatesName = policy.validatesDomainName
+      certificates = policy.pinnedCertificates ?? []
+      keyPins = policy.publicKeyPins
+    }
+  }
+
+  /// A session, for one load or for any number.
+  struct Lent {
+    var session: URLSession
+    var isForOneLoad: Bool
+  }
+
+  /// How many sessions with settings of their own are kept. The one that was used the longest time ago goes first: its
+  /// tasks end, and its connections are closed.
+  static let keptSessionsMax = 16
+
+  private static let shared = URLSession(configuration: .default)
+  private static let kept = Guarded<[(settings: Settings, session: URLSession)]>([])
+
+  static func session(for settings: Settings) -> Lent {
+    if settings.isOrdinary { return Lent(session: shared, isForOneLoad: false) }
+    if settings.isForOneLoad { return Lent(session: make(settings), isForOneLoad: true) }
+    let (session, old) = kept.read { kept -> (URLSession, URLSession?) in
+      if let place = kept.firstIndex(where: { $0.settings.isSame(as: settings) }) {
+        let entry = kept.remove(at: place)
+        kept.append(entry)
+        return (entry.session, nil)
+      }
+      let session = make(settings)
+      kept.append((settings, session))
+      return (session, kept.count > keptSessionsMax ? kept.removeFirst().session : nil)
+    }
+    old?.finishTasksAndInvalidate()
+    return Lent(session: session, isForOneLoad: false)
+  }
+
+  static var keptSessions: Int { kept.read { $0.count } }
+
+  private static func make(_ settings: Settings) -> URLSession {
+    let configuration = URLSessionConfiguration.default
+    if !settings.usesCredentialStorage { configuration.urlCredentialStorage = nil }
+    return URLSession(configuration: configuration)
+  }
+}

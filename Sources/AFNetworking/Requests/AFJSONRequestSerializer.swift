@@ -1,0 +1,39 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// Writes parameters as JSON (`application/json`), for methods whose parameters do not go into the URL. Requests without
+/// parameters get no body.
+open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
+  /// None by default.
+  open var writingOptions: JSONSerialization.WritingOptions {
+    get { state.withLock { $0.writingOptions } }
+    set { state.withLock { $0.writingOptions = newValue } }
+  }
+
+  public override init() { super.init() }
+
+  public convenience init(writingOptions: JSONSerialization.WritingOptions) {
+    self.init()
+    self.writingOptions = writingOptions
+  }
+
+  open override class func serializer() -> AFJSONRequestSerializer { AFJSONRequestSerializer() }
+
+  public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
+
+  override func blank() -> AFHTTPRequestSerializer? {
+    type(of: self) == AFJSONRequestSerializer.self ? AFJSONRequestSerializer() : super.blank()
+  }
+
+  override func body(of parameters: Any?, for request: URLRequest) throws -> (type: String, bytes: Data)? {
+    guard let parameters else { return nil }
+    guard JSONSerialization.isValidJSONObject(parameters) else {
+      throw RequestProblem.make(
+        .cannotDecodeContentData, "The `parameters` argument is not valid JSON.", request: request)
+    }
+    return (
+      "application/json", try JSONSerialization.data(withJSONObject: parameters, options: writingOptions)
+    )
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Larkspur
+import Synchronization
+
+/// Writes parameters as a property list (`application/x-plist`), for methods whose parameters do not go into the URL.
+/// Requests without parameters get no body.
+open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
+  /// XML by default. Nobody writes `.openStep` any more: it is an error.
+  open var format: PropertyListSerialization.PropertyListFormat {
+    get { state.withLock { $0.format } }
+    set { state.withLock { $0.format = newValue } }
+  }
+
+  /// Without effect: there are none.
+  open var writeOptions: PropertyListSerialization.WriteOptions {
+    get { state.withLock { $0.writeOptions } }
+    set { state.withLock { $0.writeOptions = newValue } }
+  }
+
+  public override init() { super.init() }
+
+  public convenience init(
+    format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
+  ) {
+    self.init()
+    self.format = format
+    self.writeOptions = writeOptions
+  }
+
+  open override class func serializer() -> AFPropertyListRequestSerializer { AFPropertyListRequestSerializer() }
+
+  public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
+
+  override func blank() -> AFHTTPRequestSerializer? {
+    type(of: self) == AFPropertyListRequestSerializer.self ? AFPropertyListRequestSerializer() : super.blank()
+  }
+
+  override func body(of parameters: Any?, for request: URLRequest) throws -> (type: String, bytes: Data)? {
+    guard let parameters else { return nil }
+    // Foundation ends the process here.
+    guard format != .openStep else { throw CocoaError(.propertyListWriteInvalid) }
+    let bytes = try PropertyListSerialization.data(
+      fromPropertyList: parameters, format: format, options: writeOptions)
+    return ("application/x-plist", bytes)
+  }
+}

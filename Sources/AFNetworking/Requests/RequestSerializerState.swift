@@ -1,0 +1,120 @@
+import Foundation
+import Larkspur
+
+/// What a request serializer holds.
+struct RequestSerializerState {
+  /// What requests get only if it has been set.
+  struct Settings {
+    var allowsCellularAccess: Bool?
+    var cachePolicy: NSURLRequest.CachePolicy?
+    var handlesCookies: Bool?
+    var usesPipelining: Bool?
+    var networkServiceType: NSURLRequest.NetworkServiceType?
+    var timeoutInterval: TimeInterval?
+
+    func apply(to request: inout URLRequest) {
+      if let allowsCellularAccess { request.allowsCellularAccess = allowsCellularAccess }
+      if let cachePolicy { request.cachePolicy = cachePolicy }
+      if let handlesCookies { request.httpShouldHandleCookies = handlesCookies }
+      if let usesPipelining { request.httpShouldUsePipelining = usesPipelining }
+      if let networkServiceType { request.networkServiceType = networkServiceType }
+      if let timeoutInterval { request.timeoutInterval = timeoutInterval }
+    }
+  }
+
+  var fields: [String: String]
+  var stringEncoding = String.Encoding.utf8.rawValue
+  var settings = Settings()
+  var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"]
+  var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
+  var query: QueryBox?
+  // Of JSON.
+  var writingOptions: JSONSerialization.WritingOptions = []
+  // Of property lists.
+  var format = PropertyListSerialization.PropertyListFormat.xml
+  var writeOptions: PropertyListSerialization.WriteOptions = 0
+
+  init(fields: [String: String]) { self.fields = fields }
+
+  mutating func setField(_ field: String, to value: String?) {
+    if let name = name(of: field) { fields[name] = nil }
+    fields[field] = value
+  }
+
+  func field(_ field: String) -> String? { name(of: field).flatMap { fields[$0] } }
+
+  /// As it is spelled here.
+  private func name(of field: String) -> String? {
+    if fields[field] != nil { return field }
+    return fields.keys.first { $0.lowercased() == field.lowercased() }
+  }
+}
+
+/// A query block, which its owner has to make fit for the threads that it uses it on.
+struct QueryBox: @unchecked Sendable {
+  let write: AFHTTPRequestSerializer.QueryStringSerialization
+}
+
+/// Archives. Numbers are left out where nothing has been set; AFNetworking has the first two keys only.
+extension RequestSerializerState {
+  private enum Key {
+    static let fields = "mutableHTTPRequestHeaders"
+    static let style = "queryStringSerializationStyle"
+    static let stringEncoding = "stringEncoding"
+    static let allowsCellularAccess = "allowsCellularAccess"
+    static let cachePolicy = "cachePolicy"
+    static let handlesCookies = "HTTPShouldHandleCookies"
+    static let usesPipelining = "HTTPShouldUsePipelining"
+    static let networkServiceType = "networkServiceType"
+    static let timeoutInterval = "timeoutInterval"
+    static let methodsWithQuery = "HTTPMethodsEncodingParametersInURI"
+    static let writingOptions = "writingOptions"
+    static let format = "format"
+    static let writeOptions = "writeOptions"
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(fields as NSDictionary, forKey: Key.fields)
+    coder.encode(Int64(style.rawValue), forKey: Key.style)
+    coder.encode(Int64(stringEncoding), forKey: Key.stringEncoding)
+    if let value = settings.allowsCellularAccess { coder.encode(value, forKey: Key.allowsCellularAccess) }
+    if let value = settings.cachePolicy { coder.encode(Int64(value.rawValue), forKey: Key.cachePolicy) }
+    if let value = settings.handlesCookies { coder.encode(value, forKey: Key.handlesCookies) }
+    if let value = settings.usesPipelining { coder.encode(value, forKey: Key.usesPipelining) }
+    if let value = settings.networkServiceType { coder.encode(Int64(value.rawValue), forKey: Key.networkServiceType) }
+    if let value = settings.timeoutInterval { coder.encode(value, forKey: Key.timeoutInterval) }
+    coder.encode(methodsWithQuery.sorted() as NSArray, forKey: Key.methodsWithQuery)
+    coder.encode(Int64(writingOptions.rawValue), forKey: Key.writingOptions)
+    coder.encode(Int64(format.rawValue), forKey: Key.format)
+    coder.encode(Int64(writeOptions), forKey: Key.writeOptions)
+  }
+
+  init(_ decoder: NSCoder) {
+    func number(_ key: String) -> Int64? { decoder.containsValue(forKey: key) ? decoder.decodeInt64(forKey: key) : nil }
+    func flag(_ key: String) -> Bool? { decoder.containsValue(forKey: key) ? decoder.decodeBool(forKey: key) : nil }
+    func strings(_ container: AnyClass, _ key: String) -> Any? {
+      // Foundation takes a missing key for a broken archive if several classes are allowed.
+      guard decoder.containsValue(forKey: key) else { return nil }
+      return decoder.decodeObject(of: [container, NSString.self], forKey: key)
+    }
+    self.init(fields: strings(NSDictionary.self, Key.fields) as? [String: String] ?? DefaultFields.current)
+    style = number(Key.style).flatMap { .init(rawValue: UInt(clamping: $0)) } ?? .defaultStyle
+    if let value = number(Key.stringEncoding) { stringEncoding = UInt(clamping: value) }
+    settings.allowsCellularAccess = flag(Key.allowsCellularAccess)
+    settings.cachePolicy = number(Key.cachePolicy).flatMap { .init(rawValue: UInt(clamping: $0)) }
+    settings.handlesCookies = flag(Key.handlesCookies)
+    settings.usesPipelining = flag(Key.usesPipelining)
+    settings.networkServiceType = number(Key.networkServiceType).flatMap { .init(rawValue: UInt(clamping: $0)) }
+    if decoder.containsValue(forKey: Key.timeoutInterval) {
+      settings.timeoutInterval = decoder.decodeDouble(forKey: Key.timeoutInterval)
+    }
+    if let methods = strings(NSArray.self, Key.methodsWithQuery) as? [String] { methodsWithQuery = Set(methods) }
+    if let value = number(Key.writingOptions) { writingOptions = .init(rawValue: UInt(clamping: value)) }
+    if let value = number(Key.format).flatMap({
+      PropertyListSerialization.PropertyListFormat(rawValue: UInt(clamping: $0))
+    }) {
+      format = value
+    }
+    if let value = number(Key.writeOptions) { writeOptions = Int(clamping: value) }
+  }
+}

@@ -1,0 +1,223 @@
+import AFNetworking
+import LarkspurTestServer
+import Testing
+
+/// A request of a method, a path and parameters, and what its blocks are told.
+@Suite struct HTTPMethodTests {
+  let fixture: ManagerFixture
+  var manager: AFHTTPSessionManager { fixture.manager }
+
+  init() throws {
+    fixture = try ManagerFixture()
+    fixture.manager.requestSerializer.setValue("default value", forHTTPHeaderField: "Field")
+  }
+
+  @Test func get() async {
+    let told = await told {
+      manager.get("get", parameters: ["key": "value"], headers: nil, progress: nil, success: $0, failure: $1)
+    }
+    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "default value")
+    #expect(told.error == nil && told.task?.state == .completed)
+    #expect(told.isOnMain)
+  }
+
+  @Test func head() async {
+    let told = await told { success, failure in
+      manager.head("get", parameters: nil, headers: nil, success: { success($0, nil) }, failure: failure)
+    }
+    #expect(told.error == nil && told.task?.originalRequest?.httpMethod == "HEAD")
+    #expect((told.response as? HTTPURLResponse)?.statusCode == 200)
+  }
+
+  @Test func post() async {
+    let told = await told {
+      manager.post(
+        "post", parameters: ["key": "value"], headers: ["Field": "value"], progress: nil, success: $0, failure: $1)
+    }
+    #expect(told.task?.originalRequest?.allHTTPHeaderFields?["Field"] == "value")
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value")
+  }
+
+  @Test func postOfAForm() async throws {
+    let told = await told {
+      manager.post(
+        "post", parameters: ["key": "value"], headers: ["Field": "value"],
+        constructingBodyWith: { form in
+          form.appendPart(withFileData: Data("Data".utf8), name: "DataName", fileName: "DataFileName", mimeType: "data")
+        }, progress: nil, success: $0, failure: $1)
+    }
+    let body = try #require(told["data"])
+    #expect(told["headers", "Field"] == "value")
+    #expect(told["headers", "Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
+    #expect(body.contains("name=\"key\"\r\n\r\nvalue\r\n"))
+    #expect(body.contains("name=\"DataName\"; filename=\"DataFileName\"\r\n"))
+    #expect(told["bodyCount"] == told["headers", "Content-Length"])
+  }
+
+  @Test func put() async {
+    let told = await told {
+      manager.put("put", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
+    }
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PUT")
+  }
+
+  @Test func patch() async {
+    let told = await told {
+      manager.patch("patch", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
+    }
+    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PATCH")
+  }
+
+  @Test func delete() async {
+    let told = await told {
+      manager.delete("delete", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
+    }
+    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "DELETE")
+  }
+
+  /// Versions 2 and 3 had fewer parameters.
+  @Test func spellingsOfEarlierVersions() async {
+    let first = await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    let second = await told { manager.get("get", parameters: nil, progress: nil, success: $0, failure: $1) }
+    let third = await told {
+      manager.post(
+        "post", parameters: nil,
+        constructingBodyWith: { $0.appendPart(withForm: Data("x".utf8), name: "y") },
+        success: $0, failure: $1)
+    }
+    #expect(first.error == nil && second.error == nil && third.error == nil)
+  }
+
+  @Test func anyMethod() async throws {
+    let told = await told { success, failure in
+      manager.dataTask(
+        withHTTPMethod: "OPTIONS", urlString: "anything", parameters: nil, headers: ["X-Foo": "request value"],
+        uploadProgress: nil, downloadProgress: nil, success: success, failure: failure)?.resume()
+    }
+    #expect(told["method"] == "OPTIONS" && told["headers", "X-Foo"] == "request value")
+  }
+
+  /// A field of the request replaces the serializer's for this request only; the others stay.
+  @Test func fieldsOfOneRequest() async {
+    manager.requestSerializer.setValue("foo value", forHTTPHeaderField: "X-Foo")
+    manager.requestSerializer.setValue("bar value", forHTTPHeaderField: "X-Bar")
+    let first = await told {
+      manager.get("get", parameters: nil, headers: ["X-Foo": "request value"], progress: nil, success: $0, failure: $1)
+    }
+    #expect(first["headers", "X-Foo"] == "request value" && first["headers", "X-Bar"] == "bar value")
+    let second = await told {
+      manager.get("get", parameters: nil, headers: nil, progress: nil, success: $0, failure: $1)
+    }
+    #expect(second["headers", "X-Foo"] == "foo value")
+  }
+
+  @Test func statusDecides() async throws {
+    let good = await told { manager.get("status/200", parameters: nil, success: $0, failure: $1) }
+    #expect(good.error == nil)
+    let bad = await told { manager.get("status/404", parameters: nil, success: $0, failure: $1) }
+    let error = try #require(bad.error)
+    #expect(error.domain == AFURLResponseSerializationErrorDomain && error.code == NSURLErrorBadServerResponse)
+    #expect(error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] as? HTTPURLResponse === bad.response)
+    #expect(error.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] is Data)
+    #expect(bad.task != nil)
+    let empty = await told { manager.get("status/204", parameters: nil, success: $0, failure: $1) }
+    #expect(empty.error == nil && empty.object == nil && empty.task != nil)
+  }
+
+  /// The document of a response that is not acceptable is given along with the error.
+  @Test func errorAndObject() async throws {
+    let request = try fixture.request("/status/404")
+    let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
+    #expect(told.error != nil && told["status"] == "404")
+    #expect((told.response as? HTTPURLResponse)?.statusCode == 404)
+  }
+
+  /// Nothing can be sent: the block is told on the completion queue, and there is no task.
+  @Test func parametersThatCannotBeWritten() async throws {
+    manager.requestSerializer.setQueryStringSerializationWith { _, _, error in
+      error?.pointee = NSError(domain: "Custom", code: -1, userInfo: nil)
+      return ""
+    }
+    let journal = Journal()
+    let told = await told { success, failure in
+      let task = manager.get("test", parameters: ["key": "value"], success: success, failure: failure)
+      journal.note(task == nil ? "no task" : "task")
+    }
+    #expect(told.task == nil && told.error?.domain == "Custom" && told.isOnMain)
+    await journal.wait(for: "no task")
+
+    let queue = DispatchQueue(label: "completion")
+    queue.setSpecific(key: Self.key, value: 7)
+    manager.completionQueue = queue
+    let other = await withCheckedContinuation { continuation in
+      manager.post(
+        "http://[", parameters: nil, constructingBodyWith: { _ in }, success: nil,
+        failure: { _, error in continuation.resume(returning: DispatchQueue.getSpecific(key: Self.key)) })
+    }
+    #expect(other == 7)
+    #expect(manager.tasks.isEmpty)
+  }
+
+  private static let key = DispatchSpecificKey<Int>()
+
+  /// Nobody has to be told, and nothing goes wrong by that.
+  @Test func blocksMayBeNil() async throws {
+    manager.get("get", parameters: nil, headers: nil, progress: nil, success: nil, failure: nil)
+    manager.get("http://[", parameters: nil, headers: nil, progress: nil, success: nil, failure: nil)
+    _ = try await fixture.server.waitForRequests(1)
+  }
+
+  // MARK: - Base URLs
+
+  @Test(arguments: [
+    ("", ""), ("/v1", "/v1/"), ("/v1/", "/v1/"), ("/a/b", "/a/b/"),
+  ])
+  func baseURLsEndWithASlash(path: String, folder: String) throws {
+    let manager = AFHTTPSessionManager(baseURL: URL(string: "https://example.com" + path))
+    #expect(manager.baseURL?.absoluteString == "https://example.com" + folder)
+    #expect(AFHTTPSessionManager().baseURL == nil)
+    #expect(AFHTTPSessionManager(sessionConfiguration: .ephemeral).baseURL == nil)
+    #expect(AFHTTPSessionManager.manager().baseURL == nil)
+  }
+
+  @Test(arguments: [
+    ("foo", "/anything/v1/foo"), ("foo?bar=baz", "/anything/v1/foo?bar=baz"), ("/anything/foo", "/anything/foo"),
+    ("foo/", "/anything/v1/foo/"), ("../foo", "/anything/foo"), ("", "/anything/v1/"),
+  ])
+  func pathsAreRelative(path: String, target: String) async throws {
+    let manager = AFHTTPSessionManager(baseURL: try fixture.url("/anything/v1"), sessionConfiguration: .ephemeral)
+    defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+    let told = await told { manager.get(path, parameters: nil, success: $0, failure: $1) }
+    #expect(told["target"] == target)
+  }
+
+  @Test func wholeURLs() async throws {
+    let manager = AFHTTPSessionManager(
+      baseURL: URL(string: "http://nowhere.invalid/"), sessionConfiguration: .ephemeral)
+    defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+    let url = fixture.server.url("/get")
+    let told = await told { manager.get(url, parameters: nil, success: $0, failure: $1) }
+    #expect(told["target"] == "/get")
+  }
+
+  // MARK: - Credentials
+
+  @Test func credentialsOfTheSerializer() async {
+    manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
+    let told = await told { manager.get("secret", parameters: nil, success: $0, failure: $1) }
+    #expect(told.error == nil)
+    #expect(fixture.server.requestsReceived == 1)
+  }
+
+  // MARK: - Serializers
+
+  /// The serializer's own type: its content types can be changed in place.
+  @Test func contentTypesInPlace() async {
+    manager.responseSerializer.acceptableContentTypes?.insert("text/plain")
+    #expect(manager.responseSerializer.acceptableContentTypes?.contains("application/json") == true)
+    #expect((manager as AFURLSessionManager).responseSerializer === manager.responseSerializer)
+    manager.responseSerializer = AFHTTPResponseSerializer()
+    let told = await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    #expect(told.object is Data)
+  }
+}

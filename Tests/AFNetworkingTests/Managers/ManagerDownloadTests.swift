@@ -1,0 +1,130 @@
+import AFNetworking
+import Dispatch
+import LarkspurTestServer
+import Testing
+
+/// Where downloads land.
+@Suite struct ManagerDownloadTests {
+  let fixture: ManagerFixture
+  let place: TemporaryPlace
+  var manager: AFHTTPSessionManager { fixture.manager }
+
+  init() throws {
+    fixture = try ManagerFixture()
+    place = try TemporaryPlace()
+  }
+
+  private func load(
+    _ path: String, destination: ((URL, URLResponse) -> URL)? = nil
+  ) async throws -> Told {
+    let request = try fixture.request(path)
+    return await told { receive in
+      manager.downloadTask(with: request, progress: nil, destination: destination) { receive($0, $1, $2) }.resume()
+    }
+  }
+
+  @Test func theDestinationDecides() async throws {
+    let (journal, file) = (Journal(), place.file("loaded"))
+    let told = try await load("/bytes/5000") { temporary, response in
+      journal.note(
+        "\((try? Data(contentsOf: temporary))?.count ?? 0) \((response as? HTTPURLResponse)?.statusCode ?? 0)")
+      return file
+    }
+    #expect(told.error == nil && told.object as? URL == file && told.isOnMain)
+    #expect(journal.lines == ["5000 200"])
+    #expect(try Data(contentsOf: file).elementsEqual(TestServer.content(count: 5000)))
+  }
+
+  @Test func withoutADestinationTheFileIsGone() async throws {
+    let told = try await load("/bytes/5000")
+    #expect(told.error == nil && told.object == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.folder.path).isEmpty)
+  }
+
+  /// The manager's block comes before the task's, which is asked if it has no word.
+  @Test func theManagersBlockComesFirst() async throws {
+    let (mine, theirs, journal) = (place.file("manager"), place.file("task"), Journal())
+    manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in
+      journal.note("manager")
+      return mine
+    }
+    #expect(try await load("/bytes/10").object as? URL == mine)
+    try FileManager.default.removeItem(at: mine)
+    let told = try await load("/bytes/10") { _, _ in
+      journal.note("task")
+      return theirs
+    }
+    #expect(told.object as? URL == mine && journal.lines == ["manager", "manager"])
+    manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in nil }
+    #expect(try await load("/bytes/10") { _, _ in theirs }.object as? URL == theirs)
+  }
+
+  /// What is there already is not written over: the notification says so, and so does the handler.
+  @Test func aFileThatCannotBeMoved() async throws {
+    let (file, journal) = (place.file("taken"), Journal())
+    try Data("mine".utf8).write(to: file)
+    let observer = Notified(.AFURLSessionDownloadTaskDidFailToMoveFile, of: nil) { notification in
+      guard let task = notification.object as? URLSessionTask, task.originalRequest?.url?.path == "/bytes/77" else {
+        return
+      }
+      let error = notification.userInfo?[NSUnderlyingErrorKey] as? NSError
+      journal.note("\(error?.domain ?? "none") \(error?.code ?? 0)")
+    }
+    let told = try await load("/bytes/77") { _, _ in file }
+    let error = try #require(told.error)
+    #expect(journal.lines == ["\(error.domain) \(error.code)"])
+    #expect(error.domain == NSCocoaErrorDomain && told.object == nil)
+    #expect(try Data(contentsOf: file) == Data("mine".utf8))
+    withExtendedLifetime(observer) {}
+  }
+
+  /// A response that is not acceptable lands all the same, and the error says what is wrong with it.
+  @Test func aResponseThatIsNotAcceptable() async throws {
+    let file = place.file("loaded")
+    let told = try await load("/status/404") { _, _ in file }
+    #expect(told.error?.domain == AFURLResponseSerializationErrorDomain)
+    #expect(told.object as? URL == file)
+    #expect(FileManager.default.fileExists(atPath: file.path))
+  }
+
+  @Test func goingOn() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let file = place.file("loaded")
+    fixture.server.route("GET", "/large") { request in
+      let first = request.fields["Range"].flatMap { Int($0.dropFirst(6).prefix { $0 != "-" }) } ?? 0
+      var response = TestServer.Response(
+        status: first == 0 ? 200 : 206, fields: ["ETag": "\"one\"", "Accept-Ranges": "bytes"],
+        body: .content(first..<1_000_000))
+      if first > 0 {
+        response.fields["Content-Range"] = "bytes \(first)-999999/1000000"
+      } else {
+        response.body = .stream(count: 1_000_000) { writer in
+          try writer.write(TestServer.content(0..<400_000))
+          gate.wait()
+          try writer.write(TestServer.content(400_000..<1_000_000))
+        }
+      }
+      return response
+    }
+    let journal = Journal()
+    manager.setDownloadTaskDidResumeBlock { _, _, offset, total in
+      journal.note("resumed \(offset > 0) \(total)")
+    }
+    let request = try fixture.request("/large")
+    let task = manager.downloadTask(
+      with: request, progress: { if $0.completedUnitCount > 0 { journal.note("begun") } }, completionHandler: nil)
+    task.resume()
+    await journal.wait(for: "begun")
+    let data = await withCheckedContinuation { continuation in
+      task.cancel { continuation.resume(returning: $0) }
+    }
+    gate.signal()
+    let resumeData = try #require(data)
+    let told = await told { receive in
+      manager.downloadTask(withResumeData: resumeData, destination: { _, _ in file }) { receive($0, $1, $2) }.resume()
+    }
+    #expect(told.error == nil)
+    #expect(try Data(contentsOf: file).elementsEqual(TestServer.content(count: 1_000_000)))
+    #expect(journal.lines.contains("resumed true 1000000"))
+  }
+}

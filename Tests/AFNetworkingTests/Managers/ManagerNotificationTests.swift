@@ -1,0 +1,161 @@
+import AFNetworking
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@testable import AFNetworking
+
+/// What the managers post.
+@Suite struct ManagerNotificationTests {
+  let fixture: ManagerFixture
+  var manager: AFHTTPSessionManager { fixture.manager }
+
+  init() throws { fixture = try ManagerFixture() }
+
+  @Test func names() {
+    typealias Name = NSNotification.Name
+    #expect(Name.AFNetworkingTaskDidResume.rawValue == "com.alamofire.networking.task.resume")
+    #expect(Name.AFNetworkingTaskDidSuspend.rawValue == "com.alamofire.networking.task.suspend")
+    #expect(Name.AFNetworkingTaskDidComplete.rawValue == "com.alamofire.networking.task.complete")
+    #expect(Name.AFURLSessionDidInvalidate.rawValue == "com.alamofire.networking.session.invalidate")
+    #expect(
+      Name.AFURLSessionDownloadTaskDidMoveFileSuccessfully.rawValue
+        == "com.alamofire.networking.session.download.file-manager-succeed")
+    #expect(
+      Name.AFURLSessionDownloadTaskDidFailToMoveFile.rawValue
+        == "com.alamofire.networking.session.download.file-manager-error")
+    #expect(
+      AFNetworkingTaskDidCompleteSerializedResponseKey == "com.alamofire.networking.task.complete.serializedresponse")
+    #expect(
+      AFNetworkingTaskDidCompleteResponseSerializerKey == "com.alamofire.networking.task.complete.responseserializer")
+    #expect(AFNetworkingTaskDidCompleteResponseDataKey == "com.alamofire.networking.complete.finish.responsedata")
+    #expect(AFNetworkingTaskDidCompleteErrorKey == "com.alamofire.networking.task.complete.error")
+    #expect(AFNetworkingTaskDidCompleteAssetPathKey == "com.alamofire.networking.task.complete.assetpath")
+    #expect(AFNetworkingTaskDidCompleteSessionTaskMetrics == "com.alamofire.networking.complete.sessiontaskmetrics")
+  }
+
+  enum Kind: CaseIterable, Sendable { case data, upload, download }
+
+  private func task(_ kind: Kind, of manager: AFURLSessionManager, _ request: URLRequest) -> URLSessionTask {
+    switch kind {
+    case .data: manager.dataTask(with: request, completionHandler: nil)
+    case .upload: manager.uploadTask(with: request, from: Data(), completionHandler: nil)
+    case .download: manager.downloadTask(with: request, completionHandler: nil)
+    }
+  }
+
+  /// Of every kind of task, in a session of either kind.
+  @Test(arguments: Kind.allCases, [false, true])
+  func tasksThatRunAndStandStill(kind: Kind, inBackground: Bool) async throws {
+    let configuration =
+      inBackground ? URLSessionConfiguration.background(withIdentifier: UUID().uuidString) : .ephemeral
+    let manager = AFURLSessionManager(sessionConfiguration: configuration)
+    defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+    let signal = TestServer.Signal()
+    fixture.server.route("GET", "/slow", script: [.wait(signal), .close])
+    let task = task(kind, of: manager, try fixture.request("/slow"))
+    let journal = Journal()
+    let observers = [
+      Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume \(MainQueue.isCurrent)") },
+      Notified(.AFNetworkingTaskDidSuspend, of: task) { _ in journal.note("suspend \(MainQueue.isCurrent)") },
+    ]
+    task.resume()
+    task.suspend()
+    task.resume()
+    task.resume()
+    await journal.wait { $0.count == 3 }
+    #expect(journal.lines == ["resume true", "suspend true", "resume true"])
+    task.cancel()
+    signal.fire()
+    withExtendedLifetime(observers) {}
+  }
+
+  /// The task is over, its handler has returned, and all about it is in the user info.
+  @Test func tasksThatAreOver() async throws {
+    let journal = Journal()
+    let info = Mutex<[String]>([])
+    let task = manager.dataTask(with: try fixture.request("/status/200")) { _, _, _ in journal.note("handler") }
+    let manager = manager
+    let observer = Notified(.AFNetworkingTaskDidComplete, of: task) { notification in
+      let user = notification.userInfo ?? [:]
+      info.withLock { info in
+        info = user.keys.map { "\($0)" }.sorted()
+        let object = user[AFNetworkingTaskDidCompleteSerializedResponseKey] as? [String: Any]
+        info.append("\(object?["status"] ?? "none")")
+        info.append("\((user[AFNetworkingTaskDidCompleteResponseDataKey] as? Data)?.isEmpty == false)")
+        let serializer = user[AFNetworkingTaskDidCompleteResponseSerializerKey] as AnyObject?
+        info.append("\(serializer === manager.responseSerializer)")
+        let metrics = user[AFNetworkingTaskDidCompleteSessionTaskMetrics] as? URLSessionTaskMetrics
+        info.append("\(metrics?.transactionMetrics.count ?? 0)")
+      }
+      journal.note(MainQueue.isCurrent ? "notification" : "another queue")
+    }
+    task.resume()
+    await journal.wait { $0.count == 2 }
+    #expect(journal.lines == ["handler", "notification"])
+    #expect(
+      info.withLock { $0 } == [
+        AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSessionTaskMetrics,
+        AFNetworkingTaskDidCompleteResponseSerializerKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
+        "200", "true", "true", "1",
+      ])
+    withExtendedLifetime(observer) {}
+  }
+
+  @Test func tasksThatHaveFailed() async throws {
+    for path in ["/status/500", "/reset"] {
+      fixture.server.route("GET", "/reset", script: [.reset])
+      let journal = Journal()
+      let task = manager.dataTask(with: try fixture.request(path), completionHandler: nil)
+      let observer = Notified(.AFNetworkingTaskDidComplete, of: task) { notification in
+        let error = notification.userInfo?[AFNetworkingTaskDidCompleteErrorKey] as? NSError
+        journal.note(error?.domain ?? "no error")
+      }
+      task.resume()
+      await journal.wait { $0.count == 1 }
+      #expect(journal.lines == [path == "/reset" ? NSURLErrorDomain : AFURLResponseSerializationErrorDomain])
+      withExtendedLifetime(observer) {}
+    }
+  }
+
+  @Test func downloads() async throws {
+    let (journal, place) = (Journal(), try TemporaryPlace())
+    let file = place.file("loaded")
+    let task = manager.downloadTask(
+      with: try fixture.request("/bytes/100"), destination: { _, _ in file }, completionHandler: nil)
+    let observers = [
+      Notified(.AFURLSessionDownloadTaskDidMoveFileSuccessfully, of: task) { _ in journal.note("moved") },
+      Notified(.AFNetworkingTaskDidComplete, of: task) { notification in
+        let path = notification.userInfo?[AFNetworkingTaskDidCompleteAssetPathKey] as? URL
+        let data = notification.userInfo?[AFNetworkingTaskDidCompleteResponseDataKey]
+        journal.note(path == file && data == nil ? "path" : "no path")
+      },
+    ]
+    task.resume()
+    await journal.wait { $0.count == 2 }
+    #expect(journal.lines == ["moved", "path"])
+    withExtendedLifetime(observers) {}
+  }
+
+  // MARK: - The way to the main thread
+
+  /// Posts that wait go by one block, in order; when too many wait the oldest are lost.
+  @Test func aMainThreadThatDoesNotServeItsQueue() throws {
+    let scheduled = Mutex<[@Sendable () -> Void]>([])
+    let outbox = NotificationOutbox(max: 3) { block in scheduled.withLock { $0.append(block) } }
+    let journal = Journal()
+    let name = NSNotification.Name("test of the outbox")
+    let task = URLSession.shared.dataTask(with: try fixture.request("/get"))
+    let observer = Notified(name, of: task) { journal.note("\($0.userInfo?["number"] ?? "none")") }
+    for number in 1...3 { outbox.post(name, task) { ["number": number] } }
+    #expect(scheduled.withLock { $0.count } == 1)
+    scheduled.withLock { $0.removeFirst() }()
+    #expect(journal.lines == ["1", "2", "3"])
+    for number in 4...7 { outbox.post(name, task) { ["number": number] } }
+    #expect(scheduled.withLock { $0.count } == 1)
+    scheduled.withLock { $0.removeFirst() }()
+    #expect(journal.lines == ["1", "2", "3", "5", "6", "7"])
+    #expect(NotificationOutbox.waitingMax == 4096)
+    withExtendedLifetime(observer) {}
+  }
+}

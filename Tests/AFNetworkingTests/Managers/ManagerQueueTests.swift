@@ -1,0 +1,111 @@
+import AFNetworking
+import Dispatch
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// Where handlers are called, and where the work is done.
+@Suite struct ManagerQueueTests {
+  let fixture: ManagerFixture
+  var manager: AFHTTPSessionManager { fixture.manager }
+
+  init() throws { fixture = try ManagerFixture() }
+
+  private static let key = DispatchSpecificKey<String>()
+
+  @Test func handlersAreCalledOnTheMainQueue() async throws {
+    let request = try fixture.request("/get")
+    let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
+    #expect(told.isOnMain)
+    let failed = await Self.failure(of: manager)
+    #expect(failed.isOnMain && failed.error?.code == NSURLErrorCancelled)
+  }
+
+  private static func failure(of manager: AFHTTPSessionManager) async -> Told {
+    await AFNetworkingTests.told { success, failure in
+      manager.get("get", parameters: nil, success: success, failure: failure)?.cancel()
+    }
+  }
+
+  @Test func orOnAnotherOne() async throws {
+    let queue = DispatchQueue(label: "completion")
+    queue.setSpecific(key: Self.key, value: "completion")
+    manager.completionQueue = queue
+    #expect(manager.completionQueue === queue)
+    let request = try fixture.request("/get")
+    let name = await withCheckedContinuation { continuation in
+      manager.dataTask(with: request) { _, _, _ in
+        continuation.resume(returning: DispatchQueue.getSpecific(key: Self.key))
+      }.resume()
+    }
+    #expect(name == "completion")
+  }
+
+  /// A group is held while a handler runs, and left when it has returned.
+  @Test func theCompletionGroupHoldsTheHandlers() async throws {
+    let (group, journal) = (DispatchGroup(), Journal())
+    manager.completionQueue = DispatchQueue(label: "completion")
+    manager.completionGroup = group
+    #expect(manager.completionGroup === group)
+    let request = try fixture.request("/get")
+    manager.dataTask(with: request) { _, _, _ in
+      journal.note(group.wait(timeout: .now()) == .timedOut ? "held" : "free")
+      group.notify(queue: .global()) { journal.note("group") }
+      journal.note("handler")
+    }.resume()
+    await journal.wait(for: "group")
+    #expect(journal.lines == ["held", "handler", "group"])
+  }
+
+  /// Holds its first response until a second one has been serialized.
+  private final class PairSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    private let count = Mutex(0)
+    private let second = DispatchSemaphore(value: 0)
+
+    override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      if number == 1 { second.wait() } else { second.signal() }
+      return number
+    }
+  }
+
+  /// A response that takes its serializer long does not keep others waiting, neither on the session's queue nor on the
+  /// one that serializes.
+  @Test func responsesAreSerializedAtTheSameTime() async throws {
+    manager.responseSerializer = PairSerializer()
+    async let first = told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    async let second = told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    let numbers = await [first.object as? Int, second.object as? Int]
+    #expect(Set(numbers) == [1, 2])
+  }
+
+  /// The session calls one at a time.
+  @Test func theOperationQueueIsSerial() async throws {
+    #expect(manager.operationQueue.maxConcurrentOperationCount == 1)
+    #expect(manager.operationQueue === manager.session.delegateQueue)
+    let journal = Journal()
+    let queue = manager.operationQueue
+    queue.isSuspended = true
+    queue.addOperation { journal.note("operation") }
+    queue.isSuspended = false
+    await journal.wait(for: "operation")
+  }
+
+  @Test func identifiersAreUnique() async throws {
+    let request = try fixture.request("/get")
+    let identifiers = await withTaskGroup(of: Int.self) { group in
+      for _ in 0..<100 {
+        group.addTask { [manager] in
+          let task = manager.dataTask(with: request, completionHandler: nil)
+          task.cancel()
+          return task.taskIdentifier
+        }
+      }
+      return await group.reduce(into: Set<Int>()) { $0.insert($1) }
+    }
+    #expect(identifiers.count == 100)
+  }
+}

@@ -1,0 +1,153 @@
+import AFNetworking
+import Dispatch
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// A server, and a manager for it, which goes with the test.
+final class ManagerFixture: Sendable {
+  let server: TestServer
+  let manager: AFHTTPSessionManager
+
+  init(tls: TestServer.TLS? = nil) throws {
+    MainQueue.mark()
+    server = try TestServer(tls: tls)
+    manager = AFHTTPSessionManager(baseURL: URL(string: server.url("/")), sessionConfiguration: .ephemeral)
+    server.route("GET", "/secret") { request in
+      guard request.fields["authorization"] == "Basic dXNlcjpwYXNzd29yZA==" else {
+        return TestServer.Response(
+          status: 401, fields: ["WWW-Authenticate": "Basic realm=\"Fake Realm\""],
+          body: .text("who are you?"))
+      }
+      return .json(["in": true])
+    }
+    server.route("GET", "/elsewhere") { _ in .redirect(to: "/get") }
+  }
+
+  deinit { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+
+  func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  func request(_ path: String) throws -> URLRequest { URLRequest(url: try url(path)) }
+}
+
+/// The main queue is not always the main thread's: where that one serves another thing, threads of Dispatch serve it.
+enum MainQueue {
+  private static let key: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
+
+  /// Before anything is called there.
+  static func mark() { _ = key }
+}
+
+/// What a block has been told.
+struct Told: @unchecked Sendable {
+  var task: URLSessionTask?
+  var response: URLResponse?
+  var object: Any?
+  var error: NSError?
+  /// Whether it was on the main queue.
+  var isOnMain = false
+
+  /// A member of a JSON object, at a path.
+  subscript(_ path: String...) -> String? {
+    var value = object
+    for name in path { value = (value as? [String: Any])?[name] }
+    return value.map { "\($0)" }
+  }
+}
+
+/// Runs something that has a completion handler.
+func told(
+  _ start: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Void
+) async -> Told {
+  await withCheckedContinuation { continuation in
+    start { response, object, error in
+      continuation.resume(
+        returning: Told(response: response, object: object, error: error as NSError?, isOnMain: MainQueue.isCurrent))
+    }
+  }
+}
+
+/// Runs something that has blocks for success and failure.
+func told(
+  _ start: (
+    @escaping (URLSessionDataTask, Any?) -> Void, @escaping (URLSessionDataTask?, any Error) -> Void
+  ) -> Void
+) async -> Told {
+  await withCheckedContinuation { continuation in
+    start(
+      {
+        continuation.resume(
+          returning: Told(task: $0, response: $0.response, object: $1, isOnMain: MainQueue.isCurrent))
+      },
+      {
+        continuation.resume(
+          returning: Told(task: $0, response: $0?.response, error: $1 as NSError, isOnMain: MainQueue.isCurrent))
+      })
+  }
+}
+
+/// What has happened, in its order, from any thread.
+final class Journal: Sendable {
+  private struct State {
+    var lines: [String] = []
+    var waiters: [(isMet: @Sendable ([String]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  var lines: [String] { state.withLock { $0.lines } }
+
+  func note(_ line: String) {
+    let met = state.withLock { state in
+      state.lines.append(line)
+      let met = state.waiters.filter { $0.isMet(state.lines) }
+      state.waiters.removeAll { $0.isMet(state.lines) }
+      return met.map(\.continuation)
+    }
+    for continuation in met { continuation.resume() }
+  }
+
+  func wait(until isMet: @escaping @Sendable ([String]) -> Bool) async {
+    await withCheckedContinuation { continuation in
+      let isMetNow = state.withLock { state in
+        if isMet(state.lines) { return true }
+        state.waiters.append((isMet, continuation))
+        return false
+      }
+      if isMetNow { continuation.resume() }
+    }
+  }
+
+  func wait(for line: String) async { await wait { $0.contains(line) } }
+}
+
+/// Notes the notifications of a name about one object, until it goes.
+final class Notified: @unchecked Sendable {
+  private let token: any NSObjectProtocol
+
+  init(
+    _ name: NSNotification.Name, of object: AnyObject?, _ hear: @escaping @Sendable (Notification) -> Void
+  ) {
+    token = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: hear)
+  }
+
+  deinit { NotificationCenter.default.removeObserver(token) }
+}
+
+/// A file of this test's own.
+final class TemporaryPlace: Sendable {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("af-managers-" + UUID().uuidString)
+
+  init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func file(_ name: String) -> URL { folder.appendingPathComponent(name) }
+}

@@ -1,0 +1,70 @@
+import AFNetworking
+import Foundation
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What the tests of operations share.
+enum OperationKit {
+  /// Where operations deliver in tests: the main queue may be busy.
+  static let queue = DispatchQueue(label: "operation-tests")
+
+  static func request(_ text: String) throws -> URLRequest { URLRequest(url: try #require(URL(string: text))) }
+
+  static func operation<Kind: AFURLConnectionOperation>(_ type: Kind.Type, _ url: String) throws -> Kind {
+    let operation = type.init(request: try request(url))
+    operation.completionQueue = queue
+    return operation
+  }
+
+  /// Adds what a batch is to a queue. Foundation does not offer the call to async code, where it could wait for the
+  /// end.
+  static func add(_ operations: [Any], to queue: OperationQueue = OperationQueue()) {
+    queue.addOperations(operations.compactMap { $0 as? Operation }, waitUntilFinished: false)
+  }
+
+  static func folder() throws -> URL {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return folder
+  }
+}
+
+extension Operation {
+  /// Returns when it has finished, by way of an operation that depends on it.
+  func isOver() async {
+    await withCheckedContinuation { continuation in
+      let next = BlockOperation { continuation.resume() }
+      next.addDependency(self)
+      OperationQueue().addOperation(next)
+    }
+  }
+}
+
+extension AFURLConnectionOperation {
+  /// Starts it, and returns when it has finished.
+  func run() async {
+    start()
+    await isOver()
+  }
+}
+
+/// Values that blocks bring, to be waited for one after another.
+final class Results<Value>: @unchecked Sendable {
+  private let stream: AsyncStream<Carrier>
+  private let continuation: AsyncStream<Carrier>.Continuation
+  private var iterator: AsyncStream<Carrier>.AsyncIterator
+
+  private struct Carrier: @unchecked Sendable {
+    let value: Value
+  }
+
+  init() {
+    (stream, continuation) = AsyncStream.makeStream()
+    iterator = stream.makeAsyncIterator()
+  }
+
+  func add(_ value: Value) { continuation.yield(Carrier(value: value)) }
+
+  func next() async throws -> Value { try #require(await iterator.next()?.value) }
+}

@@ -1,0 +1,146 @@
+import AFNetworking
+import AFNetworkingXML
+import Foundation
+import Testing
+
+@Suite struct PropertyListResponseSerializerTests {
+  let serializer = AFPropertyListResponseSerializer()
+
+  @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+  func formats(_ format: PropertyListSerialization.PropertyListFormat) throws {
+    let data = try PropertyListSerialization.data(fromPropertyList: ["foo": "bar"], format: format, options: 0)
+    let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
+    #expect(object as? [String: String] == ["foo": "bar"] && error == nil)
+    let wrong = serializer.read(try Responses.make(type: "text/xml"), data)
+    #expect(wrong.object == nil && wrong.error?.code == NSURLErrorCannotDecodeContentData)
+  }
+
+  @Test func noPropertyList() throws {
+    let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), "<plist><dict>")
+    #expect(object == nil && error != nil)
+  }
+
+  @Test func nothing() throws {
+    let (object, error) = serializer.read(try Responses.make(204, type: "application/x-plist"), nil)
+    #expect(object == nil && error == nil)
+  }
+
+  @Test func copies() throws {
+    let serializer = AFPropertyListResponseSerializer(format: .binary, readOptions: .mutableContainers)
+    serializer.acceptableStatusCodes = IndexSet(integer: 100)
+    serializer.acceptableContentTypes = ["test/type"]
+    let copy = try #require(serializer.copy() as? AFPropertyListResponseSerializer)
+    for other in [copy, try Archive.roundTrip(serializer)] {
+      #expect(other !== serializer && other.format == .binary && other.readOptions == .mutableContainers)
+      #expect(other.acceptableStatusCodes == [100] && other.acceptableContentTypes == ["test/type"])
+    }
+    #expect(AFPropertyListResponseSerializer.serializer().format == .xml)
+  }
+}
+
+@Suite struct CompoundResponseSerializerTests {
+  let serializer = AFCompoundResponseSerializer.compoundSerializer(
+    withResponseSerializers: [AFImageResponseSerializer(), AFJSONResponseSerializer()])
+
+  @Test func theFirstThatCan() throws {
+    let (object, error) = serializer.read(try Responses.make(type: "application/json"), #"{"key":"value"}"#)
+    #expect(object as? [String: String] == ["key": "value"] && error == nil)
+    let image = serializer.read(try Responses.make(type: "image/gif"), Data(ImageTests.gif))
+    #expect((image.object as? AFImage)?.pixelWidth == 3 && image.error == nil)
+  }
+
+  @Test func nobodyCan() throws {
+    let (object, error) = serializer.read(try Responses.make(type: "text/html"), "<p>")
+    #expect(object as? Data == Data("<p>".utf8) && error == nil)
+    let bad = serializer.read(try Responses.make(404, type: "text/html"), "<p>")
+    #expect(bad.object as? Data == Data("<p>".utf8) && bad.error?.code == NSURLErrorBadServerResponse)
+  }
+
+  /// The object of a wrong status has the error of the serializer that made it.
+  @Test func theErrorOfTheOneThatCan() throws {
+    let (object, error) = serializer.read(try Responses.make(404, type: "text/json"), "{}")
+    #expect(object is [String: Any] && error?.code == NSURLErrorBadServerResponse)
+  }
+
+  @Test func copies() throws {
+    serializer.acceptableStatusCodes = IndexSet(integer: 100)
+    serializer.acceptableContentTypes = ["test/type"]
+    let copy = try #require(serializer.copy() as? AFCompoundResponseSerializer)
+    for other in [copy, try Archive.roundTrip(serializer)] {
+      #expect(other !== serializer && other.responseSerializers.count == 2)
+      #expect(other.responseSerializers.first is AFImageResponseSerializer)
+      #expect(other.responseSerializers.last is AFJSONResponseSerializer)
+      #expect(other.acceptableStatusCodes == [100] && other.acceptableContentTypes == ["test/type"])
+    }
+    #expect(AFCompoundResponseSerializer().responseSerializers.isEmpty)
+  }
+}
+
+@Suite struct XMLResponseSerializerTests {
+  static let text = #"<?xml version="1.0" encoding="UTF-8"?><foo attr1="1" attr2="2"><bar>someValue</bar></foo>"#
+
+  @Test(arguments: ["application/xml", "text/xml"]) func types(_ type: String) throws {
+    let response = try Responses.make(type: type)
+    let parsed = AFXMLParserResponseSerializer().read(response, Self.text)
+    let names = Names()
+    let parser = try #require(parsed.object as? XMLParser)
+    parser.delegate = names
+    #expect(parser.parse() && names.seen == ["foo", "bar"] && parsed.error == nil)
+    let read = AFXMLDocumentResponseSerializer().read(response, Self.text)
+    let document = try #require(read.object as? XMLDocument)
+    #expect(document.rootElement()?.attribute(forName: "attr2")?.stringValue == "2" && read.error == nil)
+  }
+
+  @Test func otherTypes() throws {
+    let response = try Responses.make(type: "nonstandard/xml")
+    for serializer in [AFXMLParserResponseSerializer(), AFXMLDocumentResponseSerializer()] {
+      let (object, error) = serializer.read(response, Self.text)
+      #expect(object == nil && error?.code == NSURLErrorCannotDecodeContentData)
+    }
+  }
+
+  @Test(arguments: ["<foo", "<foo>", "<a><b></a></b>", "text"]) func invalid(_ text: String) throws {
+    let (object, error) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), text)
+    #expect(object == nil && error != nil)
+    let nothing = AFXMLDocumentResponseSerializer().read(try Responses.make(204, type: "text/xml"), nil)
+    #expect(nothing.object == nil && nothing.error == nil)
+  }
+
+  @Test func copies() throws {
+    let document = AFXMLDocumentResponseSerializer(xmlDocumentOptions: 1)
+    document.acceptableStatusCodes = IndexSet(integer: 100)
+    let copy = try #require(document.copy() as? AFXMLDocumentResponseSerializer)
+    for other in [copy, try Archive.roundTrip(document)] {
+      #expect(other !== document && other.options == 1 && other.acceptableStatusCodes == [100])
+    }
+    let parser = AFXMLParserResponseSerializer.serializer()
+    parser.acceptableContentTypes = ["test/type"]
+    let other = try #require(parser.copy() as? AFXMLParserResponseSerializer)
+    #expect(other !== parser && other.acceptableContentTypes == ["test/type"])
+    #expect(try Archive.roundTrip(parser).acceptableContentTypes == ["test/type"])
+  }
+
+  /// A document does not read files of the machine that it is read on.
+  @Test func foreignEntities() throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-entity-\(UUID().uuidString)")
+    try Data("secret".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let text = #"<!DOCTYPE a [<!ENTITY e SYSTEM "\#(file.absoluteString)">]><a>&e;</a>"#
+    let (object, _) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), text)
+    #expect((object as? XMLDocument)?.xmlString.contains("secret") != true)
+    #expect((object as? XMLDocument)?.rootElement()?.stringValue?.contains("secret") != true)
+    // Those of its own are its own.
+    let own = #"<!DOCTYPE a [<!ENTITY e "own">]><a>&e; &lt;</a>"#
+    let document = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), own).object
+    #expect((document as? XMLDocument)?.rootElement()?.stringValue == "own <")
+  }
+
+  final class Names: NSObject, XMLParserDelegate {
+    var seen: [String] = []
+
+    func parser(
+      _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName qName: String?,
+      attributes attributeDict: [String: String] = [:]
+    ) { seen.append(elementName) }
+  }
+}

@@ -1,0 +1,265 @@
+import AFNetworking
+import Foundation
+import LarkspurTestServer
+import Testing
+
+/// What AFNetworking's policies answer.
+@Suite struct SecurityPolicyTests {
+  let chains: Chains
+
+  init() throws { chains = try Chains() }
+
+  static let pinningModes: [AFSSLPinningMode] = [.publicKey, .certificate]
+
+  // MARK: - Without pins
+
+  @Test func defaults() {
+    for policy in [AFSecurityPolicy.default(), AFSecurityPolicy(), AFSecurityPolicy(pinningMode: .none)] {
+      #expect(policy.sslPinningMode == .none && !policy.allowInvalidCertificates && policy.validatesDomainName)
+      #expect(policy.pinnedCertificates?.isEmpty ?? true)
+      #expect(policy.publicKeyPins.isEmpty)
+    }
+    #expect(AFSecurityPolicy.default() !== AFSecurityPolicy.default())
+  }
+
+  @Test func aGoodChain() throws {
+    let policy = AFSecurityPolicy.default()
+    let trust = try chains.trust
+    #expect(policy.evaluateServerTrust(trust, forDomain: nil))
+    #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    #expect(policy.evaluateServerTrust(trust, forDomain: "test.a.example"))
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "b.example"))
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "no host"))
+    policy.validatesDomainName = false
+    #expect(policy.evaluateServerTrust(trust, forDomain: "b.example"))
+  }
+
+  @Test func aSelfSignedCertificate() throws {
+    let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
+    #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: nil))
+    #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "a.example"))
+  }
+
+  @Test func anExpiredCertificate() throws {
+    let expired = try chains.lower.issue(.init(names: ["a.example"]).expired)
+    let trust = try chains.trust(of: expired.chainDER)
+    #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "a.example"))
+    for mode in Self.pinningModes {
+      #expect(!chains.policy(mode, [expired.certificateDER]).evaluateServerTrust(trust, forDomain: nil))
+    }
+  }
+
+  @Test func invalidCertificatesAreAllowed() throws {
+    let policy = AFSecurityPolicy.default()
+    policy.allowInvalidCertificates = true
+    let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
+    #expect(policy.evaluateServerTrust(trust, forDomain: nil))
+    // A name proves nothing if nobody vouches for it: a pin would have to.
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    policy.pinnedCertificates = [try #require(trust.sentChain.first).der]
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    policy.pinnedCertificates = []
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    policy.validatesDomainName = false
+    #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+  }
+
+  // MARK: - Pins
+
+  @Test(arguments: pinningModes) func anyCertificateOfTheChain(_ mode: AFSSLPinningMode) throws {
+    let trust = try chains.trust
+    for pinned in chains.all.map({ [$0] }) + [
+      chains.all, [chains.leaf.certificateDER, chains.otherLeaf.certificateDER],
+    ] {
+      let policy = chains.policy(mode, pinned)
+      #expect(policy.evaluateServerTrust(trust, forDomain: nil))
+      #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+      #expect(!policy.evaluateServerTrust(trust, forDomain: "b.example"))
+      policy.validatesDomainName = false
+      #expect(policy.evaluateServerTrust(trust, forDomain: "b.example"))
+    }
+  }
+
+  @Test(arguments: pinningModes) func pinsOfOthers(_ mode: AFSSLPinningMode) throws {
+    let strangers = [chains.leaf.certificateDER, try Chains.selfSigned(["b.example"]).certificateDER]
+    #expect(!chains.policy(mode, [strangers[0]]).evaluateServerTrust(try chains.otherTrust, forDomain: nil))
+    #expect(!chains.policy(mode, strangers).evaluateServerTrust(try chains.otherTrust, forDomain: nil))
+  }
+
+  @Test(arguments: pinningModes) func noPins(_ mode: AFSSLPinningMode) throws {
+    let policy = chains.policy(mode, [])
+    for invalid in [false, true] {
+      policy.allowInvalidCertificates = invalid
+      for pinned in [nil, [], [Data("no certificate".utf8)]] as [Set<Data>?] {
+        policy.pinnedCertificates = pinned
+        for domain in [nil, "a.example"] {
+          #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: domain))
+        }
+      }
+    }
+  }
+
+  /// A renewed certificate has the key, and other bytes.
+  @Test func aRenewedCertificate() throws {
+    var request = TestCertificate.Request(names: ["a.example"])
+    request.privateKeyDER = chains.leaf.privateKeyDER
+    let renewed = try chains.trust(of: try chains.lower.issue(request).chainDER)
+    let (key, certificate) = (
+      chains.policy(.publicKey, [chains.leaf.certificateDER]), chains.policy(.certificate, [chains.leaf.certificateDER])
+    )
+    #expect(key.evaluateServerTrust(renewed, forDomain: "a.example"))
+    #expect(!certificate.evaluateServerTrust(renewed, forDomain: "a.example"))
+  }
+
+  @Test func hashesOfKeys() throws {
+    let key = CertificatePin.publicKey(of: try Chains.certificate(chains.leaf.certificateDER))
+    let issuer = CertificatePin.publicKey(of: try Chains.certificate(chains.upper.certificate.certificateDER))
+    let backup = try #require(CertificatePin("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="))
+    for pins in [[key], [issuer, backup]] as [Set<CertificatePin>] {
+      let policy = AFSecurityPolicy(publicKeyPins: pins)
+      #expect(policy.sslPinningMode == .publicKey && policy.validatesDomainName)
+      #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+      #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: "b.example"))
+      #expect(!policy.evaluateServerTrust(try chains.otherTrust, forDomain: "b.example"))
+    }
+    let policy = AFSecurityPolicy(publicKeyPins: [backup])
+    #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+    // They count beside certificates, and only where keys are compared.
+    policy.pinnedCertificates = [Data(chains.leaf.certificateDER)]
+    #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+    let certificates = chains.policy(.certificate, [chains.otherLeaf.certificateDER])
+    certificates.publicKeyPins = [key]
+    #expect(!certificates.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+    certificates.publicKeyPins = [.certificate(try Chains.certificate(chains.leaf.certificateDER))]
+    #expect(!certificates.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+  }
+
+  // MARK: - Invalid certificates with pins
+
+  @Test func aPinnedSelfSignedCertificate() throws {
+    let own = try Chains.selfSigned(["foobar.com"])
+    let trust = try chains.trust(of: [own.certificateDER], host: "foobar.com")
+    for mode in Self.pinningModes {
+      let policy = chains.policy(mode, [own.certificateDER])
+      #expect(!policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
+      policy.allowInvalidCertificates = true
+      #expect(policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
+      #expect(policy.evaluateServerTrust(trust, forDomain: nil))
+      // Of a pinned key nothing else is asked; a certificate has to be for the host.
+      #expect(policy.evaluateServerTrust(trust, forDomain: "other.com") == (mode == .publicKey))
+      policy.validatesDomainName = false
+      #expect(policy.evaluateServerTrust(trust, forDomain: "other.com"))
+    }
+  }
+
+  /// Names as they were written before there was a place for them.
+  @Test func aPinnedCertificateWithACommonNameOnly() throws {
+    let own = try Chains.selfSigned([]) { request in
+      request.commonName = "foobar.com"
+      request.alternativeNames = []
+    }
+    let trust = try chains.trust(of: [own.certificateDER], host: "foobar.com")
+    let policy = chains.policy(.publicKey, [own.certificateDER])
+    policy.allowInvalidCertificates = true
+    #expect(policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
+  }
+
+  @Test func aPinnedCertificateWithoutTheName() throws {
+    let own = try Chains.selfSigned(["else.example"])
+    let trust = try chains.trust(of: [own.certificateDER])
+    let policy = chains.policy(.certificate, [own.certificateDER])
+    policy.allowInvalidCertificates = true
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
+  }
+
+  /// An authority that the system does not know: what it issues is trusted once it is pinned, also as an intermediate, and
+  /// also where only the server's own certificate is.
+  @Test(arguments: pinningModes) func anOwnAuthority(_ mode: AFSSLPinningMode) throws {
+    let own = try TestCA(name: "own").intermediate()
+    let leaf = try own.issue(.init(names: ["a.example"]))
+    let trust = try chains.trust(of: leaf.chainDER)
+    for pinned in [leaf.certificateDER, own.certificate.certificateDER, leaf.rootDER] {
+      let policy = chains.policy(mode, [pinned])
+      #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+      policy.allowInvalidCertificates = true
+      #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    }
+  }
+
+  @Test func expiredButPinned() throws {
+    let expired = try chains.lower.issue(.init(names: ["a.example"]).expired)
+    let trust = try chains.trust(of: expired.chainDER)
+    for pinned in [expired.certificateDER, chains.lower.certificate.certificateDER, chains.root.rootCertificateDER] {
+      let keys = chains.policy(.publicKey, [pinned])
+      keys.allowInvalidCertificates = true
+      #expect(keys.evaluateServerTrust(trust, forDomain: "a.example"))
+      // A pinned certificate has to be valid as well, as in AFNetworking.
+      let certificates = chains.policy(.certificate, [pinned])
+      certificates.allowInvalidCertificates = true
+      #expect(!certificates.evaluateServerTrust(trust, forDomain: "a.example"))
+    }
+  }
+
+  // MARK: - Values
+
+  @Test func copies() throws {
+    let policy = chains.policy(.certificate, [chains.leaf.certificateDER, chains.root.rootCertificateDER])
+    policy.allowInvalidCertificates = true
+    policy.validatesDomainName = false
+    let certificate = try Chains.certificate(chains.leaf.certificateDER)
+    policy.publicKeyPins = [.publicKey(of: certificate), .certificate(certificate)]
+    let copy = try #require(policy.copy() as? AFSecurityPolicy)
+    for other in [copy, try Archive.roundTrip(policy)] {
+      #expect(other !== policy && other.sslPinningMode == .certificate)
+      #expect(other.allowInvalidCertificates && !other.validatesDomainName)
+      #expect(other.pinnedCertificates == policy.pinnedCertificates && other.publicKeyPins == policy.publicKeyPins)
+    }
+    let plain = try Archive.roundTrip(AFSecurityPolicy.default())
+    #expect(plain.sslPinningMode == .none && !plain.allowInvalidCertificates && plain.validatesDomainName)
+    #expect(plain.pinnedCertificates == nil && AFSecurityPolicy.supportsSecureCoding)
+  }
+
+  /// What somebody has made of an archive trusts nothing.
+  @Test func archivesOfSomethingElse() throws {
+    let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+    archiver.encode(Int64(99), forKey: "SSLPinningMode")
+    archiver.finishEncoding()
+    let decoder = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+    let policy = try #require(AFSecurityPolicy(coder: decoder))
+    #expect(policy.sslPinningMode == .certificate && policy.validatesDomainName && !policy.allowInvalidCertificates)
+    #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: nil))
+  }
+
+  @Test func certificatesInADirectory() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-pins-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    #expect(try AFSecurityPolicy.certificates(inDirectory: folder) == [])
+    let files: [String: Data] = [
+      "a.cer": Data(chains.leaf.certificateDER), "b.pem": Data(chains.otherLeaf.chainPEM.utf8),
+      "c.CRT": Data(chains.root.rootCertificatePEM.utf8), "broken.cer": Data("x".utf8),
+      "d.txt": Data(chains.upper.certificate.certificateDER), "a again.der": Data(chains.leaf.certificateDER),
+    ]
+    for (name, data) in files { try data.write(to: folder.appending(path: name)) }
+    let found = try AFSecurityPolicy.certificates(inDirectory: folder)
+    let expected = [chains.leaf.certificateDER, chains.otherLeaf.certificateDER, chains.root.rootCertificateDER]
+    #expect(found == Set(expected.map { Data($0) }))
+    #expect(throws: (any Error).self) {
+      try AFSecurityPolicy.certificates(inDirectory: folder.appending(path: "missing"))
+    }
+    // A folder is a bundle, too.
+    let bundle = try #require(Bundle(url: folder))
+    let bundled = AFSecurityPolicy.certificates(in: bundle)
+    #expect(bundled == [Data(chains.leaf.certificateDER)])
+    let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: bundled)
+    #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
+  }
+
+  /// What it looks at stays as it was, for others to look at.
+  @Test func theTrustIsLeftAlone() throws {
+    let trust = try chains.trust
+    let policy = chains.policy(.certificate, [chains.otherLeaf.certificateDER])
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "b.example"))
+    #expect(trust.isTrusted && SecTrustEvaluateWithError(trust, nil) && trust.verifiedChain.count == 4)
+  }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What a session asks a delegate before it calls, and what it does instead.
+@Suite struct SelectiveDelegateTests {
+  private final class Chooser: NSObject, URLSessionSelectiveDelegate, URLSessionDataDelegate {
+    struct State {
+      var events: [String] = []
+      var wanted: Set<URLSessionDelegateCall>
+    }
+
+    let state: Mutex<State>
+    let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+    let endedOnQueue = Atomic(false)
+    /// Set before the first task.
+    private let observed = Mutex<OperationQueue?>(nil)
+    var queue: OperationQueue? {
+      get { observed.withLock { $0 } }
+      set { observed.withLock { $0 = newValue } }
+    }
+
+    init(wanting wanted: Set<URLSessionDelegateCall>) {
+      state = Mutex(State(wanted: wanted))
+      super.init()
+    }
+
+    private func note(_ event: String) { state.withLock { $0.events.append(event) } }
+
+    var events: [String] { state.withLock { $0.events } }
+
+    func want(_ call: URLSessionDelegateCall) { state.withLock { _ = $0.wanted.insert(call) } }
+
+    func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
+      state.withLock { $0.wanted.contains(call) }
+    }
+
+    func urlSession(_ session: URLSession, didResume task: URLSessionTask) { note("resume") }
+
+    func urlSession(_ session: URLSession, didSuspend task: URLSessionTask) { note("suspend") }
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+      note("response")
+      completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      note("data \(data.count)")
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      note("redirection")
+      completionHandler(request)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+      note("metrics")
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+      totalBytesExpectedToSend: Int64
+    ) { note("sent") }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      endedOnQueue.store(queue != nil && OperationQueue.current === queue, ordering: .sequentiallyConsistent)
+      note("end")
+      continuation.yield()
+    }
+
+    func wait() async {
+      var iterator = ends.makeAsyncIterator()
+      await iterator.next()
+    }
+  }
+
+  private func server() throws -> TestServer {
+    let server = try TestServer()
+    server.route("GET", "/elsewhere") { _ in .redirect(to: "/long") }
+    server.route("GET", "/long") { _ in TestServer.Response(body: .bytes([UInt8](repeating: 7, count: 300_000))) }
+    server.route("POST", "/form") { _ in .text("thanks") }
+    return server
+  }
+
+  private func run(_ delegate: Chooser, _ request: URLRequest) async {
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    session.dataTask(with: request).resume()
+    await delegate.wait()
+    session.invalidateAndCancel()
+  }
+
+  @Test func whatIsNotWantedIsNotCalled() async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: [])
+    await run(delegate, URLRequest(url: try #require(URL(string: server.url("/elsewhere")))))
+    #expect(delegate.events == ["resume", "data 300000", "metrics", "end"])
+    var form = URLRequest(url: try #require(URL(string: server.url("/form"))))
+    form.httpMethod = "POST"
+    form.httpBody = Data("a=b".utf8)
+    let other = Chooser(wanting: [])
+    await run(other, form)
+    #expect(other.events == ["resume", "data 6", "metrics", "end"])
+  }
+
+  @Test func whatIsWantedIsCalled() async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: [.response, .redirection, .pieces])
+    await run(delegate, URLRequest(url: try #require(URL(string: server.url("/elsewhere")))))
+    #expect(delegate.events.prefix(3) == ["resume", "redirection", "response"])
+    let pieces = delegate.events.filter { $0.hasPrefix("data") }.compactMap { Int($0.dropFirst(5)) }
+    #expect(pieces.reduce(0, +) == 300_000)
+    #expect(pieces.count > 1)
+    #expect(delegate.events.suffix(2) == ["metrics", "end"])
+    var form = URLRequest(url: try #require(URL(string: server.url("/form"))))
+    form.httpMethod = "POST"
+    form.httpBody = Data("a=b".utf8)
+    let other = Chooser(wanting: [.sentBody])
+    await run(other, form)
+    #expect(other.events == ["resume", "sent", "data 6", "metrics", "end"])
+  }
+
+  @Test func aTaskWithADelegateOfItsOwnMakesAllCalls() async throws {
+    let server = try server()
+    let (delegate, own) = (Chooser(wanting: []), Chooser(wanting: []))
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/elsewhere"))))
+    task.delegate = own
+    task.resume()
+    await own.wait()
+    #expect(own.events.prefix(2) == ["redirection", "response"])
+    #expect(delegate.events == ["resume"])
+    session.invalidateAndCancel()
+  }
+
+  /// The queue is passed by for the last calls, unless it is wanted or has been used before.
+  private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
+    ([], false), ([.endOnQueue], true), ([.response], true),
+  ]
+
+  @Test(arguments: ways)
+  func theWayToTheQueue(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool) async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: wanted)
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    delegate.queue = queue
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: queue)
+    session.dataTask(with: try #require(URL(string: server.url("/long")))).resume()
+    await delegate.wait()
+    #expect(delegate.endedOnQueue.load(ordering: .sequentiallyConsistent) == isOnQueue)
+    session.invalidateAndCancel()
+  }
+
+  /// Each change of state once, whatever is called twice.
+  @Test func resumingAndSuspendingIsTold() async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: [])
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    task.suspend()
+    task.resume()
+    #expect(delegate.events == [])
+    task.resume()
+    task.resume()
+    task.suspend()
+    #expect(delegate.events == ["resume", "suspend"])
+    task.resume()
+    await delegate.wait()
+    #expect(delegate.events == ["resume", "suspend", "resume", "data 300000", "metrics", "end"])
+    task.resume()
+    task.suspend()
+    #expect(delegate.events.count == 6)
+    session.invalidateAndCancel()
+  }
+
+  /// Of any delegate: what comes is kept, and given at once.
+  @Test func contentThatIsNotDeliveredAsItComesIsDeliveredWhole() async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: [.response, .redirection, .pieces, .sentBody])
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    task.prefersIncrementalDelivery = false
+    task.resume()
+    await delegate.wait()
+    #expect(delegate.events == ["resume", "response", "data 300000", "metrics", "end"])
+    #expect(task.countOfBytesReceived == 300_000)
+    session.invalidateAndCancel()
+  }
+}
