@@ -54,8 +54,15 @@ extension TaskPerformer {
 
   /// Tells of content, as `tell` does, unless the task has been cancelled while the call was waiting for its turn: whom the
   /// delegate works for may be gone by then.
-  func tellOfContent(_ call: @escaping Teller) async {
+  func tellOfContent(_ call: @escaping Teller) async throws(URLError) {
     await tell { [task] session, delegate in task.state == .canceling || call(session, delegate) }
+    if task.state == .canceling { try await endCancelled() }
+  }
+
+  /// Somebody has cancelled the task, and this performer is about to hear of it: nothing else may come before.
+  private func endCancelled() async throws(URLError) {
+    let word = Question<Void>()
+    _ = try await waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
   }
 
   /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer. A task that has been
@@ -83,6 +90,7 @@ extension TaskPerformer {
       }
     }
     clock.goOn()
+    if task.state == .canceling { try await endCancelled() }
     guard let question = asked.value else { return standard }
     let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     return answer ?? standard
