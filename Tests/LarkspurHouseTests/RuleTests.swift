@@ -23,7 +23,8 @@ import Testing
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "larkspur": [
-      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS",
       "LarkspurTestServer", "LarkspurTransport", "Synchronization",
     ],
   ]
