@@ -109,7 +109,8 @@ import Testing
     }
     let told = await told { manager.uploadTask(withStreamedRequest: streamed, completionHandler: $0).resume() }
     #expect(String(decoding: try #require(told.object as? Data), as: UTF8.self).contains("second"))
-    #expect(journal.lines == ["stream"])
+    // More than once if a connection is lost on its way.
+    #expect(Set(journal.lines) == ["stream"])
   }
 
   /// A form can be sent again without anybody's help.
