@@ -140,6 +140,9 @@ let package = Package(
     .executableTarget(
       name: "RaceProbe", dependencies: ["CMutexOrder", "LarkspurIO"], path: "Tests/ThreadSanitizer/RaceProbe",
       swiftSettings: testSettings),
+    // A program that shows what AddressSanitizer sees.
+    .executableTarget(
+      name: "MemoryProbe", path: "Tests/AddressSanitizer/MemoryProbe", swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
@@ -161,13 +164,16 @@ let package = Package(
       swiftSettings: testSettings),
     // A process that writes cookies until it is killed.
     .executableTarget(
-      name: "CookieWriter", dependencies: ["Larkspur"], path: "Tests/CookieWriter", swiftSettings: testSettings),
+      name: "CookieWriter", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/CookieWriter",
+      swiftSettings: testSettings),
     // What a session does that has to be seen in a process of its own.
     .executableTarget(
-      name: "SessionProbe", dependencies: ["Larkspur"], path: "Tests/SessionProbe", swiftSettings: testSettings),
+      name: "SessionProbe", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/SessionProbe",
+      swiftSettings: testSettings),
     // A process that stores responses until it is killed.
     .executableTarget(
-      name: "CacheWriter", dependencies: ["Larkspur"], path: "Tests/CacheWriter", swiftSettings: testSettings),
+      name: "CacheWriter", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/CacheWriter",
+      swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(
       name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),

@@ -72,9 +72,15 @@ extension URLCache {
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
   ) async -> CachePlan {
     if let plan = planNow(for: request, fields: fields, policy: policy, now: now) { return plan }
-    return await withCheckedContinuation { continuation in
-      plan(for: request, fields: fields, policy: policy, now: now) { continuation.resume(returning: $0) }
+    let found = Handover<CachePlan>()
+    await withCheckedContinuation { continuation in
+      plan(for: request, fields: fields, policy: policy, now: now) { plan in
+        found.value = plan
+        continuation.resume()
+      }
     }
+    // There always is one.
+    return found.value ?? .fail(.resourceUnavailable)
   }
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {

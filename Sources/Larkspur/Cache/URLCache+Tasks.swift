@@ -21,8 +21,13 @@ extension URLCache {
 
   /// The response that is stored for a task's request, fresh or not; nil if there is none.
   public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
+    let found = Handover<CachedURLResponse>()
     await withCheckedContinuation { continuation in
-      getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
+      getCachedResponse(for: dataTask) { response in
+        found.value = response
+        continuation.resume()
+      }
     }
+    return found.value
   }
 }

@@ -27,12 +27,15 @@ final class ProtocolLoad: @unchecked Sendable {
     among classes: [URLProtocol.Type], for task: URLSessionTask, _ request: URLRequest
   ) async -> ProtocolLoad? {
     // The load's own queue is not made for requests that no class wants: there may be many.
+    let found = Handover<ProtocolLoad>()
     await withCheckedContinuation { continuation in
       questions.async {
         let type = classes.first { $0.canInit(with: task) }
-        continuation.resume(returning: type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
+        found.value = type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) }
+        continuation.resume()
       }
     }
+    return found.value
   }
 
   /// Classes are asked here: their methods may block, and must not hold up a loop.

@@ -58,21 +58,21 @@ final class SessionChallenges: Sendable {
     let task = latest.withLock { $0 }
     let session = task?.read { $0.session }
     guard let session else { return .performDefaultHandling }
-    let asked = AskedChallenge()
+    let asked = Handover<Question<DelegateReply>>()
     await core.delegateQueue.run {
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
         let question = Question<DelegateReply>()
         delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.question = question }
+        if !challenge.takeHasNoWord() { return asked.value = question }
       }
       guard let task else { return }
       for case let delegate? in [task.delegate, core.delegate as? any URLSessionTaskDelegate] {
         let question = Question<DelegateReply>()
         delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.question = question }
+        if !challenge.takeHasNoWord() { return asked.value = question }
       }
     }
-    guard let question = asked.question else { return .performDefaultHandling }
+    guard let question = asked.value else { return .performDefaultHandling }
     let reply = await withTaskCancellationHandler {
       await question.wait()
     } onCancel: {
@@ -85,10 +85,6 @@ final class SessionChallenges: Sendable {
 /// One tunnel's challenges, one after another.
 final class ProxyTalks: @unchecked Sendable {
   var talk: AuthenticationConversation?
-}
-
-private final class AskedChallenge: @unchecked Sendable {
-  var question: Question<DelegateReply>?
 }
 
 extension URLProtectionSpace {

@@ -204,7 +204,7 @@ extension TaskPerformer {
     defer { clock.goOn() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.bytesExpectedToReceive }
-      await tell { session, delegate in
+      try await tellOfContent { session, delegate in
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
           session, downloadTask: downloadTask, didWriteData: Int64(count), totalBytesWritten: received,
@@ -216,7 +216,7 @@ extension TaskPerformer {
     guard let dataTask = task as? URLSessionDataTask else { return }
     let data = content.data
     content.data = Data()
-    await tell { session, delegate in
+    try await tellOfContent { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: data)
       return true

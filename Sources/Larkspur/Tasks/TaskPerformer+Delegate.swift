@@ -52,7 +52,21 @@ extension TaskPerformer {
     if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
-  /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer.
+  /// Tells of content, as `tell` does, unless the task has been cancelled while the call was waiting for its turn: whom the
+  /// delegate works for may be gone by then.
+  func tellOfContent(_ call: @escaping Teller) async throws(URLError) {
+    await tell { [task] session, delegate in task.state == .canceling || call(session, delegate) }
+    if task.state == .canceling { try await endCancelled() }
+  }
+
+  /// Somebody has cancelled the task, and this performer is about to hear of it: nothing else may come before.
+  private func endCancelled() async throws(URLError) {
+    let word = Question<Void>()
+    _ = try await waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
+  }
+
+  /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer. A task that has been
+  /// cancelled asks nobody.
   func ask<Answer: Sendable>(
     otherwise standard: Answer,
     _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
@@ -60,22 +74,24 @@ extension TaskPerformer {
     guard hasDelegate else { return standard }
     hasTold = true
     let (task, session, core) = (task, session, core)
-    let asked = AskedQuestion<Answer>()
+    let asked = Handover<Question<Answer>>()
     try await passGate()
     clock.pause()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
+      guard task.state != .canceling else { return }
       let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
         let hasWord = task.implements {
           if !call(session, delegate, { question.answer($0) }) { task.delegateHasNoWord() }
         }
-        if hasWord { return asked.question = question }
+        if hasWord { return asked.value = question }
       }
     }
     clock.goOn()
-    guard let question = asked.question else { return standard }
+    if task.state == .canceling { try await endCancelled() }
+    guard let question = asked.value else { return standard }
     let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     return answer ?? standard
   }
@@ -155,9 +171,4 @@ extension TaskPerformer {
       return true
     }
   }
-}
-
-/// What a question was put to; it is written on the delegate queue while the loop waits.
-private final class AskedQuestion<Answer: Sendable>: @unchecked Sendable {
-  var question: Question<Answer>?
 }

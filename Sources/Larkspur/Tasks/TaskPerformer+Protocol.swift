@@ -174,18 +174,18 @@ extension TaskPerformer {
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
-    let asked = AskedChallenge()
+    let asked = Handover<Question<DelegateReply>>()
     clock.pause()
     await tell { session, delegate in
       let question = Question<DelegateReply>()
       delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
       if challenge.takeHasNoWord() { return false }
-      asked.question = question
+      asked.value = question
       return true
     }
     clock.goOn()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling
-    if let question = asked.question {
+    if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
       reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })?.reply
       guard load.client.settle(challenge) else { return }
@@ -204,9 +204,4 @@ extension TaskPerformer {
     }
     if case .cancel = reply { throw URLError.make(.cancelled, "cancelled") }
   }
-}
-
-/// The question that a challenge was put by; it is written on the delegate queue while the loop waits.
-private final class AskedChallenge: @unchecked Sendable {
-  var question: Question<DelegateReply>?
 }

@@ -236,8 +236,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   // MARK: - Control
 
-  /// Ends the task with `URLError.cancelled`, unless it is over. A call that is on its way to the delegate is the last but
-  /// the one that says so.
+  /// Ends the task with `URLError.cancelled`, unless it is over. A call that the delegate is in goes to its end; questions
+  /// and content that still wait for their turn on the delegate queue are dropped.
   open func cancel() { end(with: .cancelled) }
 
   /// As `cancel`, with another reason.

@@ -52,12 +52,12 @@ package final class Connection: TurnFollower {
 
   /// Who is at its other end: where it is a proxy, requests have to be for one.
   package internal(set) var recipient: RequestHead.Recipient {
-    get { core.recipient }
+    get { confined.state.recipient }
     set { core.recipient = newValue }
   }
 
   /// Whether another exchange may begin.
-  package var isIdle: Bool { core.isIdle }
+  package var isIdle: Bool { confined.state.isIdle }
 
   /// The server's address. Nil once the connection is closed.
   package var address: SocketAddress? { core.channel?.address }
@@ -351,32 +351,32 @@ package final class Connection: TurnFollower {
   // MARK: - The response
 
   /// Whether something of the response, or of its failure, is still to be received.
-  var isReceiving: Bool { core.isReceiving }
-  var exchangeNumber: UInt64 { core.exchangeNumber }
-  var status: Int { core.head.status }
-  func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
-  var head: ResponseHead { core.head }
-  var headBytes: [UInt8] { core.headBytes }
+  var isReceiving: Bool { confined.state.isReceiving }
+  var exchangeNumber: UInt64 { confined.state.exchangeNumber }
+  var status: Int { confined.state.head.status }
+  func canceller(of exchange: UInt64) -> Canceller? { confined.state.channel?.canceller(of: .exchange(exchange)) }
+  var head: ResponseHead { confined.state.head }
+  var headBytes: [UInt8] { confined.state.headBytes }
   /// Whether the present exchange is over, and the connection good for others.
-  var hasEndedWell: Bool { core.machine.isIdle }
+  var hasEndedWell: Bool { confined.state.machine.isIdle }
   /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
   /// much memory then.
-  package func forgetResponse() { core.forgetResponse() }
+  package func forgetResponse() { confined.state.forgetResponse() }
   /// Nil once the connection is closed.
-  var channel: Channel? { core.channel }
-  var isOpen: Bool { core.channel != nil }
+  var channel: Channel? { confined.state.channel }
+  var isOpen: Bool { confined.state.channel != nil }
   /// Whether nothing of the present request's body has left, because it waited for `100 Continue`.
-  var holdsBody: Bool { core.holdsBody }
+  var holdsBody: Bool { confined.state.holdsBody }
   /// Whether anything of the present response has come.
-  var hasReceived: Bool { core.hasReceived }
+  var hasReceived: Bool { confined.state.hasReceived }
 
   /// Notices that the server has closed an idle connection.
   func lookForEnd() {
     core.lookForEnd()
     tellStory()
   }
-  var trailers: FieldTable { core.trailers }
-  var trailerBytes: [UInt8] { core.trailerBytes }
+  var trailers: FieldTable { confined.state.trailers }
+  var trailerBytes: [UInt8] { confined.state.trailerBytes }
 }
 
 /// A connection that has been handed over to another protocol. It is closed when its owner lets go of it.

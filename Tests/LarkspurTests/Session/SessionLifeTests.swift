@@ -43,6 +43,26 @@ import Testing
     for task in tasks { #expect(events.contains(.completed(task.taskIdentifier, .cancelled))) }
   }
 
+  /// Whom the delegate works for may be gone by then.
+  @Test(arguments: ["/bytes/100", "/redirect/1"])
+  func aCallThatWaitsForItsTurnIsNotMadeAfterACancellation(path: String) async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    let recorder = SessionRecorder()
+    recorder.onResponse = { _ in queue.isSuspended = true }
+    if path.hasPrefix("/redirect") { queue.isSuspended = true }
+    let task = session(recorder, queue: queue).dataTask(with: try url(path))
+    task.resume()
+    // The call of the content, or of the redirection, is in the queue.
+    while !(queue.isSuspended && queue.operations.contains { !$0.isExecuting && !$0.isFinished }) { await Task.yield() }
+    task.cancel()
+    queue.isSuspended = false
+    await recorder.waitForEnds()
+    let events = recorder.events
+    #expect(events.last == .completed(task.taskIdentifier, .cancelled))
+    #expect(!events.contains { $0 == .data(task.taskIdentifier) || $0 == .redirected(task.taskIdentifier) })
+  }
+
   @Test func finishingMayBecomeCancelling() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder)
