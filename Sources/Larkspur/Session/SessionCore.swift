@@ -26,6 +26,7 @@ final class SessionCore: @unchecked Sendable {
   let protocolClasses: [URLProtocol.Type]
   // What every task looks at: the configuration as a whole is large to copy.
   let cookieStorage: HTTPCookieStorage?
+  let sendsCookies: Bool
   let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
@@ -75,6 +76,7 @@ final class SessionCore: @unchecked Sendable {
     protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
     composer = RequestComposer(additional: storage.additionalHeaders)
     cookieStorage = storage.cookieStorage
+    sendsCookies = storage.shouldSetCookies
     cookieAcceptPolicy = storage.cookieAcceptPolicy
     credentialStorage = storage.credentialStorage
     cache = storage.cache

@@ -96,7 +96,7 @@ extension TaskPerformer {
   ) -> RequestComposer.Extras {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
-    if request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url {
+    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, let url = request.url {
       let method = request.own.method
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
