@@ -10,7 +10,6 @@
 import AFNetworking
 import Foundation
 import LarkspurTestServer
-import Synchronization
 import TestKit
 
 /// Prints at once, to whoever waits for it.
@@ -26,36 +25,6 @@ func peak() -> Int {
   return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
 }
 
-/// Gives forms, as a manager does.
-final class Sender: NSObject, URLSessionTaskDelegate, URLSessionDataDelegate {
-  let succeeded = Atomic(0)
-  private let (ends, end) = AsyncStream<Void>.makeStream()
-
-  func urlSession(
-    _ session: URLSession, task: URLSessionTask,
-    needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-  ) {
-    completionHandler((task.originalRequest?.httpBodyStream as? any NSCopying)?.copy(with: nil) as? InputStream)
-  }
-
-  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let length = task.originalRequest?.value(forHTTPHeaderField: "Content-Length")
-    let response = task.response as? HTTPURLResponse
-    if error == nil, response?.statusCode == 200, "\(task.countOfBytesSent)" == length {
-      succeeded.add(1, ordering: .relaxed)
-    }
-    end.yield()
-  }
-
-  func wait(for count: Int) async {
-    var left = count
-    for await _ in ends {
-      left -= 1
-      if left == 0 { return }
-    }
-  }
-}
-
 func send(_ count: Int, mebibytes: Int, to url: String) async throws -> Int {
   let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-footprint-\(UUID().uuidString).bin")
   defer { try? FileManager.default.removeItem(at: file) }
@@ -65,17 +34,22 @@ func send(_ count: Int, mebibytes: Int, to url: String) async throws -> Int {
   let configuration = URLSessionConfiguration.ephemeral
   configuration.httpMaximumConnectionsPerHost = count
   configuration.timeoutIntervalForRequest = 600
-  let sender = Sender()
-  let session = URLSession(configuration: configuration, delegate: sender, delegateQueue: nil)
-  let serializer = AFHTTPRequestSerializer()
-  for number in 0..<count {
-    let form = try serializer.multipartFormRequest(
-      withMethod: "POST", urlString: url, parameters: ["number": number],
-      constructingBodyWith: { try? $0.appendPart(withFileURL: file, name: "file") })
-    session.uploadTask(withStreamedRequest: form as URLRequest).resume()
+  let manager = AFHTTPSessionManager(sessionConfiguration: configuration)
+  manager.responseSerializer = AFHTTPResponseSerializer()
+  return await withTaskGroup(of: Bool.self) { group in
+    for number in 0..<count {
+      group.addTask {
+        let answer = try? await manager.post(
+          url, parameters: ["number": number],
+          constructingBodyWith: { try? $0.appendPart(withFileURL: file, name: "file") },
+          progress: { _ in })
+        // The server says how many bytes it has read.
+        let text = (answer?.value as? Data).map { String(decoding: $0, as: UTF8.self) }
+        return text.flatMap { Int($0) }.map { $0 > mebibytes << 20 } ?? false
+      }
+    }
+    return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
   }
-  await sender.wait(for: count)
-  return sender.succeeded.load(ordering: .relaxed)
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -22,7 +22,7 @@ public let AFPropertyListParameterEncoding = AFHTTPClientParameterEncoding.prope
 /// AFNetworking 1's client for one service: default header fields, paths relative to a base URL, and a registry of
 /// operation classes that choose themselves for a request.
 ///
-/// New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any thread. Results come on the main queue: see
+/// New code uses `AFHTTPSessionManager`, or `URLSession` itself. For any thread. Results come on the main queue: see
 /// ``AFHTTPRequestOperation/successCallbackQueue``, and ``completionQueue`` here.
 open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   struct Details {
@@ -121,10 +121,12 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     return reachability.networkReachabilityStatus
   }
 
-  /// Sets a block that is called on the main queue when that changes.
+  /// Sets a block that is called on the main queue: soon with what is known then, and when that changes.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
     reachability.setReachabilityStatusChange(block)
-    monitor()
+    isMonitoring.read { $0 = true }
+    // Begun anew it tells once more.
+    reachability.startMonitoring()
   }
 
   /// Begins with the first question: a host's name costs a look-up.
@@ -197,8 +199,12 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// A request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
   /// `AFMultipartFormData`.
   ///
-  /// - Parameter method: Neither GET nor HEAD: for these there is a request without a URL, which fails when it is
-  ///   loaded.
+  /// - Parameters:
+  ///   - method: Neither GET nor HEAD: for these there is a request without a URL, which fails when it is
+  ///     loaded.
+  ///   - path: Relative to the base URL, or a whole URL.
+  ///   - parameters: What the request serializer takes: as a rule a dictionary.
+  ///   - block: Called before this function returns.
   open func multipartFormRequest(
     withMethod method: String, path: String?, parameters: [AnyHashable: Any]? = nil,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -281,6 +287,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///   - urlRequests: Each a `URLRequest` or an `NSURLRequest`; what is neither is left out.
   ///   - progressBlock: Called on the main queue for each operation that has finished: how many have, and how many
   ///   there are. - completionBlock: Called on the main queue with the operations when all have finished.
+  ///   - completionBlock: Called when all is over.
   open func enqueueBatchOfHTTPRequestOperations(
     withRequests urlRequests: [Any], progressBlock: ((UInt, UInt) -> Void)? = nil,
     completionBlock: (([Any]) -> Void)? = nil

@@ -54,7 +54,12 @@ extension AFHTTPSessionManager {
 
   /// A POST of a form in parts.
   ///
-  /// - Parameter block: Appends parts. It is called before anything is sent.
+  /// - Parameters:
+  ///   - block: Appends parts. It is called before anything is sent.
+  ///   - urlString: Relative to the base URL, or a whole URL.
+  ///   - progress: Called on the operation queue, as bytes go their way.
+  ///   - headers: Fields for this request; they replace the serializer's.
+  ///   - parameters: What the request serializer takes: as a rule a dictionary.
   @discardableResult
   public func post(
     _ urlString: String, parameters: [String: Any]? = nil, headers: [String: String]? = nil,

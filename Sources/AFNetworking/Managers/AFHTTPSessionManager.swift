@@ -127,6 +127,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   ///   - success: Called on the completion queue with what the response serializer has made of the response.
   ///   - failure: Called on the completion queue, if anything went wrong: also if no request could be made, and then
   ///     without a task.
+  ///   - downloadProgress: Called on the operation queue as the content comes.
+  ///   - method: As it stands in the request: `GET`, or whatever the server knows.
+  ///   - uploadProgress: Called on the operation queue as the body leaves.
   /// - Returns: Nil: no request could be made.
   @discardableResult
   open func dataTask(
@@ -193,6 +196,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   /// - Parameters:
   ///   - parameters: A dictionary; parts of the form, before those of the block.
   ///   - block: Appends parts. It is called before this function returns.
+  ///   - headers: Fields for this request; they replace the serializer's.
+  ///   - URLString: Relative to the base URL, or a whole URL.
+  ///   - failure: Called on the completion queue, if anything went wrong.
+  ///   - success: Called on the completion queue, if all went well.
+  ///   - uploadProgress: Called on the operation queue as the body leaves.
   @discardableResult
   open func post(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,

@@ -12,6 +12,7 @@ extension AFURLSessionManager {
   /// - Parameters:
   ///   - uploadProgress: Called on ``operationQueue`` as the body leaves.
   ///   - downloadProgress: Called on ``operationQueue`` as the content comes.
+  ///   - request: What is to be loaded.
   public func value(
     for request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
@@ -54,7 +55,10 @@ extension AFURLSessionManager {
 
   /// Loads a request into a file.
   ///
-  /// - Parameter destination: Says where the file goes. There must be no file there yet.
+  /// - Parameters:
+  ///   - destination: Says where the file goes. There must be no file there yet.
+  ///   - request: What is to be loaded.
+  ///   - progress: Called on the operation queue, as bytes go their way.
   public func download(
     for request: URLRequest, progress: ((Progress) -> Void)? = nil,
     destination: @escaping (URL, URLResponse) -> URL

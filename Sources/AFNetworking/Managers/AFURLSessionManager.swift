@@ -124,6 +124,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   ///   - downloadProgressBlock: Called on ``operationQueue`` as the content comes.
   ///   - completionHandler: Called once, on ``completionQueue``, with the response, what the serializer has made of it,
   ///     and what has gone wrong. Without any response it is an empty `URLResponse` for the request's URL.
+  ///   - request: What is to be loaded.
   @discardableResult
   open func dataTask(
     with request: URLRequest, uploadProgress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -175,6 +176,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   ///   - destination: Says where the file goes; called on ``operationQueue`` with the file that it is now, and the
   ///     response. There must be no file there yet. Without it the file is gone when the task is over.
   ///   - completionHandler: Called once, on ``completionQueue``, with the response, the file, and what has gone wrong.
+  ///   - request: What is to be loaded.
   @discardableResult
   open func downloadTask(
     with request: URLRequest, progress downloadProgressBlock: ((Progress) -> Void)? = nil,
@@ -187,8 +189,12 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// A download task that goes on with an earlier one. The other parameters are those of
   /// ``downloadTask(with:progress:destination:completionHandler:)``.
   ///
-  /// - Parameter resumeData: From a download's `cancel(byProducingResumeData:)`, or from the error of one that has
-  ///   failed.
+  /// - Parameters:
+  ///   - resumeData: From a download's `cancel(byProducingResumeData:)`, or from the error of one that has
+  ///     failed.
+  ///   - completionHandler: Called once, on the completion queue.
+  ///   - destination: Says where the file goes.
+  ///   - downloadProgressBlock: Called on the operation queue as the content comes.
   @discardableResult
   open func downloadTask(
     withResumeData resumeData: Data, progress downloadProgressBlock: ((Progress) -> Void)? = nil,

@@ -18,6 +18,9 @@ public protocol AFMultipartFormData {
   /// - Parameters:
   ///   - inputStream: Opened when it is its turn, and closed after it. Nil is an empty part.
   ///   - length: How many bytes of it are sent. If it has fewer the task fails.
+  ///   - mimeType: The type that the part says it has.
+  ///   - fileName: The file's name, as the part says it.
+  ///   - name: The field's name.
   func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
 
   /// Bytes, as a file.

@@ -78,7 +78,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   private static let processingQueue = DispatchQueue(
     label: "afnetworking.http-request.processing", attributes: .concurrent)
 
-  /// Sets ``completionBlock`` to one that makes the response object on a queue of its own, and then calls one of the
+  /// Sets `completionBlock` to one that makes the response object on a queue of its own, and then calls one of the
   /// blocks on the completion queue: `success` with the object, or `failure` with the error. A cancelled operation
   /// fails.
   open func setCompletionBlockWithSuccess(
@@ -172,13 +172,13 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return responseSerializer.acceptableContentTypes?.contains(response.mimeType ?? "application/octet-stream") ?? true
   }
 
-  /// Where success is told. Nil, as at first: on ``completionQueue``.
+  /// Where success is told. Nil, as at first: on `completionQueue`.
   open var successCallbackQueue: DispatchQueue? {
     get { read { $0.successQueue } }
     set { read { $0.successQueue = newValue } }
   }
 
-  /// Where failure is told. Nil, as at first: on ``completionQueue``.
+  /// Where failure is told. Nil, as at first: on `completionQueue`.
   open var failureCallbackQueue: DispatchQueue? {
     get { read { $0.failureQueue } }
     set { read { $0.failureQueue = newValue } }

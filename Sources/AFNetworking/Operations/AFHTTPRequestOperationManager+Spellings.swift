@@ -4,7 +4,7 @@ import Larkspur
 // The spellings of earlier importers: methods in capitals, and a `failure` that always gets an operation.
 
 extension AFHTTPRequestOperationManager {
-  /// See ``get(_:parameters:success:failure:)``.
+  /// See `get(_:parameters:success:failure:)`.
   @discardableResult
   public func GET(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
@@ -33,7 +33,7 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``head(_:parameters:success:failure:)``.
+  /// See `head(_:parameters:success:failure:)`.
   @discardableResult
   public func HEAD(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation) -> Void)? = nil,
@@ -62,7 +62,7 @@ extension AFHTTPRequestOperationManager {
     head(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``post(_:parameters:success:failure:)``.
+  /// See `post(_:parameters:success:failure:)`.
   @discardableResult
   public func POST(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
@@ -91,7 +91,7 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``put(_:parameters:success:failure:)``.
+  /// See `put(_:parameters:success:failure:)`.
   @discardableResult
   public func PUT(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
@@ -120,7 +120,7 @@ extension AFHTTPRequestOperationManager {
     put(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``patch(_:parameters:success:failure:)``.
+  /// See `patch(_:parameters:success:failure:)`.
   @discardableResult
   public func PATCH(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
@@ -149,7 +149,7 @@ extension AFHTTPRequestOperationManager {
     patch(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``delete(_:parameters:success:failure:)``.
+  /// See `delete(_:parameters:success:failure:)`.
   @discardableResult
   public func DELETE(
     _ urlString: String, parameters: Any? = nil, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
@@ -178,7 +178,7 @@ extension AFHTTPRequestOperationManager {
     delete(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// See ``post(_:parameters:constructingBodyWith:success:failure:)``.
+  /// See `post(_:parameters:constructingBodyWith:success:failure:)`.
   @discardableResult
   public func POST(
     _ urlString: String, parameters: Any? = nil,

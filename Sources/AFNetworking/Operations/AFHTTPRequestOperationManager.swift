@@ -6,7 +6,7 @@ import Synchronization
 /// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with
 /// one security policy, in one queue.
 ///
-/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or ``URLSession`` itself. For any
+/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or `URLSession` itself. For any
 /// thread.
 open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   private struct Details {

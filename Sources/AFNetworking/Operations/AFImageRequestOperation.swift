@@ -6,7 +6,7 @@ import Larkspur
 /// path ends in `.png`, `.jpg`, `.gif` and the like.
 ///
 /// Images are ``AFImage``: type and size, and the bytes as they are. A program with a decoder of its own sets it in the
-/// ``responseSerializer`` and takes its images from ``AFHTTPRequestOperation/responseObject``.
+/// `responseSerializer` and takes its images from ``AFHTTPRequestOperation/responseObject``.
 open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   /// An operation with a block, which gets the image on the main queue, or where the operation's queues say.
   public convenience init(request urlRequest: URLRequest, success: ((AFImage?) -> Void)?) {
@@ -58,7 +58,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
     usesAFNetworkingErrorDomain()
   }
 
-  /// The image. Nil: the bytes are of no known format, or are not acceptable, and ``error`` says so; or the operation
+  /// The image. Nil: the bytes are of no known format, or are not acceptable, and `error` says so; or the operation
   /// has not finished.
   open var responseImage: AFImage! { responseObject as? AFImage }
 

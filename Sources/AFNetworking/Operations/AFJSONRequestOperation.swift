@@ -32,7 +32,7 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     usesAFNetworkingErrorDomain()
   }
 
-  /// What the content says. Nil: it is no JSON, and ``error`` says why; or there is none; or the operation has not
+  /// What the content says. Nil: it is no JSON, and `error` says why; or there is none; or the operation has not
   /// finished.
   open var responseJSON: Any! { responseObject }
 

@@ -33,7 +33,7 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     usesAFNetworkingErrorDomain()
   }
 
-  /// What the content says. Nil: it is no property list, and ``error`` says why; or the operation has not finished.
+  /// What the content says. Nil: it is no property list, and `error` says why; or the operation has not finished.
   open var responsePropertyList: Any! { responseObject }
 
   /// How the content is read. No options at first.

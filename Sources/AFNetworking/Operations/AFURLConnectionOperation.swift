@@ -4,7 +4,7 @@ import Larkspur
 
 /// Loads one request, as an operation: with dependencies, a priority, and a pause.
 ///
-/// It is AFNetworking 2's class of this name on a ``URLSession``: operations that need no settings of their own share
+/// It is AFNetworking 2's class of this name on a `URLSession`: operations that need no settings of their own share
 /// one session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or
 /// else on the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set
 /// a queue.

@@ -4,7 +4,7 @@ import Larkspur
 /// What the blocks of request operations are given as the connection that they are called for.
 ///
 /// It stands for the load of an operation's request, on its way through redirections. It cannot be made, and loads
-/// nothing by itself: new code uses ``URLSession``. Immutable, and for any thread.
+/// nothing by itself: new code uses `URLSession`. Immutable, and for any thread.
 public final class NSURLConnection: NSObject, Sendable {
   private let task: URLSessionTask
 

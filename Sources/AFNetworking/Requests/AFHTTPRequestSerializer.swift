@@ -152,6 +152,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
   ///     an empty part.
   ///   - block: Appends parts. It is called before this function returns.
   ///   - error: Takes what went wrong, but for what the block does: its calls throw for themselves.
+  ///   - urlString: Relative to the base URL, or a whole URL.
   /// - Returns: If something is wrong, a request without a URL, which fails when it is loaded.
   open func multipartFormRequest(
     withMethod method: String, urlString: String, parameters: [String: Any]?,
@@ -180,6 +181,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
   ///   - fileURL: A file that is there is written over. If writing fails there is no file.
   ///   - handler: Called on the main queue. A program whose main thread does not run it (by `RunLoop.main.run()`,
   ///     `dispatchMain()` or an async `main`) hears nothing: it uses the async form.
+  ///   - request: What is to be loaded.
   /// - Returns: The request without its body, to be sent with the file.
   @discardableResult
   open func request(

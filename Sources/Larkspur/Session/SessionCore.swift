@@ -26,6 +26,7 @@ final class SessionCore: @unchecked Sendable {
   let protocolClasses: [URLProtocol.Type]
   // What every task looks at: the configuration as a whole is large to copy.
   let cookieStorage: HTTPCookieStorage?
+  /// Whether requests bring cookies along. What servers set is kept all the same.
   let sendsCookies: Bool
   let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
   let credentialStorage: URLCredentialStorage?

@@ -7,19 +7,16 @@ final class StreamReader: @unchecked Sendable {
   private let queue = DispatchQueue(label: "larkspur.body-stream")
   // The queue's.
   private var isOpen = false
-  private var buffer: [UInt8]
   private var emptyReads = 0
 
-  private static let pieceBytes = 64 * 1024
+  /// How much is read at a time. It is all that a reader holds, and that only while it reads: there may be hundreds.
+  private static let pieceBytes = 32 * 1024
   /// How long a stream that is open and has nothing is left alone, in milliseconds.
   private static let pauseMilliseconds = 10
   /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
   private static let emptyReadsMax = 100
 
-  init(_ stream: InputStream) {
-    self.stream = stream
-    buffer = [UInt8](repeating: 0, count: Self.pieceBytes)
-  }
+  init(_ stream: InputStream) { self.stream = stream }
 
   /// The next bytes; nil at the end. Throws what the stream fails with.
   func next() async throws -> [UInt8]? {
@@ -33,10 +30,12 @@ final class StreamReader: @unchecked Sendable {
       isOpen = true
       if stream.streamStatus == .notOpen { stream.open() }
     }
-    let count = StreamBytes.read(stream, into: &buffer)
+    var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
+    let count = StreamBytes.read(stream, into: &piece)
     if count > 0 {
       emptyReads = 0
-      return continuation.resume(returning: Array(buffer[..<count]))
+      // A full piece is handed on as it is; a small one does not keep the room of a large one.
+      return continuation.resume(returning: count == piece.count ? piece : Array(piece[..<count]))
     }
     if count < 0 {
       // Foundation's streams end the process if they are asked for an error that they have not.

@@ -24,7 +24,7 @@ package final class BodyWriter: @unchecked Sendable {
   }
 
   /// From so many waiting bytes on, a producer waits until they are fetched.
-  package static let bytesMax = 128 * 1024
+  package static let bytesMax = 64 * 1024
   /// Smaller pieces are put together: a chunk of its own for each byte would cost six more.
   private static let pieceBytesMin = 4 * 1024
 

@@ -17,12 +17,15 @@ extension DemoPart {
       return operation
     }
     for operation in operations.dropFirst() { operation.addDependency(operations[0]) }
-    let finished = await withCheckedContinuation { continuation in
-      let batch = AFURLConnectionOperation.batch(
-        ofRequestOperations: operations, progressBlock: nil,
-        completionBlock: { done in continuation.resume(returning: done.count) })
-      for case let operation as Operation in batch { queue.addOperation(operation) }
+    let batch = AFURLConnectionOperation.batch(
+      ofRequestOperations: operations, progressBlock: nil, completionBlock: nil)
+    await withCheckedContinuation { continuation in
+      // A batch's own block is for the main queue, which nobody serves here.
+      let end = BlockOperation { continuation.resume() }
+      for operation in operations { end.addDependency(operation) }
+      for case let operation as Operation in batch + [end] { queue.addOperation(operation) }
     }
+    let finished = operations.count { $0.isFinished }
     let targets = stage.server.requests.suffix(stage.server.requestsReceived - requestsBefore).map(\.target)
     stage.say("asked for: \(targets.joined(separator: " "))")
     let numbers = operations.compactMap { ($0.responseObject as? [String: Any])?["target"] as? String }
