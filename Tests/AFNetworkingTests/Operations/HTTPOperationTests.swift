@@ -74,16 +74,18 @@ import Testing
     success.setSpecific(key: Self.key, value: 1)
     operation.successCallbackQueue = success
     operation.completionGroup = group
-    let place = Mutex(0)
-    operation.setCompletionBlockWithSuccess { _, _ in
-      place.withLock { $0 = DispatchQueue.getSpecific(key: Self.key) ?? 2 }
+    let isInGroup = Mutex(false)
+    let place = await withCheckedContinuation { continuation in
+      operation.setCompletionBlockWithSuccess { _, _ in
+        isInGroup.withLock { $0 = group.wait(timeout: .now()) == .timedOut }
+        continuation.resume(returning: DispatchQueue.getSpecific(key: Self.key) ?? 2)
+      }
+      operation.start()
     }
-    await operation.run()
-    await withCheckedContinuation { done in
-      // Behind the completion block, which has entered the group by then.
-      OperationKit.queue.async { group.notify(queue: OperationKit.queue) { done.resume() } }
-    }
-    #expect(place.withLock { $0 } == 1)
+    #expect(place == 1)
+    #expect(isInGroup.withLock { $0 })
+    // It is left when the block has returned.
+    await withCheckedContinuation { done in group.notify(queue: OperationKit.queue) { done.resume() } }
   }
 
   private static let key = DispatchSpecificKey<Int>()
