@@ -72,6 +72,8 @@ struct Client: Sendable {
     self.url = url
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = workload.tasks
+    // Every request is to go to the server.
+    configuration.urlCache = nil
     if let caFile {
       let data = try Data(contentsOf: URL(fileURLWithPath: caFile))
       configuration.tlsTrustSettings.roots = .only(Certificate.read(data) ?? [])
