@@ -52,8 +52,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
   public required init(baseURL url: URL) {
-    // Without the slash RFC 3986 5.2.3 takes the last segment away.
-    baseURL = url.path.isEmpty || url.absoluteString.hasSuffix("/") ? url : url.appendingPathComponent("")
+    baseURL = url.asFolder
     details = Guarded(Details(fields: Self.defaultFields()))
     reachability = url.host.map { AFNetworkReachabilityManager(forDomain: $0) } ?? AFNetworkReachabilityManager()
     super.init()

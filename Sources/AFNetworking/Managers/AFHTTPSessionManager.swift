@@ -44,7 +44,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   ///   - url: Where relative paths begin. `https://example.com/v1` counts as `https://example.com/v1/`.
   ///   - configuration: Copied. Nil: the default configuration.
   public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
-    requests = Mutex(Requests(base: url.map { Base(Self.folder($0)) }))
+    requests = Mutex(Requests(base: url.map { Base($0.asFolder) }))
     super.init(sessionConfiguration: configuration)
   }
 
@@ -56,13 +56,6 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   /// A manager without a base URL.
   public class func manager() -> AFHTTPSessionManager { AFHTTPSessionManager() }
-
-  /// A path is resolved against a URL's folder: without the slash its last part would be lost (RFC 3986, section
-  /// 5.2.3).
-  private static func folder(_ url: URL) -> URL {
-    guard !url.path.isEmpty, !url.absoluteString.hasSuffix("/") else { return url }
-    return url.appendingPathComponent("")
-  }
 
   // MARK: - What it has
 

@@ -31,10 +31,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
   public required init(baseURL url: URL?) {
-    baseURL = url.map { url in
-      // Without the slash RFC 3986 5.2.3 takes the last segment away.
-      url.path.isEmpty || url.absoluteString.hasSuffix("/") ? url : url.appendingPathComponent("")
-    }
+    baseURL = url?.asFolder
     super.init()
   }
 
