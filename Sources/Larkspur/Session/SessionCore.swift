@@ -170,10 +170,8 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// It may begin on this very thread, unless it calls the program's own code there: that may want what the caller holds.
-  private func run(_ performer: TaskPerformer) {
-    performer.engine.crew.run(performer, asGuest: !mayHaveProtocols && !hasSelectiveDelegate)
-  }
+  /// It may begin on this very thread, unless it calls the program's own code there, which may want what the caller holds.
+  private func run(_ performer: TaskPerformer) { performer.engine.crew.run(performer, asGuest: !mayHaveProtocols) }
 
   /// Nil: the session is closed to new tasks.
   private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {

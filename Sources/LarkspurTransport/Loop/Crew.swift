@@ -44,7 +44,8 @@ package final class Crew: Sendable {
       member.waiter.take()?.wake()
     } else {
       let member = Member(work)
-      Task(executorPreference: loop) { @concurrent in await self.serve(member) }
+      // Detached: it outlives what it was made in, and has no part in it.
+      Task.detached(executorPreference: loop) { await self.serve(member) }
     }
   }
 
