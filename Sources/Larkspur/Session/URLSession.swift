@@ -81,6 +81,10 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   deinit { core.sessionGone() }
 
+  /// Where the delegate and completion handlers are called: the queue that was given, or a serial one of the session's own.
+  ///
+  /// Calls to a queue of its own are made by operations, and have it as `OperationQueue.current`, from the first time that
+  /// somebody asks for it. Ask before the first task begins if that matters.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
   open var delegate: (any URLSessionDelegate)? { core.delegate }
