@@ -115,7 +115,8 @@ final class SessionEngine: @unchecked Sendable {
       }
       route.proxy = way
     }
-    return Way(pool.endpoint(for: route), challenges)
+    // A connection to the origin itself, without TLS, asks nothing.
+    return Way(pool.endpoint(for: route), route.security == nil && route.proxy == nil ? nil : challenges)
   }
 
   private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {

@@ -159,6 +159,7 @@ extension TaskPerformer {
     ending.file = file
     file = nil
     ending.make()
+    challenges?.isOver(task)
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.tell() } else { ending.tellOnQueue() }
   }
 
