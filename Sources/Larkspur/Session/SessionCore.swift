@@ -32,6 +32,7 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let isBackground: Bool
   let waitsForConnectivity: Bool
   let timeoutForRequest: Duration?
   let timeoutForResource: Duration?
@@ -82,7 +83,8 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
-    waitsForConnectivity = storage.waitsForConnectivity
+    isBackground = storage.identifier != nil
+    waitsForConnectivity = storage.waitsForConnectivity || isBackground
     timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
     timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
     state = Mutex(

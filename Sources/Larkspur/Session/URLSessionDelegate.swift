@@ -49,7 +49,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
   /// The server sends the task elsewhere. Answer with the request that is to be made next: `request`, another one, or nil
-  /// to have the redirecting response itself as the task's result.
+  /// to have the redirecting response itself as the task's result. Background sessions follow without a question.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)

@@ -97,7 +97,7 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
-    guard wants(.redirection) else { return next }
+    guard !core.isBackground, wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(

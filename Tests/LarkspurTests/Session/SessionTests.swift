@@ -69,6 +69,24 @@ import Testing
     #expect(other.requests.last?.fields["x-other"] == "goes along")
   }
 
+  /// Apple: background sessions have no cache, follow redirections without a question, and wait for a network.
+  @Test func backgroundSessionsAskLess() async throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    #expect(configuration.identifier == "transfers" && configuration.urlCache == nil)
+    #expect(configuration.httpCookieStorage === HTTPCookieStorage.shared)
+    #expect(URLSessionConfiguration.default.identifier == nil && URLSessionConfiguration.ephemeral.identifier == nil)
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+    #expect(session.configuration.identifier == "transfers" && session.core.waitsForConnectivity)
+    let task = session.downloadTask(with: try url("/redirect/2"))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains(.completed(task.taskIdentifier, nil)))
+    #expect(!recorder.events.contains(.redirected(task.taskIdentifier)))
+    #expect(task.currentRequest?.url?.path == "/get")
+  }
+
   @Test func tasksAreListed() async throws {
     let session = URLSession(configuration: .ephemeral)
     let url = try url("/delay/100000")
