@@ -110,7 +110,10 @@ final class SessionCore: @unchecked Sendable {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
 
-  var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
+  /// Those that are under way.
+  var tasks: [URLSessionTask] {
+    state.withLock { Array($0.tasks.values) }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
+  }
 
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
 

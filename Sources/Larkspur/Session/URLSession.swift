@@ -116,7 +116,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     core.flush { [core] in core.delegateQueue.async(completionHandler) }
   }
 
-  /// The tasks that are not over, by kind; the handler is called on the delegate queue.
+  /// The tasks that have been resumed and are not over, by kind: one that was never resumed is not among them, as in
+  /// Foundation. The handler is called on the delegate queue.
   open func getTasksWithCompletionHandler(
     _ completionHandler:
       @escaping @Sendable (
@@ -131,7 +132,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The tasks that are not over; the handler is called on the delegate queue.
+  /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
     core.delegateQueue.async { [core] in completionHandler(core.tasks) }
   }

@@ -309,6 +309,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 
+  /// It has been resumed, and nobody has cancelled it.
+  var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
+
   // MARK: - Delegates
 
   /// What the default implementations of the delegate's methods say.

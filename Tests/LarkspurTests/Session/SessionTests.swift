@@ -91,8 +91,16 @@ import Testing
     let session = URLSession(configuration: .ephemeral)
     let url = try url("/delay/100000")
     let data = session.dataTask(with: url)
-    let upload = session.uploadTask(with: URLRequest(url: url), from: Data([1]))
+    var post = URLRequest(url: url)
+    post.httpMethod = "POST"
+    let upload = session.uploadTask(with: post, from: Data([1]))
     let download = session.downloadTask(with: url)
+    #expect(await session.allTasks.isEmpty)
+    let other = session.dataTask(with: url)
+    for task in [data, upload, download, other] { task.resume() }
+    // One that stands still is under way all the same; one that was cancelled is not.
+    data.suspend()
+    other.cancel()
     #expect(Set(await session.allTasks.map(\.taskIdentifier)) == Set([data, upload, download].map(\.taskIdentifier)))
     let (datas, uploads, downloads) = await session.tasks
     #expect(datas == [data] && uploads == [upload] && downloads == [download])
