@@ -25,6 +25,17 @@ final class SessionChallenges: Sendable {
 
   func isAsked(for task: URLSessionTask) { latest.withLock { $0 = task } }
 
+  /// The task is over, and is not kept on account of a connection. It may have gone on in the place of another one.
+  func isOver(_ task: URLSessionTask) {
+    let last = latest.withLock { latest -> URLSessionTask? in
+      guard let last = latest, last === task || last.read({ $0.session == nil }) else { return nil }
+      latest = nil
+      return last
+    }
+    // Whoever goes with it may call back: not while the lock is held.
+    withExtendedLifetime(last) {}
+  }
+
   // MARK: - What the transport asks, on a thread that is not the loop's
 
   func decide(_ trust: LarkspurTLS.Trust) async -> TrustDecision {

@@ -32,6 +32,7 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let isBackground: Bool
   let waitsForConnectivity: Bool
   /// In nanoseconds.
   let timeoutForRequest: UInt64
@@ -83,7 +84,8 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
-    waitsForConnectivity = storage.waitsForConnectivity
+    isBackground = storage.identifier != nil
+    waitsForConnectivity = storage.waitsForConnectivity || isBackground
     timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForRequest))
     timeoutForResource = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForResource))
     state = Mutex(
@@ -109,7 +111,10 @@ final class SessionCore: @unchecked Sendable {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
 
-  var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
+  /// Those that are under way.
+  var tasks: [URLSessionTask] {
+    state.withLock { Array($0.tasks.values) }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
+  }
 
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
 

@@ -122,7 +122,9 @@ final class SessionEngine: @unchecked Sendable {
       }
       route.proxy = way
     }
-    return Way(pool.endpoint(for: route), challenges, common)
+    // A connection to the origin itself, without TLS, asks nothing.
+    let asksNothing = route.security == nil && route.proxy == nil
+    return Way(pool.endpoint(for: route), asksNothing ? nil : challenges, common)
   }
 
   private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {

@@ -95,7 +95,7 @@ extension URLSession {
     try await bytes(for: URLRequest(url: url), delegate: delegate)
   }
 
-  /// The tasks that are not over, by kind.
+  /// The tasks that have been resumed and are not over, by kind.
   public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
     get async {
       await withCheckedContinuation { continuation in
@@ -104,7 +104,7 @@ extension URLSession {
     }
   }
 
-  /// The tasks that are not over.
+  /// The tasks that have been resumed and are not over.
   public var allTasks: [URLSessionTask] {
     get async { await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } } }
   }

@@ -34,7 +34,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// A task has been made. Called on the thread that makes it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// A task of a background session with an `earliestBeginDate` is about to begin.
+  /// A task of a background session with an `earliestBeginDate` is about to begin. Never called in this version: background
+  /// sessions end with their process, and their tasks begin when they are resumed.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
@@ -48,7 +49,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
   /// The server sends the task elsewhere. Answer with the request that is to be made next: `request`, another one, or nil
-  /// to have the redirecting response itself as the task's result.
+  /// to have the redirecting response itself as the task's result. Background sessions follow without a question.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)

@@ -30,7 +30,16 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
     ending.make()
-    core.delegateQueue.async { ending.tell() }
+    ending.tellLater()
+  }
+
+  /// Who cancels the last call does without it. The task is over all the same.
+  private func tellLater() {
+    core.delegateQueue.async { [self] in
+      tell()
+    } otherwise: { [core, task] in
+      core.ended(task)
+    }
   }
 
   /// The task's properties say what came of it, before its owner is told.
@@ -41,7 +50,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     // Nobody is called: it is the caller who waits.
     case .dataResult, .fileResult, .bytes: tell()
     case .delegate where isForAnyThread: tell()
-    case .delegate, .dataHandler, .fileHandler: core.delegateQueue.async { [self] in tell() }
+    case .delegate, .dataHandler, .fileHandler: tellLater()
     }
   }
 

@@ -98,7 +98,7 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
-    guard wants(.redirection) else { return next }
+    guard !core.isBackground, wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -154,6 +154,7 @@ extension TaskPerformer {
       kept = data
       failure = error.adding(resumeData: data)
     }
+    challenges?.isOver(task)
     if case .dataResult(let result) = task.output {
       task.complete(failure)
       result.failure = failure

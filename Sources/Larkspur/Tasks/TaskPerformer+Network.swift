@@ -20,7 +20,11 @@ extension TaskPerformer {
     } else {
       way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate)
     }
-    way.challenges?.isAsked(for: task)
+    if let challenges = way.challenges {
+      if let before = self.challenges, before !== challenges { before.isOver(task) }
+      self.challenges = challenges
+      challenges.isAsked(for: task)
+    }
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?

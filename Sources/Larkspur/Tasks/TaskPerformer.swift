@@ -62,6 +62,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
   var file: DownloadFile?
+  /// Those of the connection that it has asked for last.
+  var challenges: SessionChallenges?
   /// Of a download that goes on, or may.
   var download: DownloadState?
   /// The stream that the body comes from, until it has been used.

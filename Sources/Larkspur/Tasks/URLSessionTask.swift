@@ -222,16 +222,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Tells the progress object, if anybody has asked for it.
   func updateProgress() {
-    let (progress, sent, received, toSend, toReceive, isOver) = read {
+    let (progress, sent, received, toSend, toReceive, isOver, isDone) = read {
       (
         $0.progress, $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
-        $0.state == .completed
+        $0.state == .completed, $0.state == .completed && $0.error == nil
       )
     }
     guard let progress else { return }
-    let isKnown = toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
-    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? sent + received : -1
-    progress.completedUnitCount = sent + received
+    // A progress of nothing at all is never finished: a task without a body is one unit of work.
+    let done = isDone ? max(sent + received, 1) : sent + received
+    let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
+    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? done : -1
+    progress.completedUnitCount = done
   }
 
   // MARK: - Control
@@ -316,6 +318,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   var poolPriority: UInt8 { UInt8(clamping: Int(read { $0.priority } * 255)) }
 
   var isSuspended: Bool { read { $0.state == .suspended } }
+
+  /// It has been resumed, and nobody has cancelled it.
+  var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
 
   // MARK: - Delegates
 
