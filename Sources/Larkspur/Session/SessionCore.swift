@@ -127,7 +127,17 @@ final class SessionCore: @unchecked Sendable {
       if state.phase == .open { state.tasks[task.taskIdentifier] = task }
       return state.taskDelegate
     }
-    task.read { $0.session = session }
+    let own = task.read { details in
+      details.session = session
+      return details.delegate
+    }
+    if let own {
+      let hasWord = task.delegateWord.isGiven(by: own) {
+        own.urlSession(session, didCreateTask: task)
+        return true
+      }
+      if hasWord { return }
+    }
     delegate?.urlSession(session, didCreateTask: task)
   }
 

@@ -59,8 +59,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput
-  /// Whether the delegate that was called last does not implement the method.
-  private let hasNoWord = Atomic(false)
+  /// Whether the delegate that is called has the method.
+  let delegateWord = DelegateWord()
 
   /// A task of nobody's, which loads nothing: for subclasses in tests.
   public override init() {
@@ -321,18 +321,6 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// It has been resumed, and nobody has cancelled it.
   var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
-
-  // MARK: - Delegates
-
-  /// What the default implementations of the delegate's methods say.
-  func delegateHasNoWord() { hasNoWord.store(true, ordering: .relaxed) }
-
-  /// Whether the call said so. Calls for one task come one after another.
-  func implements(_ call: () -> Void) -> Bool {
-    hasNoWord.store(false, ordering: .relaxed)
-    call()
-    return !hasNoWord.load(ordering: .relaxed)
-  }
 }
 
 /// Loads a URL into memory, or piece by piece to a delegate.
