@@ -115,8 +115,10 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
-  package convenience init(name: String = "larkspur-loop") throws(Errno) {
-    try self.init(withoutThreadOn: LinuxKernel.shared)
+  package convenience init(
+    name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
+  ) throws(Errno) {
+    try self.init(withoutThreadOn: kernel)
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
       // Nobody will look after these any more, and they hold on to the loop as it does to them.
