@@ -142,8 +142,17 @@ extension ConnectionCore {
       // The first one says why: all that follow are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
+      // What is there already, behind the answers to earlier requests, does not answer this one.
+      if exchangeNumber > 1, hasKeptAll { return decide { $0.connectionLost(into: &$1) } }
       decide { $0.sendingFailed(into: &$1) }
     }
+  }
+
+  /// Whether the kernel has taken nothing of the present request. What TLS has taken may have left.
+  private var hasKeptAll: Bool {
+    guard case .active = machine.state else { return false }
+    guard !hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
+    return output.byteCount - pipeline.byteCount == record.requestHeadBytes + record.requestBodyBytes
   }
 
   /// Whether nothing but later requests is left to be sent.
