@@ -142,9 +142,10 @@ extension ConnectionCore {
       // The first one says why: all that follow are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
-      // What is there already, behind the answers to earlier requests, does not answer this one.
-      if exchangeNumber > 1, hasKeptAll { return decide { $0.connectionLost(into: &$1) } }
-      decide { $0.sendingFailed(into: &$1) }
+      guard exchangeNumber > 1, hasKeptAll else { return decide { $0.sendingFailed(into: &$1) } }
+      // As if the end had been seen before. What is there, behind the answers to earlier requests, does not answer this one.
+      decide { $0.connectionLost(into: &$1) }
+      failure = .connectionClosed
     }
   }
 
