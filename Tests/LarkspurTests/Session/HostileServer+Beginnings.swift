@@ -26,7 +26,7 @@ extension HostileServer {
     handshake("records of nothing", .repeat([.send([20, 3, 3, 0, 1, 1]), .pause(.milliseconds(20))])),
     handshake("answers without TLS", .send(good), .hang),
     handshake("closes", .close),
-    reset("resets", .reset),
+    reset("resets at the first byte", .expectBytes(count: 1), .reset),
     handshake("closes in its first flight", .close(afterSending: 100), .handshake),
     reset("resets in its first flight", .reset(afterSending: 100), .handshake),
     handshake("a record beyond all records", .send([22, 3, 3, 0xff, 0xff]), .hang),

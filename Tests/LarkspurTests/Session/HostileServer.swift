@@ -104,7 +104,8 @@ extension HostileServer {
 
   static let ends: [HostileServer] = [
     HostileServer("closes at once", ends: .failure(.networkConnectionLost), [.close]),
-    HostileServer("resets at once", ends: .failure(.networkConnectionLost), [.reset]),
+    HostileServer(
+      "resets at the first byte", ends: .failure(.networkConnectionLost), [.expectBytes(count: 1), .reset]),
     HostileServer("ends its side at once", ends: .failure(.networkConnectionLost), [.halfClose]),
     HostileServer("closes when asked", ends: .failure(.networkConnectionLost), [.expectRequest, .close]),
     HostileServer("resets when asked", ends: .failure(.networkConnectionLost), [.expectRequest, .reset]),
@@ -213,11 +214,11 @@ extension HostileServer {
       "a trailer without an end", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", String(repeating: "x", count: 4096)
     ),
     HostileServer(
-      "extensions without an end", ends: .failure(.badServerResponse),
+      "extensions without an end", ends: .failure(.dataLengthExceedsMaximum),
       answering(
         ok + "Transfer-Encoding: chunked\r\n\r\n1;", then: .repeat([.send(String(repeating: "x", count: 4096))]))),
     HostileServer(
-      "extensions of every chunk", ends: .failure(.badServerResponse),
+      "extensions of every chunk", ends: .failure(.dataLengthExceedsMaximum),
       answering(
         ok + "Transfer-Encoding: chunked\r\n\r\n",
         then: .repeat([.send("1;" + String(repeating: "x", count: 1024) + "\r\nx\r\n")]))),
