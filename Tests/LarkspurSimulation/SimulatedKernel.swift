@@ -85,11 +85,14 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   private var hasNews: Bool { hasWakeUpEdge || !hot.isEmpty }
 
+  /// By then everything is over, or goes round for ever.
+  static let timeMax = seconds(30 * 24 * 3600)
+
   private func rest(until end: UInt64) {
     while !hasNews {
-      guard let next = queue.soonest, next <= end else {
-        isAtRest = end == .max
-        if !isAtRest { time = end }
+      guard let next = queue.soonest, next <= end, time < Self.timeMax else {
+        isAtRest = end == .max && queue.soonest == nil
+        if !isAtRest { time = min(end, Self.timeMax) }
         break
       }
       time = max(time, next)

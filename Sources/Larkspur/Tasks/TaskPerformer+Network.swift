@@ -9,6 +9,8 @@ extension TaskPerformer {
   /// So much of a response that is not wanted is read, so that its connection can serve the next request. To read more
   /// would cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
+  /// And nobody waits longer for it than for a new connection.
+  private static let drainTimeMax = Duration.milliseconds(250)
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
@@ -257,6 +259,10 @@ extension TaskPerformer {
 
   /// The same, keeping what is read where something is given to keep it in. Whether that was all.
   func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
+    guard exchange.isReceiving else { return true }
+    let canceller = exchange.canceller
+    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Self.drainTimeMax)) { canceller?.cancel() }
+    defer { engine.loop.stopTimer(timer) }
     var count = 0
     do throws(TransportError) {
       while count <= Self.drainBytesMax, exchange.isReceiving,
@@ -268,7 +274,7 @@ extension TaskPerformer {
         clock.progressed()
       }
     } catch {
-      if case .cancelled = error { throw URLError(error, url: machine.request.url) }
+      if isInterrupted { throw URLError(error, url: machine.request.url) }
       // Nobody wants it: the connection is gone, and that is all.
       return false
     }

@@ -139,8 +139,10 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
-  package convenience init(name: String = "larkspur-loop") throws(Errno) {
-    try self.init(on: LinuxKernel.shared, takesGuests: true)
+  package convenience init(
+    name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
+  ) throws(Errno) {
+    try self.init(on: kernel, takesGuests: true)
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
       turns.withLock {
