@@ -18,13 +18,16 @@ import Testing
     let request = try fixture.request("/get")
     let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
     #expect(told.isOnMain)
+    let signal = TestServer.Signal()
+    fixture.server.route("GET", "/slow", script: [.wait(signal), .close])
     let failed = await Self.failure(of: manager)
+    signal.fire()
     #expect(failed.isOnMain && failed.error?.code == NSURLErrorCancelled)
   }
 
   private static func failure(of manager: AFHTTPSessionManager) async -> Told {
     await AFNetworkingTests.told { success, failure in
-      manager.get("get", parameters: nil, success: success, failure: failure)?.cancel()
+      manager.get("slow", parameters: nil, success: success, failure: failure)?.cancel()
     }
   }
 
@@ -77,8 +80,8 @@ import Testing
   /// one that serializes.
   @Test func responsesAreSerializedAtTheSameTime() async throws {
     manager.responseSerializer = PairSerializer()
-    async let first = told { manager.get("get", parameters: nil, success: $0, failure: $1) }
-    async let second = told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    async let first = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
+    async let second = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
     let numbers = await [first.object as? Int, second.object as? Int]
     #expect(Set(numbers) == [1, 2])
   }
