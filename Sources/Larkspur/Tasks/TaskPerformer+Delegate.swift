@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurTransport
 
 /// Calls to the owner.
 extension TaskPerformer {
@@ -153,13 +154,22 @@ extension TaskPerformer {
       kept = data
       failure = error.adding(resumeData: data)
     }
+    if case .dataResult(let result) = task.output {
+      task.complete(failure)
+      result.failure = failure
+      result.response = content.response
+      swap(&result.data, &content.data)
+      core.ended(task)
+      return engine.loop.callAfterTurn(result)
+    }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.resumeData = kept
     ending.metrics = metrics
     ending.file = file
     file = nil
     ending.make()
-    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.tell() } else { ending.tellOnQueue() }
+    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
+    engine.loop.callAfterTurn(ending)
   }
 
   /// A download's delegate takes the file, or loses it.

@@ -290,6 +290,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if begins { core.begin(self) }
   }
 
+  /// What came of it.
+  func complete(_ failure: (any Error)?) {
+    let isWatched = read { details in
+      details.state = .completed
+      details.error = failure
+      return details.progress != nil
+    }
+    if isWatched { updateProgress() }
+  }
+
   /// Lets go of everybody that a task keeps until it is over. They go when the caller lets go of them.
   func letGo() -> (TaskPerformer?, URLSession?, (any URLSessionTaskDelegate)?) {
     read { details in
