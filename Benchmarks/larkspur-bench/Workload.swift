@@ -54,12 +54,18 @@ struct Arguments {
   var usesPool = false
   /// On how many loops, each with a thread of its own and its share of the requests.
   var loops = 1
+  /// Whether there is no server, but one in memory that answers at once.
+  var isInstant = false
 
-  /// Nil when it is not `[--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
+  /// Nil when it is not `[--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
   init?(_ words: [String]) {
     var words = words
     if words.count > 1, words[1] == "--pool" {
       usesPool = true
+      words.remove(at: 1)
+    }
+    if words.count > 1, words[1] == "--instant" {
+      isInstant = true
       words.remove(at: 1)
     }
     if words.count > 2, words[1] == "--loops", let count = Int(words[2]), 1...64 ~= count {

@@ -1,5 +1,5 @@
 // Larkspur as a client of `Benchmarks/compare`: code that runs on the loop, over the transport's own API.
-// Called as `larkspur-bench [--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-bench [--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
 
 import Glibc
 import LarkspurIO
@@ -24,7 +24,11 @@ func measure(_ arguments: Arguments, on loop: ClientLoop) async throws {
 func measureOnSeveralLoops(_ arguments: Arguments) async throws {
   var share = arguments
   share.requests = arguments.requests / arguments.loops
-  let loops = try (0..<arguments.loops).map { try ClientLoop(name: "larkspur-bench-\($0)") }
+  let loops = try (0..<arguments.loops).map { number in
+    let kernel: any Kernel =
+      arguments.isInstant ? InstantKernel(bodyBytes: arguments.workload.bodyBytes) : LinuxKernel.shared
+    return try ClientLoop(name: "larkspur-bench-\(number)", on: kernel)
+  }
   let laps = try await withThrowingTaskGroup(of: Lap.self) { [share] group in
     for loop in loops {
       group.addTask {
@@ -55,7 +59,7 @@ struct Lap: @unchecked Sendable {
 }
 
 guard let arguments = Arguments(CommandLine.arguments) else {
-  complain("usage: larkspur-bench [--pool] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]")
+  complain("usage: larkspur-bench [--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]")
   exit(2)
 }
 
@@ -65,7 +69,7 @@ guard arguments.usesPool || arguments.workload.depth == 1 else {
   exit(0)
 }
 
-if arguments.loops > 1 {
+if arguments.loops > 1 || arguments.isInstant {
   // Not on the main thread, which only waits.
   Task.detached {
     do {

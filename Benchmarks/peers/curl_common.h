@@ -64,7 +64,7 @@ static inline void check_transfer(const Transfer *transfer, CURLcode code) {
   const Workload *workload = transfer->workload;
   if (transfer->received != workload->body_bytes)
     fail("the body has %llu bytes", (unsigned long long)transfer->received);
-  if (transfer->file >= 0) check_target(transfer->file, workload->body_bytes);
+  if (transfer->file >= 0) finish_target(transfer->file, workload->body_bytes);
   if (workload->lifetime == resumed && has_session && !transfer->session_was_reused)
     fail("the session was not resumed");
   if (workload->lifetime == full && transfer->session_was_reused) fail("the session was resumed");

@@ -12,7 +12,6 @@ static void check(CURLMcode code, const char *what) {
 
 static void start_transfer(Transfer *transfer) {
   transfer->received = 0;
-  if (transfer->file >= 0) empty_target(transfer->file);
   check(curl_multi_add_handle(multi, transfer->easy), "curl_multi_add_handle");
 }
 

@@ -90,13 +90,12 @@ static int move(Connection *connection) {
     count -= written;
   }
   if (connection->received < response_bytes) return 0;
-  check_target(target, workload->body_bytes);
+  finish_target(target, workload->body_bytes);
   return 1;
 }
 
 // What of the body has come with the head.
 static void write_rest_of_head(ssize_t count) {
-  empty_target(target);
   char *body = (char *)memmem(buffer, (size_t)count, "\r\n\r\n", 4) + 4;
   size_t length = (size_t)(buffer + count - body);
   if (write(target, body, length) != (ssize_t)length) fail("write: %s", strerror(errno));

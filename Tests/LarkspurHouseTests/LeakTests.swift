@@ -33,4 +33,7 @@ import Testing
 
   /// A few per cent of what the program does by itself.
   @Test func requestsAndCancellationsAndConnections() throws { try run("Soak", ["30000", "1500", "600", seed]) }
+
+  /// Bodies of 256 MiB, of the ten GiB that the program moves by itself.
+  @Test func largeBodies() throws { try run("Soak", ["stream", "268435456"]) }
 }

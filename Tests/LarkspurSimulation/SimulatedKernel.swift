@@ -85,11 +85,14 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   private var hasNews: Bool { hasWakeUpEdge || !hot.isEmpty }
 
+  /// By then everything is over, or goes round for ever.
+  static let timeMax = seconds(30 * 24 * 3600)
+
   private func rest(until end: UInt64) {
     while !hasNews {
-      guard let next = queue.soonest, next <= end else {
-        isAtRest = end == .max
-        if !isAtRest { time = end }
+      guard let next = queue.soonest, next <= end, time < Self.timeMax else {
+        isAtRest = end == .max && queue.soonest == nil
+        if !isAtRest { time = min(end, Self.timeMax) }
         break
       }
       time = max(time, next)
@@ -248,8 +251,6 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   }
 
   func wake(_ descriptor: Int32) { hasWakeUpEdge = true }
-
-  func drainWakeUp(_ descriptor: Int32) {}
 
   private func open(_ kind: Kind) -> Int32 {
     // The first three are the standard streams'.

@@ -55,8 +55,6 @@ package final class World: @unchecked Sendable {
   /// So many turns without rest are an endless loop, and so many at one time.
   private static let turnsMax = 300_000
   private static let turnsAtOnceMax = 2_000
-  /// Nothing takes longer than this, in seconds.
-  private static let secondsMax = 30 * 24 * 3600
   static let privateAddresses: [SocketAddress] = [
     .ipv6(high: 0x2001_0db8_0000_0000, low: 1, scope: 0, port: 80), .ipv4(0xc633_6401, port: 80),
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
@@ -271,7 +269,7 @@ package final class World: @unchecked Sendable {
       time = kernel.time
       if isOver() { return true }
     } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax
-      && kernel.time < seconds(UInt64(Self.secondsMax))
+      && kernel.time < SimulatedKernel.timeMax
     return false
   }
 

@@ -55,6 +55,23 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// Nothing of the second request has left. What came after the look for an end, and before the reset, does not answer it.
+  @Test(arguments: [Errno.brokenPipe, .connectionReset], [0, 20, 100_000])
+  func aStrayAnswerInFrontOfAReset(error: Errno, count: Int) {
+    let body = [UInt8](repeating: 120, count: count)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      _ = try await fetch(request("GET", "/1"), over: connection)
+      return try await fetch(request("POST", "/2", body: body.count), body: body, over: connection)
+    }
+    world.turn(10)
+    peer.willFailToSend(error)
+    peer.arrive([.bytes(Array(Self.response.utf8)), .bytes(Array(Self.response.utf8)), .end])
+    world.settle()
+    #expect(running.transportError == .connectionClosed)
+    #expect(world.leftovers == [])
+  }
+
   /// An overloaded server answers as soon as a connection is there, and closes it.
   @Test(arguments: [false, true]) func aServerThatAnswersAtOnce(closes: Bool) {
     let mayGoOn = mayGoOn

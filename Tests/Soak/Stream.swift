@@ -24,29 +24,34 @@ struct Stream: Sendable {
   /// Prints what each way has taken at its peak. False: one of them took too much.
   func check(bytes: Int) async throws -> Bool {
     // What is made once, and kept, is there afterwards.
-    for way in Self.ways { _ = try await run(way.body, bytes: 64 << 20) }
+    for way in Way.allCases { _ = try await run(way, bytes: 64 << 20) }
     let idle = Self.peakKiB(ofNow: true)
     var isGood = true
-    for way in Self.ways {
-      let peak = try await run(way.body, bytes: bytes)
-      print("\(way.name): \(bytes) bytes, \(peak - idle) KiB more than the \(idle) KiB of before")
+    for way in Way.allCases {
+      let peak = try await run(way, bytes: bytes)
+      print("\(way.rawValue): \(bytes) bytes, \(peak - idle) KiB more than the \(idle) KiB of before")
       isGood = isGood && peak - idle <= Self.growthKiBMax
     }
     return try peer.end() && isGood
   }
 
-  private typealias Way = @Sendable (Stream, Int) async throws -> Int
+  private enum Way: String, CaseIterable {
+    case download
+    case secureDownload = "download over TLS"
+    case upload = "upload from a producer"
+    case fileUpload = "upload from a file"
+  }
 
-  private static let ways: [(name: String, body: Way)] = [
-    ("download", { try await $0.download($1, security: nil) }),
-    ("download over TLS", { try await $0.download($1, security: $0.security) }),
-    ("upload from a producer", { try await $0.upload($1, producer(of: $1)) }),
-    ("upload from a file", { try await $0.uploadFile($1) }),
-  ]
-
-  private func run(_ way: @escaping Way, bytes: Int) async throws -> Int {
+  private func run(_ way: Way, bytes: Int) async throws -> Int {
     _ = Self.peakKiB(ofNow: true)
-    let moved = try await loop.run { () async throws in try await way(self, bytes) }
+    let moved = try await loop.run { () async throws in
+      switch way {
+      case .download: try await download(bytes, security: nil)
+      case .secureDownload: try await download(bytes, security: security)
+      case .upload: try await upload(bytes, Self.producer(of: bytes))
+      case .fileUpload: try await uploadFile(bytes)
+      }
+    }
     guard moved == bytes else { throw Unexpected(bytes: moved) }
     return Self.peakKiB(ofNow: false)
   }

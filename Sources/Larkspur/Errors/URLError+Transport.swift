@@ -66,7 +66,8 @@ extension URLError {
   private static func code(of error: ResponseError) -> Code {
     switch error {
     case .truncated: .networkConnectionLost
-    case .headTooLarge, .fieldLineTooLong, .tooManyFields, .trailersTooLarge, .tooManyInterimResponses:
+    case .headTooLarge, .fieldLineTooLong, .tooManyFields, .trailersTooLarge, .tooManyInterimResponses,
+      .chunkExtensionsTooLarge:
       .dataLengthExceedsMaximum
     case .transferCodingUnsupported: .cannotDecodeRawData
     default: .badServerResponse

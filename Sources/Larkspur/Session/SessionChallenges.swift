@@ -73,14 +73,20 @@ final class SessionChallenges: Sendable {
     await core.delegateQueue.run {
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
         let question = Question<DelegateReply>()
-        delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.value = question }
+        let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+          delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          return true
+        }
+        if hasWord { return asked.value = question }
       }
       guard let task else { return }
       for case let delegate? in [task.delegate, core.delegate as? any URLSessionTaskDelegate] {
         let question = Question<DelegateReply>()
-        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.value = question }
+        let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+          delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          return true
+        }
+        if hasWord { return asked.value = question }
       }
     }
     guard let question = asked.value else { return .performDefaultHandling }

@@ -59,6 +59,13 @@ open class URLSession: NSObject, @unchecked Sendable {
     super.init()
   }
 
+  /// A session with the default configuration: for subclasses in tests.
+  public override init() {
+    core = SessionCore(URLSessionConfiguration.default.frozen(), delegate: nil, queue: nil)
+    details = Mutex(Details())
+    super.init()
+  }
+
   public init(configuration: URLSessionConfiguration) {
     core = SessionCore(configuration.frozen(), delegate: nil, queue: nil)
     details = Mutex(Details())

@@ -95,27 +95,29 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-  public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { task.delegateHasNoWord() }
+  public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+    task.delegateWord.isMissing(in: self)
+  }
 
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
   }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
   }
 }
 
@@ -155,14 +157,14 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 extension URLSessionDataDelegate {
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
-  ) { dataTask.delegateHasNoWord() }
+  ) { dataTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
-  ) { dataTask.delegateHasNoWord() }
+  ) { dataTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    dataTask.delegateHasNoWord()
+    dataTask.delegateWord.isMissing(in: self)
   }
 }
 
@@ -188,12 +190,12 @@ extension URLSessionDownloadDelegate {
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-  ) { downloadTask.delegateHasNoWord() }
+  ) { downloadTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
-  ) { downloadTask.delegateHasNoWord() }
+  ) { downloadTask.delegateWord.isMissing(in: self) }
 }
 
 /// What a stream task tells.

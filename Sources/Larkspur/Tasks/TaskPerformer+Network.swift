@@ -9,6 +9,8 @@ extension TaskPerformer {
   /// So much of a response that is not wanted is read, so that its connection can serve the next request. To read more
   /// would cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
+  /// And nobody waits longer for it than for a new connection.
+  private static let drainTimeMax = Duration.milliseconds(250)
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
@@ -100,7 +102,9 @@ extension TaskPerformer {
   ) -> RequestComposer.Extras {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
-    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, let url = request.url {
+    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
+      let url = request.url
+    {
       let method = request.own.method
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
@@ -129,8 +133,8 @@ extension TaskPerformer {
     }
     do throws(RequestError) {
       let head = try core.composer.head(
-        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false, body: length,
-        extras: extras)
+        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false,
+        common: way.common, body: length, extras: extras)
       var poolRequest = PoolRequest(head)
       poolRequest.body = body
       return poolRequest
@@ -190,12 +194,10 @@ extension TaskPerformer {
     guard let url = request.url else { throw URLError(.badURL) }
     let head = exchange.head
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
-    var decoder = try ContentDecoding.decoder(for: head, fields, of: request)
-    let isDecoded: Bool
-    if decoder == nil { isDecoded = false } else { isDecoded = true }
+    let decoder = try ContentDecoding.decoder(for: head, fields, of: request)
     let response = HTTPURLResponse(
       url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
-      fields: fields, isDecoded: isDecoded)
+      fields: fields, isDecoded: decoder != nil)
     latestResponse = response
     keepCookies(of: response, request)
     if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
@@ -213,7 +215,7 @@ extension TaskPerformer {
       switch step {
       case .load:
         if let redirection {
-          try await storeRedirection(redirection, from: exchange, &decoder)
+          try await storeRedirection(redirection, from: exchange, decoder)
         } else {
           try await drain(exchange)
         }
@@ -231,7 +233,7 @@ extension TaskPerformer {
           return .load
         }
         if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
-        try await deliver(response, from: exchange, &decoder)
+        try await deliver(response, from: exchange, decoder)
         if let storing { try await storeContent(storing) }
         return try wantsAnotherPart() ? .load : .nothing
       case .fail(let error): throw error
@@ -257,6 +259,10 @@ extension TaskPerformer {
 
   /// The same, keeping what is read where something is given to keep it in. Whether that was all.
   func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
+    guard exchange.isReceiving else { return true }
+    let canceller = exchange.canceller
+    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Self.drainTimeMax)) { canceller?.cancel() }
+    defer { engine.loop.stopTimer(timer) }
     var count = 0
     do throws(TransportError) {
       while count <= Self.drainBytesMax, exchange.isReceiving,
@@ -268,7 +274,7 @@ extension TaskPerformer {
         clock.progressed()
       }
     } catch {
-      if case .cancelled = error { throw URLError(error, url: machine.request.url) }
+      if isInterrupted { throw URLError(error, url: machine.request.url) }
       // Nobody wants it: the connection is gone, and that is all.
       return false
     }

@@ -193,10 +193,12 @@ extension TaskPerformer {
     clock.pause()
     await tell { session, delegate in
       let question = Question<DelegateReply>()
-      delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-      if challenge.takeHasNoWord() { return false }
-      asked.value = question
-      return true
+      let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+        return true
+      }
+      if hasWord { asked.value = question }
+      return hasWord
     }
     clock.goOn()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling

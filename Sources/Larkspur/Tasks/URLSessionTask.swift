@@ -59,8 +59,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput
-  /// Whether the delegate that was called last does not implement the method.
-  private let hasNoWord = Atomic(false)
+  /// Whether the delegate that is called has the method.
+  let delegateWord = DelegateWord()
 
   /// A task of nobody's, which loads nothing: for subclasses in tests.
   public override init() {
@@ -292,6 +292,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if begins { core.begin(self) }
   }
 
+  /// What came of it.
+  func complete(_ failure: (any Error)?) {
+    let isWatched = read { details in
+      details.state = .completed
+      details.error = failure
+      return details.progress != nil
+    }
+    if isWatched { updateProgress() }
+  }
+
   /// Lets go of everybody that a task keeps until it is over. They go when the caller lets go of them.
   func letGo() -> (TaskPerformer?, URLSession?, (any URLSessionTaskDelegate)?) {
     read { details in
@@ -311,18 +321,6 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// It has been resumed, and nobody has cancelled it.
   var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
-
-  // MARK: - Delegates
-
-  /// What the default implementations of the delegate's methods say.
-  func delegateHasNoWord() { hasNoWord.store(true, ordering: .relaxed) }
-
-  /// Whether the call said so. Calls for one task come one after another.
-  func implements(_ call: () -> Void) -> Bool {
-    hasNoWord.store(false, ordering: .relaxed)
-    call()
-    return !hasNoWord.load(ordering: .relaxed)
-  }
 }
 
 /// Loads a URL into memory, or piece by piece to a delegate.

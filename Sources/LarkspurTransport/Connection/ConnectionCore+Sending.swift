@@ -131,6 +131,8 @@ extension ConnectionCore {
 
   /// Hands the kernel what there is of the request.
   mutating func flush(to channel: Channel) {
+    // What TLS takes out of the queue has not left yet.
+    let secureSends = isSecured && hasKeptAll ? tls?.state.sends : nil
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
       let sentAll = try hasUpload || isTimed ? sendPieces(to: channel) : send(to: channel)
@@ -142,8 +144,19 @@ extension ConnectionCore {
       // The first one says why: all that follow are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
-      decide { $0.sendingFailed(into: &$1) }
+      let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == tls?.state.sends
+      guard exchangeNumber > 1, hasKeptAll else { return decide { $0.sendingFailed(into: &$1) } }
+      // As if the end had been seen before. What is there, behind the answers to earlier requests, does not answer this one.
+      decide { $0.connectionLost(into: &$1) }
+      failure = .connectionClosed
     }
+  }
+
+  /// Whether nothing of the present request has been taken, by the kernel or by TLS.
+  private var hasKeptAll: Bool {
+    guard case .active = machine.state else { return false }
+    guard !hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
+    return output.byteCount - pipeline.byteCount == record.requestHeadBytes + record.requestBodyBytes
   }
 
   /// Whether nothing but later requests is left to be sent.

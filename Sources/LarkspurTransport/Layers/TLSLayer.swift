@@ -46,6 +46,8 @@ struct TLSLayer: ~Copyable {
   private(set) var hasInput = false
   private var inputEnded = false
   private var hasFailed = false
+  /// How often ciphertext has been taken.
+  private(set) var sends = 0
   /// The peer takes no more, or is to get no more.
   private var hasStoppedSending = false
   /// A message of TLS's own has come in part: until the rest is there, nothing can be encrypted.
@@ -298,7 +300,9 @@ struct TLSLayer: ~Copyable {
     if let outer { return try sendOutgoing(to: channel, through: outer) }
     guard outgoing.count > 0 else { return true }
     do throws(Errno) {
-      guard try channel.send(&outgoing) else { return false }
+      let isAll = try channel.send(&outgoing)
+      sends += 1
+      guard isAll else { return false }
     } catch {
       stopSending()
       throw .kernel(error)
@@ -309,6 +313,8 @@ struct TLSLayer: ~Copyable {
 
   private mutating func sendOutgoing(to channel: Channel, through outer: OuterTLS) throws(Failure) -> Bool {
     do throws(Failure) {
+      // A part of it may be taken before the rest fails.
+      sends += 1
       guard try outer.send(&outgoing, to: channel) else { return false }
     } catch {
       stopSending()

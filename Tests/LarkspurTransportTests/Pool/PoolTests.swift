@@ -232,6 +232,24 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// Nothing of it has left.
+  @Test(arguments: [Errno.brokenPipe, .connectionReset]) func aRequestThatNeverLeftGoesElsewhere(error: Errno) {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    kernel.peer().willFailToSend(error)
+    let running = fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
+    world.settle()
+    #expect(!kernel.peer().receivedText.contains("POST"))
+    #expect(kernel.peer(1).receivedText.hasSuffix("\r\n\r\nbody"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(running.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
   /// Once something has been answered, it is this request's own failure.
   @Test(arguments: ["H", "HTTP/1.1 100 Continue\r\n\r\n"]) func notAfterTheFirstByte(start: String) {
     let pool = pool()

@@ -298,6 +298,16 @@ import Testing
     #expect(proxy.connectionsAccepted == 1 + excess)
   }
 
+  /// All of it is not waited for.
+  @Test(arguments: ["", "x"]) func aBodyThatDoesNotCome(start: String) async throws {
+    let proxy = try proxy()
+    proxy.enqueue(
+      [.beforeHandshake, Self.connect, .send("HTTP/1.1 407 X\r\nContent-Length: 9\r\n\r\n\(start)"), .hang],
+      script(isSecure: false, [Self.connect, Self.established]))
+    _ = try await transfer(via: route(proxy, isSecure: false) { _ in "x" }).get()
+    #expect(authorizations(proxy) == [nil, "x", nil, nil])
+  }
+
   /// A proxy that closes the connection while its question is thought about.
   @Test func anIdleConnectionThatIsClosed() async throws {
     let proxy = try proxy()

@@ -1,3 +1,4 @@
+import Glibc
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
@@ -108,6 +109,34 @@ import Testing
       let isCut = if case .badResponse(.truncated)? = outcome.error { true } else { false }
       #expect(isCut, "\(String(describing: outcome.error))")
     }
+  }
+
+  /// What has come, unseen, before the connection broke does not answer a request of which nothing has left.
+  @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3])
+  func aStrayAnswerInFrontOfAReset(version: TestServer.TLS.Version) async throws {
+    let ca = try TestCA()
+    let server = try Self.server(ca) { $0.versions = version...version }
+    let mayGoOn = TestServer.Signal()
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    server.enqueue([.expectRequest, .send(answer), .wait(mayGoOn), .send(answer), .reset])
+    let client = try SecureClient(trusting: ca)
+    let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
+    let error = try await loop.run { () async throws(TransportError) -> TransportError? in
+      let connection = try await Connection.open(
+        to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
+      defer { connection.close() }
+      try await connection.send(request("GET", "/1")).discardBody()
+      mayGoOn.fire()
+      // The loop sees nothing of it: this is its thread.
+      while server.connectionsClosed == 0 { sched_yield() }
+      do throws(TransportError) {
+        try await connection.send(request("GET", "/2")).discardBody()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(error == .connectionClosed)
   }
 
   /// A farewell that comes together with the response is noticed before the next request is sent.
