@@ -21,7 +21,7 @@ final class DelegateQueue: Sendable {
   var operations: OperationQueue {
     let queue = given.withLock { given in
       if let given { return given }
-      let queue = OperationQueue(serialOn: own)
+      let queue = own.map { SerialOperationQueue(on: $0) } ?? OperationQueue()
       given = queue
       return queue
     }

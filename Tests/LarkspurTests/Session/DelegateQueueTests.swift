@@ -48,6 +48,29 @@ import Testing
     #expect(order.withLock { $0 } == Array(0..<10))
   }
 
+  /// A program may keep the queue, and give it to another session.
+  @Test func aQueueOutlivesItsSession() async throws {
+    weak var session: URLSession?
+    let queue: OperationQueue
+    do {
+      let first = URLSession(configuration: .ephemeral)
+      session = first
+      queue = first.delegateQueue
+      _ = try await first.data(from: try url("/get"))
+    }
+    while session != nil { await Task.yield() }
+    let isThere: Bool = await withCheckedContinuation { continuation in
+      queue.addOperation { continuation.resume(returning: OperationQueue.current === queue) }
+    }
+    #expect(isThere)
+    let recorder = SessionRecorder()
+    let second = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: queue)
+    second.dataTask(with: try url("/get")).resume()
+    second.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains { if case .completed(_, nil) = $0 { true } else { false } })
+  }
+
   @Test func aQueueThatIsSuspendedHoldsTheCallsUp() async throws {
     let session = URLSession(configuration: .ephemeral)
     let queue = session.delegateQueue
