@@ -244,5 +244,4 @@ final class CountingKernel: Kernel {
   }
   func openWakeUp() -> Int32 { other { kernel.openWakeUp() } }
   func wake(_ descriptor: Int32) { other { kernel.wake(descriptor) } }
-  func drainWakeUp(_ descriptor: Int32) { other { kernel.drainWakeUp(descriptor) } }
 }

@@ -252,8 +252,6 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   func wake(_ descriptor: Int32) { hasWakeUpEdge = true }
 
-  func drainWakeUp(_ descriptor: Int32) {}
-
   private func open(_ kind: Kind) -> Int32 {
     // The first three are the standard streams'.
     let number = descriptors.indices.dropFirst(3).first { descriptors[$0] == nil } ?? descriptors.count

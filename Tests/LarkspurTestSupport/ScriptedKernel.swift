@@ -87,7 +87,7 @@ package final class ScriptedKernel: Kernel {
 
   enum Kind {
     case poller
-    case wakeUp(count: Int, hasEdge: Bool)
+    case wakeUp(hasEdge: Bool)
     case socket(Int)
     case file(Int)
     /// One end of a pipe; both have its number.
@@ -305,7 +305,7 @@ package final class ScriptedKernel: Kernel {
 
   package func openPoller() -> Int32 { with { $0.open(.poller) } }
 
-  package func openWakeUp() -> Int32 { with { $0.open(.wakeUp(count: 0, hasEdge: false)) } }
+  package func openWakeUp() -> Int32 { with { $0.open(.wakeUp(hasEdge: false)) } }
 
   package func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
     called()
@@ -343,18 +343,10 @@ package final class ScriptedKernel: Kernel {
     called()
     with { state in
       state.counts.wakes += 1
-      guard case .wakeUp(let count, _) = state.descriptors[descriptor] else {
+      guard case .wakeUp = state.descriptors[descriptor] else {
         return state.offences.append("a wake-up of \(descriptor), which is not open")
       }
-      state.descriptors[descriptor] = .wakeUp(count: count + 1, hasEdge: true)
-    }
-  }
-
-  package func drainWakeUp(_ descriptor: Int32) {
-    called()
-    with { state in
-      guard case .wakeUp(_, let hasEdge) = state.descriptors[descriptor] else { return }
-      state.descriptors[descriptor] = .wakeUp(count: 0, hasEdge: hasEdge)
+      state.descriptors[descriptor] = .wakeUp(hasEdge: true)
     }
   }
 
@@ -419,12 +411,9 @@ extension ScriptedKernel.State {
   fileprivate mutating func takeEvents() -> [PollerEvent] {
     var events: [PollerEvent] = []
     for (descriptor, kind) in descriptors {
-      guard case .wakeUp(let count, true) = kind else { continue }
-      descriptors[descriptor] = .wakeUp(count: count, hasEdge: false)
-      if count > 0 {
-        events.append(
-          PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
-      }
+      guard case .wakeUp(hasEdge: true) = kind else { continue }
+      descriptors[descriptor] = .wakeUp(hasEdge: false)
+      events.append(PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
     for index in sockets.indices where sockets[index].isOpen {
       sockets[index].arrive()

@@ -24,15 +24,11 @@ extension AFURLSessionManager {
 
   typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
-  /// Has no method of its own: a session that asks it is told that nobody has a word.
-  private final class NoWord: NSObject, URLSessionTaskDelegate {
-    static let shared = NoWord()
-  }
-
   /// A connection's challenge. Without a block it is for the task, where the policy decides.
   func answer(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ answer: @escaping Answer) {
     guard let block = blocks.current.set.sessionDidReceiveAuthenticationChallenge else {
-      return NoWord.shared.urlSession(session, didReceive: challenge, completionHandler: answer)
+      challenge.passOn(by: self)
+      return answer(.performDefaultHandling, nil)
     }
     let credential = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
     let disposition = block(session, challenge, credential)

@@ -196,6 +196,14 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
 // The thread's identity as a number: equal on the same thread, and cheap (a register read).
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
 
+static inline void larkspur_make_adaptive_mutex(pthread_mutex_t *mutex) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init(mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+}
+
 static inline void larkspur_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 static inline int larkspur_set_integer_option(int descriptor, int level, int name, int value) {

@@ -108,6 +108,36 @@ final class CredentialFile: Sendable {
     return (try? JSONDecoder().decode(Content.self, from: Data(bytes)))?.credentials
   }
 
+  /// Another writer is waited for so many times, a few milliseconds each: it may have been stopped in the middle, and is
+  /// passed by then.
+  private static let lockAttemptsMax = 250
+
+  /// Does what reads and writes the file, while no other process or thread does the same.
+  func exclusively(_ body: () -> Void) {
+    let url = URL(fileURLWithPath: path)
+    let name = url.lastPathComponent + ".lock"
+    let folder = try? makeFolder(url.deletingLastPathComponent().path)
+    var lock: OpenFile?
+    if let folder {
+      for _ in 0..<Self.lockAttemptsMax {
+        do {
+          lock = try folder.lock(name)
+        } catch {
+          break
+        }
+        if lock != nil { break }
+        Thread.sleep(forTimeInterval: 0.004)
+      }
+    }
+    withExtendedLifetime(lock, body)
+  }
+
+  private func makeFolder(_ path: String) throws -> Folder {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    return try Folder(path: path, isCreating: false)
+  }
+
   /// False: it cannot be written.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
     let encoder = JSONEncoder()

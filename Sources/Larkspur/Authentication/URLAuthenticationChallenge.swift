@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// Takes the answer to a challenge that somebody made: a `URLProtocol`, say. Delegates of a session answer by their
 /// completion handlers, and have no need of it.
@@ -37,7 +36,8 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   private let response: URLResponse?
   private let cause: (any Error)?
   private let storedSender: (any URLAuthenticationChallengeSender)?
-  private let hasNoWord = Atomic<Bool>(false)
+  /// Whether the delegate that is asked has the method.
+  let delegateWord = DelegateWord()
 
   /// Makes a challenge, as a `URLProtocol` does.
   public init(
@@ -97,9 +97,7 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   /// Who takes the answer. Nil: the delegate's completion handler does.
   open var sender: (any URLAuthenticationChallengeSender)? { storedSender }
 
-  /// The delegate was asked by a method that it does not have: the next one may.
-  func delegateHasNoWord() { hasNoWord.store(true, ordering: .relaxed) }
-
-  /// Whether the last delegate had no method for it. Asked once for each delegate.
-  func takeHasNoWord() -> Bool { hasNoWord.exchange(false, ordering: .relaxed) }
+  /// The delegate that is asked leaves the answer to the one that is asked next, as if it had no method for it. It gives
+  /// an answer all the same, which does not count.
+  package func passOn(by delegate: any URLSessionDelegate) { delegateWord.isMissing(in: delegate) }
 }

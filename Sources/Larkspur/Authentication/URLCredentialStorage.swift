@@ -6,8 +6,7 @@ import Synchronization
 /// ``shared`` keeps what is ``URLCredential/Persistence/permanent`` in a file, which only its owner can read: in
 /// `$XDG_DATA_HOME/larkspur` (by default `~/.local/share/larkspur`), in a folder with the program's name. The passwords stand
 /// in it as they are: it is as safe as the user's SSH keys without a passphrase, and not as a keychain that asks. Processes
-/// of one program share it; of two that write in the same instant, the later one wins. A storage that a program makes keeps
-/// everything in memory.
+/// of one program share it, and write one after another. A storage that a program makes keeps everything in memory.
 ///
 /// Credentials without a password (client certificates, server trust) are never written to the file.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
@@ -176,16 +175,24 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
+  /// - Parameter body: May be called twice.
   private func change(_ body: (inout [URLProtectionSpace: Slot]) -> Void) {
     let hasChanged = slots.withLock { slots in
       refresh(&slots)
       let before = slots
       body(&slots)
       guard !Self.areEqual(before, slots) else { return false }
+      if let file, Self.records(slots) != Self.records(before) {
+        file.exclusively {
+          // What others have written meanwhile stays.
+          slots = before
+          refresh(&slots)
+          body(&slots)
+          // What cannot be written stays in memory: there is nobody to tell.
+          file.write(Self.records(slots))
+        }
+      }
       if Self.hasWithdrawn(before, slots) { withdrawals.add(1, ordering: .releasing) }
-      let records = Self.records(slots)
-      // What cannot be written stays in memory: there is nobody to tell.
-      if let file, records != Self.records(before) { file.write(records) }
       return true
     }
     // Observers may call back.

@@ -3,7 +3,7 @@ import Foundation
 /// A server, a part of it, or a proxy, that wants to know who its clients are. Immutable, and for any thread.
 ///
 /// Two spaces are equal if host (without regard to case), port, protocol or proxy type, realm and method are.
-open class URLProtectionSpace: NSObject, NSCopying, @unchecked Sendable {
+open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   private let storedHost: String
   private let storedPort: Int
   private let storedProtocol: String?
@@ -67,6 +67,53 @@ open class URLProtectionSpace: NSObject, NSCopying, @unchecked Sendable {
     self.trust = trust
     self.issuers = issuers
   }
+
+  // MARK: - Archives
+
+  private enum Key {
+    static let host = "host"
+    static let port = "port"
+    static let `protocol` = "protocol"
+    static let proxyType = "proxyType"
+    static let realm = "realm"
+    static let method = "authenticationMethod"
+    static let isProxy = "isProxy"
+    static let issuers = "distinguishedNames"
+  }
+
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Writes everything but ``serverTrust``, which is of one connection. Foundation on Linux does not archive this class.
+  open func encode(with aCoder: NSCoder) {
+    aCoder.encode(storedHost as NSString, forKey: Key.host)
+    aCoder.encode(Int64(storedPort), forKey: Key.port)
+    aCoder.encode(storedProtocol as NSString?, forKey: Key.protocol)
+    aCoder.encode(storedProxyType as NSString?, forKey: Key.proxyType)
+    aCoder.encode(storedRealm as NSString?, forKey: Key.realm)
+    aCoder.encode(storedMethod as NSString, forKey: Key.method)
+    aCoder.encode(isOfProxy, forKey: Key.isProxy)
+    if let issuers { aCoder.encode(issuers as NSArray, forKey: Key.issuers) }
+  }
+
+  /// Nil: there is no space in the archive.
+  public required init?(coder aDecoder: NSCoder) {
+    guard let host = aDecoder.decodeObject(of: NSString.self, forKey: Key.host) as String? else { return nil }
+    storedHost = host
+    storedPort = Int(clamping: aDecoder.decodeInt64(forKey: Key.port))
+    storedProtocol = aDecoder.decodeObject(of: NSString.self, forKey: Key.protocol) as String?
+    storedProxyType = aDecoder.decodeObject(of: NSString.self, forKey: Key.proxyType) as String?
+    storedRealm = aDecoder.decodeObject(of: NSString.self, forKey: Key.realm) as String?
+    storedMethod =
+      aDecoder.decodeObject(of: NSString.self, forKey: Key.method) as String? ?? NSURLAuthenticationMethodDefault
+    isOfProxy = aDecoder.decodeBool(forKey: Key.isProxy)
+    trust = nil
+    // Foundation takes a missing key for a broken archive if several classes are allowed.
+    let hasIssuers = aDecoder.containsValue(forKey: Key.issuers)
+    let classes: [AnyClass] = [NSArray.self, NSData.self]
+    issuers = hasIssuers ? aDecoder.decodeObject(of: classes, forKey: Key.issuers) as? [Data] : nil
+  }
+
+  // MARK: - What it is
 
   /// The server's or the proxy's name or address.
   open var host: String { storedHost }

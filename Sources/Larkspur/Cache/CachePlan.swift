@@ -2,7 +2,7 @@ import Foundation
 import LarkspurHTTP
 
 /// What a task is to do about its cache, before anything is sent.
-enum CachePlan: Sendable {
+indirect enum CachePlan: Sendable {
   /// Send the request, with the fields of the exchange added.
   case load(CacheExchange)
   /// The same; a 304 may come that the caller must not see. ``URLCache/received(_:for:now:)`` sees to that.
@@ -23,28 +23,26 @@ enum CachePlan: Sendable {
 
 /// A request that goes to its server, and what the cache has to know when the answer comes. One for each hop of a
 /// redirection, and a new one for a request that is repeated with credentials.
-struct CacheExchange: Sendable {
-  var url: URL
-  var request: CacheRequest
+///
+/// (An object, as what comes of it: most tasks have none, and should not hold room for it.)
+final class CacheExchange: Sendable {
+  let url: URL
+  let request: CacheRequest
   /// The fields that the cache adds to those of the request. None has a name that the request has already.
-  var addedFields: CacheFields = []
+  let addedFields: CacheFields
   /// When the request was sent, in seconds since 1970.
-  var requestTime: Double
+  let requestTime: Double
   /// The stored response that is validated, or that may stand in if the server fails.
-  fileprivate(set) var candidate: CachedURLResponse?
-  fileprivate(set) var isValidated = false
+  let candidate: CachedURLResponse?
+  let isValidated: Bool
 
-  init(url: URL, request: CacheRequest, requestTime: Double) {
+  init(
+    url: URL, request: CacheRequest, requestTime: Double, candidate: CachedURLResponse? = nil,
+    isValidated: Bool = false, addedFields: CacheFields = []
+  ) {
     self.url = url
     self.request = request
     self.requestTime = requestTime
-  }
-
-  init(
-    url: URL, request: CacheRequest, requestTime: Double, candidate: CachedURLResponse?, isValidated: Bool,
-    addedFields: CacheFields
-  ) {
-    self.init(url: url, request: request, requestTime: requestTime)
     self.candidate = candidate
     self.isValidated = isValidated
     self.addedFields = addedFields
@@ -70,7 +68,7 @@ struct CacheAnswer: Sendable {
 }
 
 /// What a task is to do with the head of an answer.
-enum CacheVerdict: Sendable {
+indirect enum CacheVerdict: Sendable {
   /// Show it, and read the body.
   case deliver
   /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:)`` when it is
@@ -81,7 +79,7 @@ enum CacheVerdict: Sendable {
 }
 
 /// A response that may be stored once its body is complete.
-struct CacheStoring: Sendable {
+final class CacheStoring: Sendable {
   let exchange: CacheExchange
   let proposal: CacheStorage.Proposal
   let response: HTTPURLResponse
@@ -89,6 +87,17 @@ struct CacheStoring: Sendable {
   let responseTime: Double
   /// A body of more bytes than this is not stored: there is no need to keep it.
   let bodyBytesMax: Int
+
+  init(
+    _ exchange: CacheExchange, _ proposal: CacheStorage.Proposal, of response: HTTPURLResponse, at responseTime: Double,
+    bodyBytesMax: Int
+  ) {
+    self.exchange = exchange
+    self.proposal = proposal
+    self.response = response
+    self.responseTime = responseTime
+    self.bodyBytesMax = bodyBytesMax
+  }
 
   /// What the delegate is asked about (`willCacheResponse`).
   ///

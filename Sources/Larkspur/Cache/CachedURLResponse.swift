@@ -3,7 +3,7 @@ import LarkspurBytes
 import LarkspurHTTP
 
 /// A response with its content, as a cache keeps it. Immutable, and for any thread.
-open class CachedURLResponse: NSObject, NSCopying, @unchecked Sendable {
+open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   /// What a cache knows of it beyond what the program sees.
   struct Origin: Sendable {
     var key: String
@@ -81,6 +81,42 @@ open class CachedURLResponse: NSObject, NSCopying, @unchecked Sendable {
     hasher.combine(response.url)
     hasher.combine(data)
     return hasher.finalize()
+  }
+
+  // MARK: - Archives
+
+  private enum Key {
+    static let response = "response"
+    static let data = "data"
+    static let userInfo = "userInfo"
+    static let storagePolicy = "storagePolicy"
+  }
+
+  public static var supportsSecureCoding: Bool { true }
+
+  /// ``userInfo`` is written if it is a property list. Foundation on Linux does not archive this class.
+  open func encode(with aCoder: NSCoder) {
+    aCoder.encode(storedResponse, forKey: Key.response)
+    aCoder.encode(storedData as NSData, forKey: Key.data)
+    aCoder.encode(Data(StoredUserInfo.bytes(of: storedUserInfo)) as NSData, forKey: Key.userInfo)
+    aCoder.encode(Int64(storedPolicy.rawValue), forKey: Key.storagePolicy)
+  }
+
+  /// Nil: there is no response in the archive.
+  public required init?(coder aDecoder: NSCoder) {
+    // Foundation takes a missing key for a broken archive if several classes are allowed.
+    guard aDecoder.containsValue(forKey: Key.response),
+      let response = aDecoder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response)
+        as? URLResponse
+    else { return nil }
+    storedResponse = response
+    storedData = aDecoder.decodeObject(of: NSData.self, forKey: Key.data) as Data? ?? Data()
+    let info = aDecoder.decodeObject(of: NSData.self, forKey: Key.userInfo) as Data? ?? Data()
+    storedUserInfo = StoredUserInfo.info(of: [UInt8](info))
+    // What nobody knows is not stored.
+    storedPolicy =
+      URLCache.StoragePolicy(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.storagePolicy))) ?? .notAllowed
+    origin = nil
   }
 
   // MARK: - In a cache

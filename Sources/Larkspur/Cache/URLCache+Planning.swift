@@ -85,23 +85,19 @@ extension URLCache {
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {
     let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
-    var exchange = exchange
     switch CacheDecision.decide(exchange.request, among: known.map(\.stored), now: exchange.requestTime) {
     case .fail(.notStored): return .fail(.resourceUnavailable)
     case .fail(.onlyIfCached): return .serve(.gatewayTimeout(exchange))
     case .load(let standIn, let adding):
-      exchange.expect(standIn.map { known[$0].entry }, isValidated: false, adding)
-      return .load(exchange)
+      return .load(exchange.expecting(standIn.map { known[$0].entry }, isValidated: false, adding))
     case .validate(let candidate, let adding):
-      exchange.expect(known[candidate].entry, isValidated: true, adding)
-      return .validate(exchange)
+      return .validate(exchange.expecting(known[candidate].entry, isValidated: true, adding))
     case .serve(let serving):
       let (entry, stored) = known[serving.candidate]
       var answer = CacheAnswer(entry, stored, serving.form, age: serving.age, url: exchange.url)
       answer.isStale = serving.isStale
       if let fields = serving.refresh {
-        exchange.expect(entry, isValidated: stored.hasValidator, fields)
-        answer.refresh = exchange
+        answer.refresh = exchange.expecting(entry, isValidated: stored.hasValidator, fields)
       }
       return .serve(answer)
     }
@@ -109,7 +105,7 @@ extension URLCache {
 }
 
 extension CacheExchange {
-  init?(_ request: URLRequest, _ fields: CacheFields, _ policy: URLRequest.CachePolicy, _ now: Date) {
+  convenience init?(_ request: URLRequest, _ fields: CacheFields, _ policy: URLRequest.CachePolicy, _ now: Date) {
     guard let url = request.url else { return nil }
     var hasBody = true
     if case .none = request.own.body { hasBody = false }
@@ -121,8 +117,9 @@ extension CacheExchange {
       requestTime: now.timeIntervalSince1970)
   }
 
-  mutating func expect(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: CacheFields) {
-    self = CacheExchange(
+  /// The same with what is stored for it.
+  func expecting(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: CacheFields) -> CacheExchange {
+    CacheExchange(
       url: url, request: request, requestTime: requestTime, candidate: candidate, isValidated: isValidated,
       addedFields: fields)
   }

@@ -23,8 +23,7 @@ extension URLCache {
     case .store(let proposal):
       guard let limit = bodyBytesMax(of: response) else { return .deliver }
       return .deliverAndStore(
-        CacheStoring(
-          exchange: exchange, proposal: proposal, response: response, responseTime: time, bodyBytesMax: limit))
+        CacheStoring(exchange, proposal, of: response, at: time, bodyBytesMax: limit))
     case .freshen(let stored):
       if let candidate { keep(candidate, as: stored, for: exchange, now: time) }
       return .deliver

@@ -12,15 +12,18 @@ extension HTTPCookie.Content {
     else { return nil }
     self.init(name: name, value: value, domain: domain, path: path.hasPrefix("/") ? path : "/")
     version = Self.number(properties[.version]) == 1 ? 1 : 0
-    isSecure = properties[.secure] != nil
+    isSecure = Self.isSet(properties[.secure])
     isHTTPOnly = properties[.httpOnly] != nil
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
+    comment = properties[.comment] as? String
+    commentURL = Self.url(properties[.commentURL])
+    ports = (properties[.port] as? String).map(Self.ports) ?? []
     if version == 1 {
-      comment = properties[.comment] as? String
-      commentURL = Self.url(properties[.commentURL])
-      ports = (properties[.port] as? String).map(Self.ports) ?? []
       if let age = Self.number(properties[.maximumAge]) { expires = now.addingTimeInterval(TimeInterval(age)) }
+    } else {
+      // As Foundation has it: the other version knows one port.
+      ports = Array(ports.prefix(1))
     }
     // A cookie without an end of its own ends with the session.
     isSessionOnly = expires == nil || (properties[.discard] as? String)?.uppercased() == "TRUE"
@@ -39,6 +42,12 @@ extension HTTPCookie.Content {
 
   private static func date(_ value: Any?) -> Date? {
     value as? Date ?? (value as? String).flatMap { CookieDate.parse($0) }.map(Date.init)
+  }
+
+  /// Any text, `"FALSE"` too, but none that is empty.
+  private static func isSet(_ value: Any?) -> Bool {
+    if let text = value as? String { return !text.isEmpty }
+    return value as? Bool ?? (value != nil)
   }
 
   private static func sameSite(_ value: Any?) -> Cookie.SameSite {
@@ -100,7 +109,7 @@ extension HTTPCookie.Content {
   func cookie(now: CookieTime) -> Cookie {
     let isDotted = domain.hasPrefix(".")
     var legacy: Cookie.Legacy?
-    if version != 0 {
+    if version != 0 || comment != nil || commentURL != nil || !ports.isEmpty {
       var more = Cookie.Legacy()
       more.version = version
       more.comment = comment

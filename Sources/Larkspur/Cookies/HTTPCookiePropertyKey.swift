@@ -22,19 +22,19 @@ extension HTTPCookiePropertyKey {
   public static let domain = HTTPCookiePropertyKey("Domain")
   /// The path, a `String`. Required.
   public static let path = HTTPCookiePropertyKey("Path")
-  /// Any value: the cookie is sent by TLS only.
+  /// Any text that is not empty, or true: the cookie is sent by TLS only.
   public static let secure = HTTPCookiePropertyKey("Secure")
   /// When the cookie expires, a `Date` or a `String` in one of the forms of HTTP. For version 0.
   public static let expires = HTTPCookiePropertyKey("Expires")
-  /// What the cookie is for, a `String`. For version 1.
+  /// What the cookie is for, a `String`.
   public static let comment = HTTPCookiePropertyKey("Comment")
-  /// Where it is said what the cookie is for, a `URL` or a `String`. For version 1.
+  /// Where it is said what the cookie is for, a `URL` or a `String`.
   public static let commentURL = HTTPCookiePropertyKey("CommentURL")
   /// `"TRUE"`: the cookie ends with the session. Without it a cookie of version 1 that has no ``maximumAge`` does.
   public static let discard = HTTPCookiePropertyKey("Discard")
   /// How many seconds from now the cookie lives, as a `String`. For version 1.
   public static let maximumAge = HTTPCookiePropertyKey("Max-Age")
-  /// The ports that the cookie is for, a `String` with commas between them. For version 1.
+  /// The ports that the cookie is for, a `String` with commas between them. Version 0 keeps the first one only.
   public static let port = HTTPCookiePropertyKey("Port")
   /// Which requests of other sites include the cookie, an ``HTTPCookieStringPolicy`` or its raw value.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")

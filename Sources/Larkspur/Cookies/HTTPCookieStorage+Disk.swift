@@ -103,7 +103,7 @@ enum CookieWriting {
 
   /// At the end of a storage or a process another writer is waited for so many times ten milliseconds: it may have been
   /// stopped in the middle.
-  private static let attemptsMax = 100
+  private static let attemptsMax = 500
 
   private struct Weak: @unchecked Sendable {
     weak var storage: HTTPCookieStorage?

@@ -195,8 +195,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// How many cookies there are.
-  open override var description: String { "<HTTPCookieStorage cookies count:\(cookies?.count ?? 0)>" }
+  /// How many cookies there are, in the words that other platforms have for it.
+  open override var description: String {
+    "\(disk == nil ? "Ephemeral" : "")<NSHTTPCookieStorage cookies count:\(cookies?.count ?? 0)>"
+  }
 
   func postCookiesChanged() {
     NotificationCenter.default.post(name: .NSHTTPCookieManagerCookiesChanged, object: self)

@@ -5,7 +5,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// Undoes the content codings of one response's body, a bounded step at a time.
-struct ContentDecoding: ~Copyable {
+final class ContentDecoding {
   private var decompressor: Decompressor
   private var room = Chunk(capacity: stepBytes)
   /// What has come and is not decoded yet.
@@ -34,7 +34,7 @@ struct ContentDecoding: ~Copyable {
 
   private init(_ decompressor: consuming Decompressor) { self.decompressor = decompressor }
 
-  mutating func append(_ piece: Span<UInt8>) {
+  func append(_ piece: Span<UInt8>) {
     if consumed == input.count {
       input.removeAll(keepingCapacity: true)
       consumed = 0
@@ -43,7 +43,10 @@ struct ContentDecoding: ~Copyable {
   }
 
   /// Makes a step, and lends what comes out. False: all of the input is used up.
-  mutating func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) -> Bool {
+  func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) -> Bool {
+    var room = Chunk()
+    swap(&room, &self.room)
+    defer { swap(&room, &self.room) }
     room.drop(room.count)
     let progress = try Self.step(of: &decompressor, input, &consumed, into: &room)
     if room.count > 0 { consume(room.bytes) }

@@ -1,17 +1,18 @@
 import Foundation
 
 /// What an HTTP request needs of its URL, read from the URL's text: it is percent-encoded already.
-struct LoadTarget {
-  var isSecure: Bool
+final class LoadTarget: Sendable {
+  let isSecure: Bool
   /// In lower case, without brackets.
-  var host: String
-  var port: UInt16
+  let host: String
+  let port: UInt16
   /// As `Host` says it: with the port unless it is the scheme's own.
-  var authority: String
+  let authority: String
   /// Path and query; never empty.
-  var path: String
+  let path: String
   /// How the URL's text begins, up to the path: whose URL begins in the same way is for the same server.
-  private var beginning: String
+  private let beginning: String
+  private let text: String
 
   enum Invalid: Error {
     case schemeUnsupported
@@ -20,15 +21,29 @@ struct LoadTarget {
     case portInvalid
   }
 
-  /// - Parameter last: The target before, which is often of the same server: then its part is not read again.
-  init(_ url: URL, after last: LoadTarget? = nil) throws(Invalid) {
+  /// - Parameter last: The target before, which is often the same, or of the same server: then its part is not read again.
+  static func of(_ url: URL, after last: LoadTarget?) throws(Invalid) -> LoadTarget {
     let text = url.absoluteString
+    guard let last else { return try LoadTarget(url, text) }
+    if last.text == text { return last }
     let bytes = text.utf8Span.span
-    if let last, last.isBeginning(of: bytes) {
-      self = last
-      readPath(of: text, bytes, from: last.beginning.utf8.count)
-      return
-    }
+    return last.isBeginning(of: bytes) ? LoadTarget(text, bytes, onServerOf: last) : try LoadTarget(url, text)
+  }
+
+  convenience init(_ url: URL) throws(Invalid) { try self.init(url, url.absoluteString) }
+
+  private init(_ text: String, _ bytes: Span<UInt8>, onServerOf other: LoadTarget) {
+    isSecure = other.isSecure
+    host = other.host
+    port = other.port
+    authority = other.authority
+    beginning = other.beginning
+    path = Self.path(of: text, bytes, from: other.beginning.utf8.count)
+    self.text = text
+  }
+
+  private init(_ url: URL, _ text: String) throws(Invalid) {
+    let bytes = text.utf8Span.span
     let position: Int
     if Self.hasPrefix("http://".utf8, bytes) {
       isSecure = false
@@ -74,9 +89,10 @@ struct LoadTarget {
     port = UInt16(hasPort ? number : ownPort)
     var name = Self.lowercased(text, bytes, start..<hostEnd)
     if isBracketed {
-      host = String(name.dropFirst().dropLast())
+      var address = String(name.dropFirst().dropLast())
       // RFC 6874: a zone's `%` is encoded in a URL.
-      if let range = host.range(of: "%25") { host.replaceSubrange(range, with: "%") }
+      if let range = address.range(of: "%25") { address.replaceSubrange(range, with: "%") }
+      host = address
       // RFC 9110 7.2 has no room for a zone in Host.
       if let zone = name.firstIndex(of: "%") { name = name[..<zone] + "]" }
     } else {
@@ -88,9 +104,9 @@ struct LoadTarget {
       host = name
     }
     authority = port == UInt16(ownPort) ? name : "\(name):\(port)"
-    path = "/"
+    self.text = text
     beginning = Self.slice(of: text, 0..<end)
-    readPath(of: text, bytes, from: end)
+    path = Self.path(of: text, bytes, from: end)
   }
 
   private func isBeginning(of bytes: Span<UInt8>) -> Bool {
@@ -100,11 +116,11 @@ struct LoadTarget {
     return true
   }
 
-  private mutating func readPath(of text: String, _ bytes: Span<UInt8>, from start: Int) {
+  private static func path(of text: String, _ bytes: Span<UInt8>, from start: Int) -> String {
     var end = start
     while end < bytes.count, bytes[end] != 0x23 { end += 1 }
-    let rest = Self.slice(of: text, start..<end)
-    path = rest.isEmpty ? "/" : bytes[start] == 0x2F ? rest : "/" + rest
+    let rest = slice(of: text, start..<end)
+    return rest.isEmpty ? "/" : bytes[start] == 0x2F ? rest : "/" + rest
   }
 
   /// Not those that the URL standard forbids in a host (WHATWG URL, "forbidden domain code point").

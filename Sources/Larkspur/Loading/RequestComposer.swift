@@ -20,6 +20,11 @@ struct RequestComposer: Sendable {
     /// A redirection has left the origin that the program had meant.
     var isElsewhere = false
     var addsDefaultContentType = false
+
+    var isNone: Bool {
+      cookie == nil && authorization == nil && proxyAuthorization == nil && conditions.isEmpty
+        && !addsDefaultContentType
+    }
   }
 
   init(additional: [AnyHashable: Any]?) {
@@ -72,11 +77,23 @@ struct RequestComposer: Sendable {
     request.own.fields?.value(of: "Accept-Encoding") == nil
   }
 
-  /// - Parameter proxy: What the request goes to in place of the host, if it does.
+  /// What requests to a host have in common that set no fields themselves. Nil: they have to be written one by one.
+  func common(to target: LoadTarget) -> CommonFields? {
+    guard let rendered, privateDefaults.isEmpty else { return nil }
+    return try? CommonFields(host: target.authority, rendered)
+  }
+
+  /// - Parameters:
+  ///   - proxy: Whether the request goes to a proxy in place of the host.
+  ///   - common: See `common(to:)`.
   func head(
-    for request: URLRequest, to target: LoadTarget, through proxy: Bool, body: RequestWriter.Body, extras: Extras
+    for request: URLRequest, to target: LoadTarget, through proxy: Bool, common: CommonFields?,
+    body: RequestWriter.Body, extras: Extras
   ) throws(RequestError) -> RequestHead {
     let own = request.own
+    if let common, own.fields == nil, extras.isNone, !proxy {
+      return try RequestWriter(method: own.method, target: target.path, common).finish(body: body)
+    }
     let fields = own.fields?.all ?? []
     var host = target.authority
     for field in fields where field.name.isCaseless("Host") { host = field.value }

@@ -3,7 +3,7 @@ import Foundation
 /// What a task has heard of one load by a protocol. It belongs to the task's loop.
 final class ProtocolHearing {
   let load: ProtocolLoad
-  /// What the task's owner has been told of.
+  /// What the task's owner has been told of, or would have been.
   var response: URLResponse?
   /// What the protocol has called valid.
   var validCached: CachedURLResponse?

@@ -84,6 +84,7 @@ open class URLProtocol: NSObject {
   open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
   /// Whether what was cached for one request answers the other. Without an override, whether they have the same URL.
+  /// Sessions do not ask: in their cache requests are equivalent if RFC 9111 says so.
   open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a.url == b.url }
 
   /// Begins to load. Called once. Without an override, fails with `URLError.unsupportedURL`.

@@ -67,7 +67,7 @@ final class RequestStorage {
     case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH": return name
     default:
       let upper = name.uppercased()
-      return ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE"].contains(upper) ? upper : name
+      return ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"].contains(upper) ? upper : name
     }
   }
 }

@@ -116,7 +116,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.cookiePartition = newValue } }
   }
 
-  /// The method. Common methods are put into upper case; nil is GET.
+  /// The method. GET, HEAD, POST, PUT, DELETE and CONNECT are put into upper case, as Foundation does it; others stay as
+  /// they are written, for a server tells them apart by case. Nil is GET.
   public var httpMethod: String? {
     get { storage.method }
     set { change { $0.method = RequestStorage.method(newValue) } }
@@ -188,7 +189,16 @@ extension URLRequest {
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(storage.url)
+    hasher.combine(storage.mainDocumentURL)
     hasher.combine(storage.method)
+    hasher.combine(storage.cachePolicy)
+    hasher.combine(storage.flags.subtracting(.pipelining).rawValue)
+    hasher.combine(storage.fields?.dictionary)
+    switch storage.body {
+    case .none: break
+    case .data(let data): hasher.combine(data)
+    case .stream(let stream): hasher.combine(ObjectIdentifier(stream))
+    }
   }
 
   public var description: String { url?.description ?? "url: nil" }

@@ -25,6 +25,12 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     content = Mutex(Content(type: (mimeType, name), expectedContentLength: Int64(length)))
   }
 
+  /// A response of nobody's, without a URL: for tests.
+  public override init() {
+    storedURL = nil
+    content = Mutex(Content())
+  }
+
   /// For a subclass that makes the content when it is wanted.
   init(url: URL?) {
     storedURL = url

@@ -51,11 +51,6 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
 extension AsyncLineSequence: Sendable where Base: Sendable {}
 
-extension URLSession.AsyncBytes {
-  /// The body's lines, as they come.
-  public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
-}
-
 extension [UInt8] {
   /// Whether these stand before the last one.
   fileprivate func hasSuffix(_ bytes: UInt8...) -> Bool { dropLast().suffix(bytes.count).elementsEqual(bytes) }

@@ -5,10 +5,13 @@ import Synchronization
 /// Where a session calls its delegate and its completion handlers.
 ///
 /// A queue of our own is a serial dispatch queue: a call costs no operation. Whoever asks for the `OperationQueue` gets one
-/// that works on that same queue, so that the two stay in line.
+/// that works on that same queue, and from then on calls are its operations: it is the current one in each of them, and to
+/// suspend it or to wait for it means what it says. The calls before and after stay in line.
 final class DelegateQueue: Sendable {
   private let own: DispatchQueue?
   private let given: Mutex<OperationQueue?>
+  /// Somebody has asked for the operation queue.
+  private let isKnown = Atomic(false)
 
   init(_ queue: OperationQueue?) {
     own = queue == nil ? DispatchQueue(label: "larkspur.session-delegate") : nil
@@ -16,28 +19,56 @@ final class DelegateQueue: Sendable {
   }
 
   var operations: OperationQueue {
-    given.withLock { given in
+    let queue = given.withLock { given in
       if let given { return given }
       let queue = OperationQueue(serialOn: own)
       given = queue
       return queue
     }
+    isKnown.store(true, ordering: .releasing)
+    return queue
   }
 
   /// Whether it makes several calls at once. It should not, but nobody keeps a program from it.
   var isConcurrent: Bool { own == nil && operations.maxConcurrentOperationCount != 1 }
 
   func async(_ call: @escaping @Sendable () -> Void) {
-    if let own { own.async(execute: call) } else { operations.addOperation(call) }
+    if let own, !isKnown.load(ordering: .acquiring) { own.async(execute: call) } else { operations.addOperation(call) }
   }
 
-  /// Makes a call there, and returns when it has returned.
+  /// Makes a call there. If somebody cancels the operation that was to make it, `otherwise` is called, on any thread.
+  func async(_ call: @escaping @Sendable () -> Void, otherwise: @escaping @Sendable () -> Void) {
+    if let own, !isKnown.load(ordering: .acquiring) { return own.async(execute: call) }
+    let duty = Duty(otherwise)
+    operations.addOperation {
+      call()
+      duty.isDone.store(true, ordering: .releasing)
+    }
+  }
+
+  /// Makes a call there, and returns when it has returned, or when somebody has cancelled it.
   func run(_ call: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
       async {
         call()
         continuation.resume()
+      } otherwise: {
+        continuation.resume()
       }
+    }
+  }
+
+  /// Goes with the operation that it belongs to, and calls for help if nobody has made the call: a program may cancel the
+  /// operations of its queue, and its tasks have to end all the same.
+  private final class Duty: Sendable {
+    let isDone = Atomic(false)
+    private let otherwise: @Sendable () -> Void
+
+    init(_ otherwise: @escaping @Sendable () -> Void) { self.otherwise = otherwise }
+
+    deinit {
+      // Later: whoever lets go of an operation may hold its queue's lock.
+      if !isDone.load(ordering: .acquiring) { DispatchQueue.global().async(execute: otherwise) }
     }
   }
 }

@@ -25,6 +25,17 @@ final class SessionChallenges: Sendable {
 
   func isAsked(for task: URLSessionTask) { latest.withLock { $0 = task } }
 
+  /// The task is over, and is not kept on account of a connection. It may have gone on in the place of another one.
+  func isOver(_ task: URLSessionTask) {
+    let last = latest.withLock { latest -> URLSessionTask? in
+      guard let last = latest, last === task || last.read({ $0.session == nil }) else { return nil }
+      latest = nil
+      return last
+    }
+    // Whoever goes with it may call back: not while the lock is held.
+    withExtendedLifetime(last) {}
+  }
+
   // MARK: - What the transport asks, on a thread that is not the loop's
 
   func decide(_ trust: LarkspurTLS.Trust) async -> TrustDecision {
@@ -62,14 +73,20 @@ final class SessionChallenges: Sendable {
     await core.delegateQueue.run {
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
         let question = Question<DelegateReply>()
-        delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.value = question }
+        let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+          delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          return true
+        }
+        if hasWord { return asked.value = question }
       }
       guard let task else { return }
       for case let delegate? in [task.delegate, core.delegate as? any URLSessionTaskDelegate] {
         let question = Question<DelegateReply>()
-        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-        if !challenge.takeHasNoWord() { return asked.value = question }
+        let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+          delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          return true
+        }
+        if hasWord { return asked.value = question }
       }
     }
     guard let question = asked.value else { return .performDefaultHandling }

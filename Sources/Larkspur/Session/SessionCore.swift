@@ -32,9 +32,11 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let isBackground: Bool
   let waitsForConnectivity: Bool
-  let timeoutForRequest: Duration?
-  let timeoutForResource: Duration?
+  /// In nanoseconds.
+  let timeoutForRequest: UInt64
+  let timeoutForResource: UInt64
   private let isShared: Bool
 
   private enum Phase {
@@ -82,9 +84,10 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
-    waitsForConnectivity = storage.waitsForConnectivity
-    timeoutForRequest = Duration(interval: storage.timeoutIntervalForRequest)
-    timeoutForResource = Duration(interval: storage.timeoutIntervalForResource)
+    isBackground = storage.identifier != nil
+    waitsForConnectivity = storage.waitsForConnectivity || isBackground
+    timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForRequest))
+    timeoutForResource = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForResource))
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,
@@ -108,7 +111,10 @@ final class SessionCore: @unchecked Sendable {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
 
-  var tasks: [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
+  /// Those that are under way.
+  var tasks: [URLSessionTask] {
+    state.withLock { Array($0.tasks.values) }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
+  }
 
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
 
@@ -121,13 +127,25 @@ final class SessionCore: @unchecked Sendable {
       if state.phase == .open { state.tasks[task.taskIdentifier] = task }
       return state.taskDelegate
     }
-    task.read { $0.session = session }
+    let own = task.read { details in
+      details.session = session
+      return details.delegate
+    }
+    if let own {
+      let hasWord = task.delegateWord.isGiven(by: own) {
+        own.urlSession(session, didCreateTask: task)
+        return true
+      }
+      if hasWord { return }
+    }
     delegate?.urlSession(session, didCreateTask: task)
   }
 
-  /// Runs a task that was made for an async function, within the caller's.
+  /// Runs a task that was made for an async function, which waits for the result.
   @inline(__always)
-  func run(_ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?) async throws {
+  func run(
+    _ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?, _ result: TaskResult
+  ) async throws {
     if let delegate { task.delegate = delegate }
     // First of all: a delegate that hears of the new task may cancel or suspend it.
     task.read {
@@ -148,7 +166,10 @@ final class SessionCore: @unchecked Sendable {
       throw URLError(.cancelled)
     }
     await withTaskCancellationHandler {
-      await performer.engine.loop.run { await performer.run() }
+      await Waiter.suspend {
+        result.waiter = $0
+        run(performer)
+      }
     } onCancel: {
       task.cancel()
     }
@@ -158,11 +179,14 @@ final class SessionCore: @unchecked Sendable {
   func begin(_ task: URLSessionTask) {
     do {
       guard let performer = try performer(of: task) else { return TaskEnding.refuse(task, URLError(.cancelled), self) }
-      Task(executorPreference: performer.engine.loop) { @concurrent in await performer.run() }
+      run(performer)
     } catch {
       TaskEnding.refuse(task, error, self)
     }
   }
+
+  /// It may begin on this very thread, unless it calls the program's own code there, which may want what the caller holds.
+  private func run(_ performer: TaskPerformer) { performer.engine.crew.run(performer, asGuest: !mayHaveProtocols) }
 
   /// Nil: the session is closed to new tasks.
   private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {
@@ -190,8 +214,11 @@ final class SessionCore: @unchecked Sendable {
   func ended(_ task: URLSessionTask) {
     // What goes with this may call the task on its way: not while its lock is held.
     _ = task.letGo()
-    _ = state.withLock { $0.tasks.removeValue(forKey: task.taskIdentifier) }
-    closeIfOver()
+    let isLast = state.withLock { state in
+      state.tasks[task.taskIdentifier] = nil
+      return state.tasks.isEmpty && (state.phase == .closing || state.isObjectGone)
+    }
+    if isLast { closeIfOver() }
   }
 
   /// One task goes on in place of another.

@@ -10,6 +10,8 @@ import Synchronization
 final class SessionEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
+  /// Who carries out the session's tasks.
+  let crew: Crew
   private let held: LoopGroup.Held
   private let tls: TLSProvider
   private let proxies: ProxySettings?
@@ -32,10 +34,13 @@ final class SessionEngine: @unchecked Sendable {
     let endpoint: Endpoint
     /// Nil: there is nobody to be asked.
     let challenges: SessionChallenges?
+    /// What most requests on it have in common.
+    let common: CommonFields?
 
-    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
+    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?, _ common: CommonFields?) {
       self.endpoint = endpoint
       self.challenges = challenges
+      self.common = common
     }
 
     var proxy: Proxy? { endpoint.route.proxy?.proxy }
@@ -48,6 +53,7 @@ final class SessionEngine: @unchecked Sendable {
     let storage = configuration.storage
     held = try LoopGroup.shared.take()
     loop = held.loop
+    crew = Crew(on: held.loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
@@ -88,7 +94,8 @@ final class SessionEngine: @unchecked Sendable {
   /// The way to a target that has not been gone before. On the loop.
   func makeWay(to target: LoadTarget, of core: SessionCore, asksDelegate: Bool) async throws(URLError) -> Way {
     let key = Key(origin: target.origin, asksDelegate: asksDelegate)
-    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
+    let common = core.composer.common(to: target)
+    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate, common)
     if ways.count >= Self.waysMax { ways = [:] }
     // Somebody else may have made it meanwhile.
     let first = ways[key] ?? way
@@ -99,7 +106,7 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   private func makeWay(
-    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool
+    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool, _ common: CommonFields?
   ) async throws(URLError) -> Way {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
     let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
@@ -115,7 +122,9 @@ final class SessionEngine: @unchecked Sendable {
       }
       route.proxy = way
     }
-    return Way(pool.endpoint(for: route), challenges)
+    // A connection to the origin itself, without TLS, asks nothing.
+    let asksNothing = route.security == nil && route.proxy == nil
+    return Way(pool.endpoint(for: route), asksNothing ? nil : challenges, common)
   }
 
   private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {
@@ -128,6 +137,7 @@ final class SessionEngine: @unchecked Sendable {
 
   /// From any thread. What runs ends by itself.
   func shutDown() {
+    crew.dismiss()
     loop.post { [self] in
       ways = [:]
       lastWay = nil

@@ -10,16 +10,16 @@ extension URLSession {
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
     let result = TaskResult()
-    try await core.run(URLSessionDataTask(core, request: request, output: .dataResult(result)), self, delegate)
-    return try result.data()
+    try await core.run(URLSessionDataTask(core, request: request, output: .dataResult(result)), self, delegate, result)
+    return try result.takeData()
   }
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
     let result = TaskResult()
     try await core.run(
-      URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate)
-    return try result.data()
+      URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate, result)
+    return try result.takeData()
   }
 
   /// Sends a file as the request's body.
@@ -28,8 +28,8 @@ extension URLSession {
   ) async throws -> (Data, URLResponse) {
     let result = TaskResult()
     let task = URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult(result))
-    try await core.run(task, self, delegate)
-    return try result.data()
+    try await core.run(task, self, delegate, result)
+    return try result.takeData()
   }
 
   /// Sends data as the request's body.
@@ -38,8 +38,8 @@ extension URLSession {
   ) async throws -> (Data, URLResponse) {
     let result = TaskResult()
     let task = URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult(result))
-    try await core.run(task, self, delegate)
-    return try result.data()
+    try await core.run(task, self, delegate, result)
+    return try result.takeData()
   }
 
   /// Loads a request into a file in the temporary directory, which is the caller's from then on.
@@ -47,8 +47,9 @@ extension URLSession {
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
     let result = TaskResult()
-    try await core.run(URLSessionDownloadTask(core, request: request, output: .fileResult(result)), self, delegate)
-    return try result.file()
+    try await core.run(
+      URLSessionDownloadTask(core, request: request, output: .fileResult(result)), self, delegate, result)
+    return try result.takeFile()
   }
 
   /// Loads a URL into a file in the temporary directory, which is the caller's from then on.
@@ -64,8 +65,8 @@ extension URLSession {
   ) async throws -> (URL, URLResponse) {
     let result = TaskResult()
     try await core.run(
-      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate)
-    return try result.file()
+      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate, result)
+    return try result.takeFile()
   }
 
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.
@@ -94,7 +95,7 @@ extension URLSession {
     try await bytes(for: URLRequest(url: url), delegate: delegate)
   }
 
-  /// The tasks that are not over, by kind.
+  /// The tasks that have been resumed and are not over, by kind.
   public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
     get async {
       await withCheckedContinuation { continuation in
@@ -103,7 +104,7 @@ extension URLSession {
     }
   }
 
-  /// The tasks that are not over.
+  /// The tasks that have been resumed and are not over.
   public var allTasks: [URLSessionTask] {
     get async { await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } } }
   }

@@ -59,6 +59,13 @@ open class URLSession: NSObject, @unchecked Sendable {
     super.init()
   }
 
+  /// A session with the default configuration: for subclasses in tests.
+  public override init() {
+    core = SessionCore(URLSessionConfiguration.default.frozen(), delegate: nil, queue: nil)
+    details = Mutex(Details())
+    super.init()
+  }
+
   public init(configuration: URLSessionConfiguration) {
     core = SessionCore(configuration.frozen(), delegate: nil, queue: nil)
     details = Mutex(Details())
@@ -81,6 +88,10 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   deinit { core.sessionGone() }
 
+  /// Where the delegate and completion handlers are called: the queue that was given, or a serial one of the session's own.
+  ///
+  /// Calls to a queue of its own are made by operations, and have it as `OperationQueue.current`, from the first time that
+  /// somebody asks for it. Ask before the first task begins if that matters.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
   open var delegate: (any URLSessionDelegate)? { core.delegate }
@@ -112,7 +123,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     core.flush { [core] in core.delegateQueue.async(completionHandler) }
   }
 
-  /// The tasks that are not over, by kind; the handler is called on the delegate queue.
+  /// The tasks that have been resumed and are not over, by kind: one that was never resumed is not among them, as in
+  /// Foundation. The handler is called on the delegate queue.
   open func getTasksWithCompletionHandler(
     _ completionHandler:
       @escaping @Sendable (
@@ -127,7 +139,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The tasks that are not over; the handler is called on the delegate queue.
+  /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
     core.delegateQueue.async { [core] in completionHandler(core.tasks) }
   }

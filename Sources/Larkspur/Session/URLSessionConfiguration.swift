@@ -17,10 +17,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// A configuration whose transfers bear a name. In this version they end with the process: a transfer that has to survive
-  /// it is resumed from its resume data.
+  /// it is resumed from its resume data. As on Darwin, nothing is cached, redirections are followed without a question, and
+  /// tasks wait for a network.
   open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     var storage = Storage()
     storage.identifier = identifier
+    storage.cache = nil
     return URLSessionConfiguration(storage: storage)
   }
 
@@ -121,6 +123,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// Whether a task waits when there is no way to the server, in place of failing at once. The time of the resource goes on.
+  /// Those of background sessions always do.
   open var waitsForConnectivity: Bool {
     get { storage.waitsForConnectivity }
     set { storage.waitsForConnectivity = newValue }

@@ -9,7 +9,7 @@ extension URLSessionDelegate {
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     guard AsyncForms.mayBe(.sessionChallenge, in: self) else {
-      challenge.delegateHasNoWord()
+      challenge.delegateWord.isMissing(in: self)
       return completionHandler(.performDefaultHandling, nil)
     }
     Task.immediate {
@@ -22,7 +22,7 @@ extension URLSessionDelegate {
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
     AsyncForms.isMissing(.sessionChallenge, in: self)
-    challenge.delegateHasNoWord()
+    challenge.delegateWord.isMissing(in: self)
     return (.performDefaultHandling, nil)
   }
 }
@@ -33,7 +33,7 @@ extension URLSessionTaskDelegate {
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
   ) {
     guard AsyncForms.mayBe(.delayedRequest, in: self) else {
-      task.delegateHasNoWord()
+      task.delegateWord.isMissing(in: self)
       return completionHandler(.continueLoading, nil)
     }
     Task.immediate {
@@ -46,7 +46,7 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
   ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
     AsyncForms.isMissing(.delayedRequest, in: self)
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
     return (.continueLoading, nil)
   }
 
@@ -55,7 +55,7 @@ extension URLSessionTaskDelegate {
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
     guard AsyncForms.mayBe(.redirection, in: self) else {
-      task.delegateHasNoWord()
+      task.delegateWord.isMissing(in: self)
       return completionHandler(request)
     }
     Task.immediate {
@@ -69,7 +69,7 @@ extension URLSessionTaskDelegate {
     newRequest request: URLRequest
   ) async -> URLRequest? {
     AsyncForms.isMissing(.redirection, in: self)
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
     return request
   }
 
@@ -78,7 +78,7 @@ extension URLSessionTaskDelegate {
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     guard AsyncForms.mayBe(.challenge, in: self) else {
-      challenge.delegateHasNoWord()
+      challenge.delegateWord.isMissing(in: self)
       return completionHandler(.performDefaultHandling, nil)
     }
     Task.immediate {
@@ -91,7 +91,7 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
     AsyncForms.isMissing(.challenge, in: self)
-    challenge.delegateHasNoWord()
+    challenge.delegateWord.isMissing(in: self)
     return (.performDefaultHandling, nil)
   }
 
@@ -100,7 +100,7 @@ extension URLSessionTaskDelegate {
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
     guard AsyncForms.mayBe(.bodyStream, in: self) else {
-      task.delegateHasNoWord()
+      task.delegateWord.isMissing(in: self)
       return completionHandler(nil)
     }
     Task.immediate {
@@ -110,7 +110,7 @@ extension URLSessionTaskDelegate {
 
   public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
     AsyncForms.isMissing(.bodyStream, in: self)
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
     return nil
   }
 }
@@ -121,7 +121,7 @@ extension URLSessionDataDelegate {
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
     guard AsyncForms.mayBe(.response, in: self) else {
-      dataTask.delegateHasNoWord()
+      dataTask.delegateWord.isMissing(in: self)
       return completionHandler(.allow)
     }
     Task.immediate {
@@ -133,7 +133,7 @@ extension URLSessionDataDelegate {
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
   ) async -> URLSession.ResponseDisposition {
     AsyncForms.isMissing(.response, in: self)
-    dataTask.delegateHasNoWord()
+    dataTask.delegateWord.isMissing(in: self)
     return .allow
   }
 
@@ -142,7 +142,7 @@ extension URLSessionDataDelegate {
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
     guard AsyncForms.mayBe(.caching, in: self) else {
-      dataTask.delegateHasNoWord()
+      dataTask.delegateWord.isMissing(in: self)
       return completionHandler(proposedResponse)
     }
     Task.immediate {
@@ -154,7 +154,7 @@ extension URLSessionDataDelegate {
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
   ) async -> CachedURLResponse? {
     AsyncForms.isMissing(.caching, in: self)
-    dataTask.delegateHasNoWord()
+    dataTask.delegateWord.isMissing(in: self)
     return proposedResponse
   }
 }

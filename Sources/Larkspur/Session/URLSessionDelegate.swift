@@ -34,7 +34,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// A task has been made. Called on the thread that makes it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// A task of a background session with an `earliestBeginDate` is about to begin.
+  /// A task of a background session with an `earliestBeginDate` is about to begin. Never called in this version: background
+  /// sessions end with their process, and their tasks begin when they are resumed.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
@@ -48,7 +49,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
   /// The server sends the task elsewhere. Answer with the request that is to be made next: `request`, another one, or nil
-  /// to have the redirecting response itself as the task's result.
+  /// to have the redirecting response itself as the task's result. Background sessions follow without a question.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
@@ -94,27 +95,29 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-  public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { task.delegateHasNoWord() }
+  public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+    task.delegateWord.isMissing(in: self)
+  }
 
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
   }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
-  ) { task.delegateHasNoWord() }
+  ) { task.delegateWord.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    task.delegateHasNoWord()
+    task.delegateWord.isMissing(in: self)
   }
 }
 
@@ -154,14 +157,14 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 extension URLSessionDataDelegate {
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
-  ) { dataTask.delegateHasNoWord() }
+  ) { dataTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
-  ) { dataTask.delegateHasNoWord() }
+  ) { dataTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    dataTask.delegateHasNoWord()
+    dataTask.delegateWord.isMissing(in: self)
   }
 }
 
@@ -187,12 +190,12 @@ extension URLSessionDownloadDelegate {
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-  ) { downloadTask.delegateHasNoWord() }
+  ) { downloadTask.delegateWord.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
-  ) { downloadTask.delegateHasNoWord() }
+  ) { downloadTask.delegateWord.isMissing(in: self) }
 }
 
 /// What a stream task tells.

@@ -28,7 +28,8 @@ public enum URLSessionDelegateCall: Sendable {
 /// of this protocol is asked, and told.
 public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
   /// Whether the session is to make a call. Asked on any thread, often, for each call anew: the answer has to come at
-  /// once. A task that has a delegate of its own makes all calls.
+  /// once. That may be within `resume()`, so whoever resumes a task holds no lock that the answer needs. A task that has
+  /// a delegate of its own makes all calls.
   func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool
 
   /// A suspended task has begun to run, or goes on. Called on the thread that has resumed it, at once.

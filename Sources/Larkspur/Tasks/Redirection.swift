@@ -47,8 +47,10 @@ enum Redirection {
 
   private static func isFollowed(_ status: Int) -> Bool {
     switch status {
-    case 301, 302, 303, 307, 308: true
-    // 300 leaves the choice to a person, 304 is about a cache, 305 and 306 are not used any more (RFC 9110 15.4).
+    // 305 and 306 are not used any more. RFC 9110 15.4 lets a client go where any status of the class points, and with
+    // these two Foundation does. What 305 once meant, a proxy, it does not mean here.
+    case 301, 302, 303, 305...308: true
+    // 300 leaves the choice to a person, 304 is about a cache.
     default: false
     }
   }

@@ -8,8 +8,9 @@ import LarkspurTransport
 /// byte costs the writing down of a time, and no timer.
 final class TaskClock {
   private let loop: ClientLoop
-  private let idleMax: Duration?
-  private let totalMax: Duration?
+  /// In nanoseconds.
+  private let idleMax: UInt64
+  private let totalMax: UInt64
   private var expire: (() -> Void)?
   private var timer: ClientLoop.Timer?
   private var lastProgress = Deadline.never
@@ -21,17 +22,20 @@ final class TaskClock {
   /// Whether bytes are expected at all.
   private var countsIdleTime = true
 
-  /// Nil: as long as it takes.
-  init(idle: Duration?, total: Duration?, on loop: ClientLoop) {
+  /// A time in a form that costs nothing to add. Nil: as long as it takes.
+  static func nanoseconds(_ time: Duration?) -> UInt64 { time?.wholeNanoseconds ?? .max }
+
+  init(idle: UInt64, total: UInt64, on loop: ClientLoop) {
     idleMax = idle
     totalMax = total
     self.loop = loop
   }
 
+  /// Keeps itself until it is stopped.
   func start(_ expire: @escaping () -> Void) {
     self.expire = expire
     lastProgress = loop.now
-    end = totalMax.map { loop.now.advanced(by: $0) } ?? .never
+    end = loop.now.advanced(byNanoseconds: totalMax)
     arm()
   }
 
@@ -71,8 +75,7 @@ final class TaskClock {
   }
 
   private var due: Deadline {
-    guard countsIdleTime, let idleMax else { return end }
-    return min(end, lastProgress.advanced(by: idleMax))
+    countsIdleTime ? min(end, lastProgress.advanced(byNanoseconds: idleMax)) : end
   }
 
   private func rearm() {
@@ -84,7 +87,7 @@ final class TaskClock {
     guard expire != nil, pausedAt == nil else { return }
     let due = due
     guard due != .never else { return }
-    timer = loop.startTimer(due) { [weak self] in self?.fired() }
+    timer = loop.startTimer(due) { [self] in fired() }
   }
 
   private func disarm() {

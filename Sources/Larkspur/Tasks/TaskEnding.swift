@@ -1,7 +1,8 @@
 import Foundation
+import LarkspurTransport
 
 /// The end of a task: its state, and the last call to its owner.
-final class TaskEnding: @unchecked Sendable {
+final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
   private let core: SessionCore
@@ -12,6 +13,8 @@ final class TaskEnding: @unchecked Sendable {
   var resumeData: Data?
   /// For a delegate that has not heard of them yet.
   var metrics: URLSessionTaskMetrics?
+  /// The delegate does not mind where it is told.
+  var isForAnyThread = false
 
   init(
     _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
@@ -27,36 +30,42 @@ final class TaskEnding: @unchecked Sendable {
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
     ending.make()
-    core.delegateQueue.async { ending.tell() }
+    ending.tellLater()
+  }
+
+  /// Who cancels the last call does without it. The task is over all the same.
+  private func tellLater() {
+    core.delegateQueue.async { [self] in
+      tell()
+    } otherwise: { [core, task] in
+      core.ended(task)
+    }
   }
 
   /// The task's properties say what came of it, before its owner is told.
-  func make() {
-    task.read {
-      $0.state = .completed
-      $0.error = failure
-    }
-    task.updateProgress()
-  }
+  func make() { task.complete(failure) }
 
-  func tellOnQueue() {
+  func turnIsOver() {
     switch task.output {
     // Nobody is called: it is the caller who waits.
     case .dataResult, .fileResult, .bytes: tell()
-    case .delegate, .dataHandler, .fileHandler: core.delegateQueue.async { [self] in tell() }
+    case .delegate where isForAnyThread: tell()
+    case .delegate, .dataHandler, .fileHandler: tellLater()
     }
   }
 
-  func tell() {
+  private func tell() {
     tellRest()
     tellMetrics()
     tellResumeData()
     switch task.output {
-    case .dataResult(let result):
-      result.set(outcome(.data(content.data)))
+    // The performer has given it what it waits for.
+    case .dataResult: break
     case .fileResult(let result):
       if failure == nil { file?.giveAway() }
-      result.set(outcome(.file(file?.url ?? URL(fileURLWithPath: "/dev/null"))))
+      result.failure = failure
+      result.response = content.response
+      result.file = file?.url
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -66,6 +75,7 @@ final class TaskEnding: @unchecked Sendable {
     }
     file = nil
     core.ended(task)
+    if case .fileResult(let result) = task.output { result.turnIsOver() }
   }
 
   private func tellResumeData() {
@@ -75,12 +85,6 @@ final class TaskEnding: @unchecked Sendable {
     let call: @Sendable () -> Void = { [resumeData] in for handler in handlers { handler.call(resumeData) } }
     // This runs on the queue already, unless it is an async function that waits.
     if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
-  }
-
-  private func outcome(_ content: TaskResult.Content) -> Result<(TaskResult.Content, URLResponse), any Error> {
-    if let failure { return .failure(failure) }
-    guard let response = self.content.response else { return .failure(URLError(.unknown)) }
-    return .success((content, response))
   }
 
   /// What a delegate that gets all of the content at once has not got yet.

@@ -109,8 +109,10 @@ extension TaskPerformer {
     let task = task
     let standard = DelegateReply(.performDefaultHandling, nil)
     let reply = try await ask(otherwise: standard) { session, delegate, answer in
-      delegate.urlSession(session, task: task, didReceive: challenge) { answer(DelegateReply($0, $1)) }
-      return !challenge.takeHasNoWord()
+      challenge.delegateWord.isGiven(by: delegate) {
+        delegate.urlSession(session, task: task, didReceive: challenge) { answer(DelegateReply($0, $1)) }
+        return true
+      }
     }
     return reply.reply
   }

@@ -113,16 +113,16 @@ extension TaskPerformer {
   /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:
   /// it hears of it in another call. What has much content is not worth the reading.
   func storeRedirection(
-    _ storing: CacheStoring, from exchange: Exchange, _ decoder: inout ContentDecoding?
+    _ storing: CacheStoring, from exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) {
     var kept: Data? = Data()
     guard try await drain(exchange, keeping: &kept), let kept, let cache else { return }
-    guard decoder != nil else { return cache.store(storing.proposed(kept), for: storing) }
+    guard let decoder else { return cache.store(storing.proposed(kept), for: storing) }
     var decoded = Data()
     do throws(CodingError) {
-      decoder?.append([UInt8](kept).span)
-      while decoded.count <= storing.bodyBytesMax, try decoder?.step({ decoded.append(copying: $0) }) == true {}
-      try decoder?.finish()
+      decoder.append([UInt8](kept).span)
+      while decoded.count <= storing.bodyBytesMax, try decoder.step({ decoded.append(copying: $0) }) {}
+      try decoder.finish()
     } catch {
       return
     }

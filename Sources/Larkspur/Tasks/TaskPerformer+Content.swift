@@ -62,20 +62,20 @@ extension TaskPerformer {
   // MARK: - From the network
 
   func deliver(
-    _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: inout ContentDecoding?
+    _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) {
     try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.head.contentLength ?? -1))
     if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {
-      goesOn = try await deliverPiece(of: exchange, &decoder)
+      goesOn = try await deliverPiece(of: exchange, decoder)
       clock.progressed()
       if try !handOverNow() { try await handOver() }
       if isHeldUp { try await passGate() }
     }
-    guard decoder != nil else { return }
+    guard let decoder else { return }
     do throws(CodingError) {
-      try decoder?.finish()
+      try decoder.finish()
     } catch {
       throw URLError(error, url: machine.request.url)
     }
@@ -84,12 +84,12 @@ extension TaskPerformer {
   /// False: it was the last one.
   @inline(__always)
   private func deliverPiece(
-    of exchange: Exchange, _ decoder: inout ContentDecoding?
+    of exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) -> Bool {
     do throws(TransportError) {
-      guard decoder == nil else {
-        let goesOn = try await exchange.receivePiece { decoder?.append($0) }
-        try await decode(&decoder)
+      if let decoder {
+        let goesOn = try await exchange.receivePiece { decoder.append($0) }
+        try await decode(decoder)
         return goesOn && exchange.isReceiving
       }
       if let file {
@@ -97,17 +97,18 @@ extension TaskPerformer {
         content.pendingCount += count
         return exchange.isReceiving
       }
+      if let isTaken = try exchange.takePiece({ take($0) }) { return isTaken && exchange.isReceiving }
       return try await exchange.receivePiece { take($0) } && exchange.isReceiving
     } catch {
       throw URLError(error, url: machine.request.url)
     }
   }
 
-  private func decode(_ decoder: inout ContentDecoding?) async throws(TransportError) {
+  private func decode(_ decoder: ContentDecoding) async throws(TransportError) {
     // What is decoded is handed over step by step: a small piece may stand for a large one.
     while true {
       do throws(CodingError) {
-        guard try decoder?.step({ take($0) }) == true else { return }
+        guard try decoder.step({ take($0) }) else { return }
       } catch {
         content.failure = URLError(error, url: machine.request.url)
         return

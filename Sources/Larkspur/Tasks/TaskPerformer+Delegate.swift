@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurTransport
 
 /// Calls to the owner.
 extension TaskPerformer {
@@ -48,7 +49,7 @@ extension TaskPerformer {
   }
 
   static func call(_ call: Teller, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
-    if let own = task.delegate, task.implements({ if !call(session, own) { task.delegateHasNoWord() } }) { return }
+    if let own = task.delegate, task.delegateWord.isGiven(by: own, { call(session, own) }) { return }
     if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
@@ -83,8 +84,8 @@ extension TaskPerformer {
       let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
-        let hasWord = task.implements {
-          if !call(session, delegate, { question.answer($0) }) { task.delegateHasNoWord() }
+        let hasWord = task.delegateWord.isGiven(by: delegate) {
+          call(session, delegate, { question.answer($0) })
         }
         if hasWord { return asked.value = question }
       }
@@ -97,7 +98,7 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
-    guard wants(.redirection) else { return next }
+    guard !core.isBackground, wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -139,7 +140,10 @@ extension TaskPerformer {
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // It is of the old one that a delegate without the method says so.
-      return old.implements { call(session, delegate, old, other) }
+      return old.delegateWord.isGiven(by: delegate) {
+        call(session, delegate, old, other)
+        return true
+      }
     }
   }
 
@@ -153,13 +157,23 @@ extension TaskPerformer {
       kept = data
       failure = error.adding(resumeData: data)
     }
+    challenges?.isOver(task)
+    if case .dataResult(let result) = task.output {
+      task.complete(failure)
+      result.failure = failure
+      result.response = content.response
+      swap(&result.data, &content.data)
+      core.ended(task)
+      return engine.loop.callAfterTurn(result)
+    }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.resumeData = kept
     ending.metrics = metrics
     ending.file = file
     file = nil
     ending.make()
-    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.tell() } else { ending.tellOnQueue() }
+    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
+    engine.loop.callAfterTurn(ending)
   }
 
   /// A download's delegate takes the file, or loses it.

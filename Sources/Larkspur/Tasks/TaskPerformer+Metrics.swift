@@ -17,13 +17,17 @@ extension TaskPerformer {
         : date.addingTimeInterval(-now.duration(since: moment).interval)
     }
     let tries = scope.takeMetrics()
-    let (response, received, expectedToSend) = task.read { ($0.response, $0.bytesReceived, $0.bytesExpectedToSend) }
+    let (response, received, sent, expectedToSend) = task.read {
+      ($0.response, $0.bytesReceived, $0.bytesSent, $0.bytesExpectedToSend)
+    }
     for (index, metrics) in tries.enumerated() {
       let isLast = index == tries.count - 1
+      // Nobody knows beforehand how long a stream is; and what a redirection has turned into a GET has no body.
+      let bodyBytes = metrics.requestBodyBytes == 0 ? 0 : expectedToSend < 0 ? sent : expectedToSend
       transactions.append(
         URLSessionTaskTransactionMetrics(
           metrics, request: request, response: isLast ? latestResponse ?? response : nil, isProxied: isProxied,
-          bodyBytes: max(expectedToSend, Int64(0)), decodedBytes: isLast ? received : 0,
+          bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
           start: transactions.last?.responseEndDate ?? startDate, date: toDate))
     }
   }

@@ -22,7 +22,11 @@ extension TaskPerformer {
     } else {
       way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate)
     }
-    way.challenges?.isAsked(for: task)
+    if let challenges = way.challenges {
+      if let before = self.challenges, before !== challenges { before.isOver(task) }
+      self.challenges = challenges
+      challenges.isAsked(for: task)
+    }
     var extras = extras(for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
@@ -98,7 +102,9 @@ extension TaskPerformer {
   ) -> RequestComposer.Extras {
     var extras = RequestComposer.Extras()
     extras.isElsewhere = machine.isElsewhere
-    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, let url = request.url {
+    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
+      let url = request.url
+    {
       let method = request.own.method
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
@@ -127,8 +133,8 @@ extension TaskPerformer {
     }
     do throws(RequestError) {
       let head = try core.composer.head(
-        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false, body: length,
-        extras: extras)
+        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false,
+        common: way.common, body: length, extras: extras)
       var poolRequest = PoolRequest(head)
       poolRequest.body = body
       return poolRequest
@@ -188,12 +194,10 @@ extension TaskPerformer {
     guard let url = request.url else { throw URLError(.badURL) }
     let head = exchange.head
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
-    var decoder = try ContentDecoding.decoder(for: head, fields, of: request)
-    let isDecoded: Bool
-    if decoder == nil { isDecoded = false } else { isDecoded = true }
+    let decoder = try ContentDecoding.decoder(for: head, fields, of: request)
     let response = HTTPURLResponse(
       url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
-      fields: fields, isDecoded: isDecoded)
+      fields: fields, isDecoded: decoder != nil)
     latestResponse = response
     keepCookies(of: response, request)
     if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
@@ -211,7 +215,7 @@ extension TaskPerformer {
       switch step {
       case .load:
         if let redirection {
-          try await storeRedirection(redirection, from: exchange, &decoder)
+          try await storeRedirection(redirection, from: exchange, decoder)
         } else {
           try await drain(exchange)
         }
@@ -229,7 +233,7 @@ extension TaskPerformer {
           return .load
         }
         if storing != nil { content.keepsCopy(upTo: storing?.bodyBytesMax ?? 0, for: task.output) }
-        try await deliver(response, from: exchange, &decoder)
+        try await deliver(response, from: exchange, decoder)
         if let storing { try await storeContent(storing) }
         return try wantsAnotherPart() ? .load : .nothing
       case .fail(let error): throw error

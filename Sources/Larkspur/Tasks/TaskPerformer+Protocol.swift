@@ -78,7 +78,7 @@ extension TaskPerformer {
         try await begin(response, hearing)
       case .cachedResponseIsValid(let cached): hearing.validCached = cached
       case .data(let data):
-        if hearing.response == nil { try await begin(hearing.blankResponse, hearing) }
+        if hearing.response == nil { try await beginWithoutResponse(hearing) }
         try await deliver(data, hearing)
       case .challenge(let challenge): try await answer(challenge, hearing.load)
       case .finished:
@@ -110,6 +110,17 @@ extension TaskPerformer {
     try await passGate()
   }
 
+  /// The protocol has told of none, and so nobody is shown one, as it is in Foundation. Async functions return one all the
+  /// same: theirs is made of the URL.
+  private func beginWithoutResponse(_ hearing: ProtocolHearing) async throws(URLError) {
+    let blank = hearing.blankResponse
+    switch task.output {
+    case .dataResult, .fileResult, .bytes: return try await begin(blank, hearing)
+    case .delegate, .dataHandler, .fileHandler: hearing.response = blank
+    }
+    if task is URLSessionDownloadTask { try await openFile(for: blank) }
+  }
+
   private func deliver(_ data: Data, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.collect(data)
     take(data.span)
@@ -139,8 +150,12 @@ extension TaskPerformer {
 
   private func complete(_ hearing: ProtocolHearing) async throws(URLError) {
     if hearing.response == nil {
-      try await begin(hearing.validCached?.response ?? hearing.blankResponse, hearing)
-      if let cached = hearing.validCached { try await deliver(cached.data, hearing) }
+      if let cached = hearing.validCached {
+        try await begin(cached.response, hearing)
+        try await deliver(cached.data, hearing)
+      } else {
+        try await beginWithoutResponse(hearing)
+      }
     }
     guard task is URLSessionDataTask, let (proposed, cache) = hearing.proposal,
       let stored = try await askWhetherToStore(proposed)
@@ -178,10 +193,12 @@ extension TaskPerformer {
     clock.pause()
     await tell { session, delegate in
       let question = Question<DelegateReply>()
-      delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
-      if challenge.takeHasNoWord() { return false }
-      asked.value = question
-      return true
+      let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+        return true
+      }
+      if hasWord { asked.value = question }
+      return hasWord
     }
     clock.goOn()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling

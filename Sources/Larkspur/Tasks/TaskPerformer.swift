@@ -9,14 +9,13 @@ import Synchronization
 ///
 /// Threads. `run` and all state belong to the loop. From any thread come `interrupt` and `suspensionChanged`, by the loop's
 /// mail. The delegate is called on the session's delegate queue, one call at a time, and `run` waits for each call to return.
-final class TaskPerformer: @unchecked Sendable {
+final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// Another one, when a data task becomes a download.
   private(set) var task: URLSessionTask
   let session: URLSession
   let core: SessionCore
   let engine: SessionEngine
   let clock: TaskClock
-  var machine: TaskMachine
   var scope: RequestScope
   let wantsMetrics: Bool
   var transactions: [URLSessionTaskTransactionMetrics] = []
@@ -36,7 +35,24 @@ final class TaskPerformer: @unchecked Sendable {
   /// Whether a call has been on its way to the delegate queue.
   var hasTold = false
 
-  var content = TaskContent()
+  private struct Own {
+    var machine: TaskMachine
+    var content = TaskContent()
+  }
+
+  /// What each step of a load changes.
+  private let own: Confined<Own>
+
+  var machine: TaskMachine {
+    _read { yield own.state.machine }
+    _modify { yield &own.state.machine }
+  }
+
+  var content: TaskContent {
+    _read { yield own.state.content }
+    _modify { yield &own.state.content }
+  }
+
   /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
   var originTalk: AuthenticationConversation?
   var proxyTalk: AuthenticationConversation?
@@ -46,6 +62,8 @@ final class TaskPerformer: @unchecked Sendable {
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
   var file: DownloadFile?
+  /// Those of the connection that it has asked for last.
+  var challenges: SessionChallenges?
   /// Of a download that goes on, or may.
   var download: DownloadState?
   /// The stream that the body comes from, until it has been used.
@@ -64,9 +82,10 @@ final class TaskPerformer: @unchecked Sendable {
     self.core = core
     self.engine = engine
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
-    machine = TaskMachine(request)
+    own = Confined(Own(machine: TaskMachine(request)))
     scope = RequestScope(of: engine.pool)
-    let idle = request.own.timeoutInterval.map { Duration(interval: $0) } ?? core.timeoutForRequest
+    let idle =
+      request.own.timeoutInterval.map { TaskClock.nanoseconds(Duration(interval: $0)) } ?? core.timeoutForRequest
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
     scope.collectsMetrics = wantsMetrics
@@ -203,7 +222,7 @@ final class TaskPerformer: @unchecked Sendable {
     if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
-      target = try LoadTarget(url, after: engine.lastTarget)
+      target = try LoadTarget.of(url, after: engine.lastTarget)
       engine.lastTarget = target
     } catch {
       switch error {

@@ -59,8 +59,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput
-  /// Whether the delegate that was called last does not implement the method.
-  private let hasNoWord = Atomic(false)
+  /// Whether the delegate that is called has the method.
+  let delegateWord = DelegateWord()
 
   /// A task of nobody's, which loads nothing: for subclasses in tests.
   public override init() {
@@ -222,16 +222,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Tells the progress object, if anybody has asked for it.
   func updateProgress() {
-    let (progress, sent, received, toSend, toReceive, isOver) = read {
+    let (progress, sent, received, toSend, toReceive, isOver, isDone) = read {
       (
         $0.progress, $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
-        $0.state == .completed
+        $0.state == .completed, $0.state == .completed && $0.error == nil
       )
     }
     guard let progress else { return }
-    let isKnown = toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
-    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? sent + received : -1
-    progress.completedUnitCount = sent + received
+    // A progress of nothing at all is never finished: a task without a body is one unit of work.
+    let done = isDone ? max(sent + received, 1) : sent + received
+    let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
+    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? done : -1
+    progress.completedUnitCount = done
   }
 
   // MARK: - Control
@@ -290,6 +292,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if begins { core.begin(self) }
   }
 
+  /// What came of it.
+  func complete(_ failure: (any Error)?) {
+    let isWatched = read { details in
+      details.state = .completed
+      details.error = failure
+      return details.progress != nil
+    }
+    if isWatched { updateProgress() }
+  }
+
   /// Lets go of everybody that a task keeps until it is over. They go when the caller lets go of them.
   func letGo() -> (TaskPerformer?, URLSession?, (any URLSessionTaskDelegate)?) {
     read { details in
@@ -307,17 +319,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 
-  // MARK: - Delegates
-
-  /// What the default implementations of the delegate's methods say.
-  func delegateHasNoWord() { hasNoWord.store(true, ordering: .relaxed) }
-
-  /// Whether the call said so. Calls for one task come one after another.
-  func implements(_ call: () -> Void) -> Bool {
-    hasNoWord.store(false, ordering: .relaxed)
-    call()
-    return !hasNoWord.load(ordering: .relaxed)
-  }
+  /// It has been resumed, and nobody has cancelled it.
+  var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
 }
 
 /// Loads a URL into memory, or piece by piece to a delegate.

@@ -45,22 +45,42 @@ package struct RequestWriter: Sendable {
   package init(
     method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
-    guard isToken(method) else { throw .methodInvalid(method) }
+    try self.init(method, target, recipient)
+    try begin(host: host)
+  }
+
+  /// A head that goes on with what has been checked and written before.
+  package init(method: String, target: String, _ common: CommonFields) throws(RequestError) {
+    try self.init(method, target, .origin)
+    bytes.append(contentsOf: common.bytes)
+    context.adopt(common.context)
+  }
+
+  /// With the method and the target written.
+  private init(_ method: String, _ target: String, _ recipient: RequestHead.Recipient) throws(RequestError) {
+    self.recipient = recipient
+    self.method = Method(method)
+    // Most are GET, and no string is cheap to compare with one that it is not.
+    if method != "GET" {
+      guard isToken(method) else { throw .methodInvalid(method) }
+      switch method {
+      case "HEAD": context.method = .head
+      case "CONNECT": context.method = .connect
+      case "POST", "PUT", "PATCH": usuallyHasBody = true
+      default: break
+      }
+    }
     guard isTarget(target), recipient == .origin || method == "CONNECT" || target.hasPrefix("http://") else {
       throw .targetInvalid(target)
     }
-    self.recipient = recipient
-    self.method = Method(method)
-    switch method {
-    case "HEAD": context.method = .head
-    case "CONNECT": context.method = .connect
-    case "POST", "PUT", "PATCH": usuallyHasBody = true
-    default: break
-    }
     bytes.reserveCapacity(512)
-    bytes.append(contentsOf: method.utf8)
+    bytes.append(copying: method.utf8Span.span)
     bytes.append(ASCII.space)
-    bytes.append(contentsOf: target.utf8)
+    bytes.append(copying: target.utf8Span.span)
+  }
+
+  /// Ends the request line.
+  private mutating func begin(host: String) throws(RequestError) {
     bytes.append(contentsOf: " HTTP/1.1\r\n".utf8)
     // RFC 9110 7.2: Host comes first, and is sent even when it is empty.
     guard isFieldValue(host) else { throw .fieldValueInvalid(name: "Host") }
@@ -88,9 +108,7 @@ package struct RequestWriter: Sendable {
   /// Adds fields that have been checked and written before.
   package mutating func fields(_ rendered: RenderedFields) {
     bytes.append(contentsOf: rendered.bytes)
-    if rendered.context.offersUpgrade { context.offersUpgrade = true }
-    if rendered.context.closesConnection { context.closesConnection = true }
-    if rendered.context.expectsContinue { context.expectsContinue = true }
+    context.adopt(rendered.context)
   }
 
   /// Ends the head.
@@ -128,6 +146,28 @@ package struct RenderedFields: Sendable {
     for field in fields { try writer.field(field.name, field.value) }
     bytes = Array(writer.bytes[head...])
     context = writer.context
+  }
+}
+
+/// All that many requests to one host have in common: what comes behind the target, `Host` included.
+package struct CommonFields: Sendable {
+  fileprivate let bytes: [UInt8]
+  fileprivate let context: RequestContext
+
+  package init(host: String, _ fields: RenderedFields) throws(RequestError) {
+    var writer = try RequestWriter(method: "GET", target: "/", host: host)
+    writer.fields(fields)
+    bytes = Array(writer.bytes["GET /".utf8.count...])
+    context = writer.context
+  }
+}
+
+extension RequestContext {
+  /// What the fields say that have been added.
+  fileprivate mutating func adopt(_ other: RequestContext) {
+    if other.offersUpgrade { offersUpgrade = true }
+    if other.closesConnection { closesConnection = true }
+    if other.expectsContinue { expectsContinue = true }
   }
 }
 

@@ -54,11 +54,9 @@ package struct Poller: ~Copyable {
     return events.count
   }
 
-  /// One of the events of the last wait. Nil: it was a wake-up.
+  /// One of the events of the last wait. Nil: it was a wake-up. That one need not be read: each write is a new event.
   package func event(at index: Int) -> PollerEvent? {
     let event = events[index]
-    guard event.slot == Self.wakeUpSlot else { return event }
-    wakeUp.kernel.drainWakeUp(wakeUp.number)
-    return nil
+    return event.slot == Self.wakeUpSlot ? nil : event
   }
 }

@@ -54,10 +54,8 @@ package protocol Kernel: AnyObject, Sendable {
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32
 
   func openWakeUp() -> Int32
-  /// Makes a wake-up descriptor readable.
+  /// Has the poller report a wake-up descriptor, once for each call or for several.
   func wake(_ descriptor: Int32)
-  /// Makes a wake-up descriptor unreadable again.
-  func drainWakeUp(_ descriptor: Int32)
 }
 
 extension Kernel {

@@ -123,9 +123,10 @@ package final class BodyWriter: @unchecked Sendable {
   }
 
   enum Fetched {
-    case bytes
+    /// With how many of the coding's own among them.
+    case bytes(ofCoding: Int)
     /// The body is complete: there will be no more.
-    case end
+    case end(ofCoding: Int)
     /// Nothing is there yet.
     case nothing
   }
@@ -133,6 +134,7 @@ package final class BodyWriter: @unchecked Sendable {
   /// Moves what waits into `output`, with the coding around it.
   func fetch(into output: inout ByteQueue) throws(BodyFailure) -> Fetched {
     if byteCount > 0 {
+      let before = output.byteCount + byteCount
       if isChunked { output.append(ChunkedEncoder.start(ofChunk: byteCount)) }
       for piece in pieces { output.append(piece) }
       if isChunked { output.append(ChunkedEncoder.endOfChunk) }
@@ -141,18 +143,19 @@ package final class BodyWriter: @unchecked Sendable {
       let waiting = waiting
       self.waiting = []
       for room in waiting { room.finish(.answered(())) }
-      return .bytes
+      return .bytes(ofCoding: output.byteCount - before)
     }
     switch state {
     case .open: return .nothing
     case .ended:
-      guard isChunked else { return .end }
+      guard isChunked else { return .end(ofCoding: 0) }
+      let before = output.byteCount
       do throws(RequestError) {
         output.append(try ChunkedEncoder.end(trailers: trailers))
       } catch {
         throw .trailersInvalid("\(error)")
       }
-      return .end
+      return .end(ofCoding: output.byteCount - before)
     case .failed(let failure): throw failure
     case .stopped: return .nothing
     }

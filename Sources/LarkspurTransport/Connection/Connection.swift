@@ -228,6 +228,22 @@ package final class Connection: TurnFollower {
     core.limit(sending: sending, receiving: receiving)
   }
 
+  /// Lends the next piece of the body to `consume`, if it is there. Nil: it has to be waited for.
+  @inline(__always)
+  func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
+    defer { tellStory() }
+    var chunk = Chunk()
+    var range = 0..<0
+    switch try core.pollBody(lending: &chunk, at: &range) {
+    case .ready:
+      chunk.lend(range, to: consume)
+      core.restore(&chunk)
+      return true
+    case .end: return false
+    case .wait: return nil
+    }
+  }
+
   /// Lends the next piece of the body to `consume`. False: there is none, the response is complete.
   @inline(__always)
   func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {

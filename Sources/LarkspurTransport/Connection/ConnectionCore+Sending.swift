@@ -222,7 +222,9 @@ extension ConnectionCore {
   private mutating func sent(_ count: Int) {
     if hasUpload {
       record.requestBodyBytes += count
-      if isObserved, count > 0, record.requestBodyBytes > 0 { note(.bodySent(bytes: record.requestBodyBytes)) }
+      // Of a chunk that has left in part, what its coding adds is taken to have left first.
+      let content = record.requestBodyBytes - record.requestCodingBytes
+      if isObserved, count > 0, content > 0 { note(.bodySent(bytes: content)) }
     }
     if isTimed, count > 0 { pace.sent(count, at: loop.now) }
   }
@@ -258,8 +260,12 @@ extension ConnectionCore {
       sent(count)
     case .produced(let writer):
       switch try writer.fetch(into: &output) {
-      case .bytes: if isTimed { pace.progressed(at: loop.now) }
-      case .end: upload = .none
+      case .bytes(let coding):
+        record.requestCodingBytes += coding
+        if isTimed { pace.progressed(at: loop.now) }
+      case .end(let coding):
+        record.requestCodingBytes += coding
+        upload = .none
       case .nothing: return false
       }
     }

@@ -16,7 +16,7 @@ package enum ConnectionEvent: Sendable {
   case securing(ServerName)
   case secured(Handshake)
   case requestStarted(bytes: Int)
-  /// So much of the body has left in all.
+  /// So much of the body has left in all, what the chunked coding adds not counted.
   case bodySent(bytes: Int)
   case requestSent
   case interimReceived(status: Int, bytes: [UInt8], fields: FieldTable)

@@ -44,6 +44,13 @@ package struct Exchange {
     return try await connection.receivePiece(consume)
   }
 
+  /// The same for a piece that has come: no task waits for it, and most small bodies come together with their heads. Nil:
+  /// there is nothing to be had without waiting.
+  package func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    return try connection.takePiece(consume)
+  }
+
   /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, and returns its length. Nil: the body is
   /// complete.
   package func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {

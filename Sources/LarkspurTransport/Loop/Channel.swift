@@ -77,7 +77,7 @@ package final class Channel {
     self.address = address
     let socket = try ClientSocket(for: address, kernel: loop.kernel)
     self.socket = consume socket
-    (slot, registration) = try loop.register(self, self.socket.descriptor)
+    (slot, registration) = loop.register(self)
   }
 
   private(set) var isOpen = true
@@ -112,7 +112,9 @@ package final class Channel {
 
   /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
   func connect() throws(Errno) -> Bool {
-    try socket.connect(to: address)
+    let isConnected = try socket.connect(to: address)
+    try loop.watch(socket.descriptor, (slot, registration))
+    return isConnected
   }
 
   /// After the wait: throws what the connect has failed with. A socket that has failed is ready for everything

@@ -9,13 +9,18 @@ import Synchronization
 /// executor. One turn is
 ///
 /// ```
-///  take the mail -> expire deadlines -> wake those who have yielded -> run jobs -> call followers -> wait (epoll)
-///    -> wake the tasks whose channels became ready
+///  wake the tasks whose channels became ready -> take the mail -> expire deadlines -> wake those who have yielded
+///    -> run jobs -> call followers -> wait (epoll)
 /// ```
 ///
-/// Threads. Channels, connections, the chunk pool and the deadlines belong to the loop's thread and are not
-/// locked. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here), and `post` a
-/// cancellation or a channel that lost its owner: all of it goes through the mailbox. The wake-up descriptor is written only when the loop sleeps.
+/// Threads. Channels, connections, the chunk pool and the deadlines belong to the thread that takes a turn, and are not
+/// locked one by one: the turn is. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here),
+/// and `post` a cancellation or a channel that lost its owner: all of it goes through the mailbox. The wake-up descriptor is
+/// written only when the loop sleeps.
+///
+/// Guests. To wake the sleeping thread for each request costs more than the request does. So a task that comes here while
+/// the loop sleeps takes a turn itself, on the thread it comes from, as far as its first wait; the answer is the loop's to
+/// wait for.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -32,11 +37,17 @@ package final class ClientLoop: @unchecked Sendable {
   /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
   private let isSleeping = Atomic(false)
   private let isStopping = Atomic(false)
+  /// Held while a turn is taken, and not while the loop waits.
+  private let turns = AdaptiveMutex()
+  /// The thread that takes a turn.
   private let owner = Atomic<UInt64>(0)
+  /// The thread that the next job to come from may be run on at once.
+  private let guest = Atomic<UInt64>(0)
+  private let takesGuests: Bool
   private let waker: Poller.Waker
   package let kernel: any Kernel
 
-  /// What belongs to the loop's thread.
+  /// What belongs to the thread that takes a turn.
   private let own: Confined<State>
 
   private struct State: ~Copyable {
@@ -47,10 +58,18 @@ package final class ClientLoop: @unchecked Sendable {
     var deadlines = DeadlineHeap()
     /// The heap's soonest deadline.
     var soonest = Deadline.never
+    /// How long the loop sleeps at most.
+    var sleepsUntil = Deadline.never
+    /// How many events the last wait has brought that are still to be looked at.
+    var eventCount = 0
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
+    /// Who is to be called when the turn is over.
+    var leaving: [any TurnSuccessor] = []
+    /// Those of the turn that is over.
+    var left: [any TurnSuccessor] = []
     var chunks = ChunkPool()
     /// What idle connections have let go of, for those that become busy.
     var responses: [ResponseStorage] = []
@@ -107,8 +126,13 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
-  package init(withoutThreadOn kernel: any Kernel) throws(Errno) {
+  package convenience init(withoutThreadOn kernel: any Kernel) throws(Errno) {
+    try self.init(on: kernel, takesGuests: false)
+  }
+
+  private init(on kernel: any Kernel, takesGuests: Bool) throws(Errno) {
     self.kernel = kernel
+    self.takesGuests = takesGuests
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     own = Confined(State(poller: poller, now: kernel.now()))
@@ -118,12 +142,15 @@ package final class ClientLoop: @unchecked Sendable {
   package convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
-    try self.init(withoutThreadOn: kernel)
+    try self.init(on: kernel, takesGuests: true)
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
-      // Nobody will look after these any more, and they hold on to the loop as it does to them.
-      takeMail()
-      for slot in own.state.slots { slot.channel?.close() }
+      turns.withLock {
+        owner.store(SystemThread.currentIdentity, ordering: .relaxed)
+        // Nobody will look after these any more, and they hold on to the loop as it does to them.
+        takeMail()
+        for slot in own.state.slots { slot.channel?.close() }
+      }
     }
     thread.detach()
   }
@@ -139,7 +166,14 @@ package final class ClientLoop: @unchecked Sendable {
   package func run<T: Sendable, E: Error>(
     _ operation: @concurrent @Sendable () async throws(E) -> T
   ) async throws(E) -> T {
-    try await withTaskExecutorPreference(self, operation: operation)
+    expectGuest()
+    return try await withTaskExecutorPreference(self, operation: operation)
+  }
+
+  /// The next job that comes from the calling thread is run there, if the loop sleeps. To be called by those who are about
+  /// to bring one, and hold no lock.
+  package func expectGuest() {
+    if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 
   /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
@@ -152,37 +186,82 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
+    let milliseconds = turns.withLock {
+      defer { endTurn(&own.state.left) }
+      beginTurn()
+      takeEvents()
+      takeMail()
+      expireDeadlines()
+      if !own.state.yielding.isEmpty { wakeYielding() }
+      runJobs()
+      if !own.state.followers.isEmpty { callFollowers() }
+      guard mayWait, !hasWork else { return Int32(0) }
+      own.state.sleepsUntil = own.state.soonest
+      // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
+      // so that one of the two always sees the other.
+      isSleeping.store(true, ordering: .sequentiallyConsistent)
+      return hasMail.load(ordering: .sequentiallyConsistent) ? 0 : millisecondsToDeadline()
+    }
+    for successor in own.state.left { successor.turnIsOver() }
+    own.state.left.removeAll(keepingCapacity: true)
+    wait(milliseconds: milliseconds)
+    isSleeping.store(false, ordering: .relaxed)
+  }
+
+  /// A turn on a thread that brings a job, while the loop's own sleeps. False: it does not, or somebody else was first.
+  private func takeTurn(asGuestWith job: UnownedJob) -> Bool {
+    // Not even to try the lock is cheaper where somebody else holds it.
+    guard isSleeping.load(ordering: .relaxed) else { return false }
+    var leaving: [any TurnSuccessor] = []
+    let isDone: Bool? = turns.withLockIfAvailable {
+      defer { endTurn(&leaving) }
+      guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
+      beginTurn()
+      run(job)
+      if !own.state.followers.isEmpty { callFollowers() }
+      // What is left is the loop's, which may have meant to sleep for longer.
+      if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
+      return true
+    }
+    for successor in leaving { successor.turnIsOver() }
+    return isDone == true
+  }
+
+  /// Calls `successor` when the turn is over.
+  package func callAfterTurn(_ successor: any TurnSuccessor) { own.state.leaving.append(successor) }
+
+  private func beginTurn() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
     own.state.turn &+= 1
     own.state.now = kernel.now()
-    takeMail()
-    expireDeadlines()
-    if !own.state.yielding.isEmpty { wakeYielding() }
-    runJobs()
-    if !own.state.followers.isEmpty { callFollowers() }
-
-    let hasWork = !own.state.jobs.isEmpty || !own.state.yielding.isEmpty || !mayWait
-    // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
-    // so that one of the two always sees the other.
-    if !hasWork { isSleeping.store(true, ordering: .sequentiallyConsistent) }
-    let mustNotWait = hasWork || hasMail.load(ordering: .sequentiallyConsistent)
-    wait(milliseconds: mustNotWait ? 0 : millisecondsToDeadline())
-    if !hasWork { isSleeping.store(false, ordering: .relaxed) }
   }
+
+  /// - Parameter leaving: Who is to be called when the turn is over.
+  private func endTurn(_ leaving: inout [any TurnSuccessor]) {
+    swap(&leaving, &own.state.leaving)
+    // The loop is nobody's now. One without a thread is its owner's, also between its turns.
+    if takesGuests { owner.store(0, ordering: .relaxed) }
+  }
+
+  private var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.yielding.isEmpty }
 
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
-      let count = try own.state.poller.wait(milliseconds: milliseconds)
-      for index in 0..<count {
-        guard let event = own.state.poller.event(at: index),
-          let channel = channel(at: event.slot, registration: event.registration)
-        else { continue }
-        channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
-      }
+      own.state.eventCount = try own.state.poller.wait(milliseconds: milliseconds)
     } catch {
       // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
       assertionFailure("epoll_wait: \(error)")
     }
+  }
+
+  private func takeEvents() {
+    for index in 0..<own.state.eventCount {
+      guard let event = own.state.poller.event(at: index),
+        let channel = channel(at: event.slot, registration: event.registration)
+      else { continue }
+      channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
+    }
+    own.state.eventCount = 0
   }
 
   /// The clock is read again only if a deadline depends on it.
@@ -218,15 +297,15 @@ package final class ClientLoop: @unchecked Sendable {
     for call in mail.calls { call() }
   }
 
+  private func run(_ job: UnownedJob) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+
   private func runJobs() {
-    let executor = unsafe asUnownedTaskExecutor()
     for _ in 0..<Self.jobRoundsMax {
       let count = own.state.jobs.count
       guard count > 0 else { return }
       // Jobs make jobs: those are behind `count`, and are the next round's.
       for index in 0..<count {
-        let job = own.state.jobs[index]
-        unsafe job.runSynchronously(on: executor)
+        run(own.state.jobs[index])
       }
       if own.state.jobs.count == count {
         for _ in 0..<count { own.state.jobs.removeLast() }
@@ -248,17 +327,16 @@ package final class ClientLoop: @unchecked Sendable {
 
   // MARK: - Channels
 
-  /// Gives a channel a slot, and has its socket watched.
-  func register(_ channel: Channel, _ descriptor: borrowing Descriptor) throws(Errno) -> Place {
+  /// Gives a channel a slot.
+  func register(_ channel: Channel) -> Place {
     let place = takeSlot()
-    do throws(Errno) {
-      try own.state.poller.watch(descriptor, slot: place.slot, registration: place.registration)
-    } catch {
-      own.state.freeSlots.append(place.slot)
-      throw error
-    }
     own.state.slots[Int(place.slot)].channel = channel
     return place
+  }
+
+  /// Has the socket in a slot watched, which has begun to connect: one that has not is reported as hung up.
+  func watch(_ descriptor: borrowing Descriptor, _ place: Place) throws(Errno) {
+    try own.state.poller.watch(descriptor, slot: place.slot, registration: place.registration)
   }
 
   /// Takes the slot back. Closing the descriptor is what ends the watching.
@@ -382,6 +460,10 @@ package final class ClientLoop: @unchecked Sendable {
 
   private func mailArrived() {
     hasMail.store(true, ordering: .sequentiallyConsistent)
+    wake()
+  }
+
+  private func wake() {
     if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
   }
 }
@@ -391,14 +473,22 @@ protocol TurnFollower: AnyObject {
   func turnEnded()
 }
 
+/// Goes on with what a turn has brought, on another thread: it wakes somebody there. Who is woken may want the loop at once,
+/// and finds it asleep by then; and all that a turn brings go together.
+package protocol TurnSuccessor: AnyObject {
+  func turnIsOver()
+}
+
 extension ClientLoop: TaskExecutor {
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    if isCurrent {
-      own.state.jobs.append(job)
-    } else {
-      mailbox.withLock { $0.jobs.append(job) }
-      mailArrived()
+    if isCurrent { return own.state.jobs.append(job) }
+    let thread = SystemThread.currentIdentity
+    if guest.load(ordering: .relaxed) == thread {
+      guest.store(0, ordering: .relaxed)
+      if takeTurn(asGuestWith: job) { return }
     }
+    mailbox.withLock { $0.jobs.append(job) }
+    mailArrived()
   }
 }

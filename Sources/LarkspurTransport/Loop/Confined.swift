@@ -4,20 +4,23 @@
 /// confined to a thread, and whose owner calls nobody else's code while it holds an access, cannot have any;
 /// here the checks are left out. They were a fifth of a request's instructions.
 @safe
-struct Confined<State: ~Copyable>: ~Copyable {
-  private let pointer: UnsafeMutablePointer<State>
+package struct Confined<State: ~Copyable>: ~Copyable {
+  @usableFromInline let pointer: UnsafeMutablePointer<State>
 
-  init(_ state: consuming State) {
+  @inlinable
+  package init(_ state: consuming State) {
     unsafe pointer = .allocate(capacity: 1)
     unsafe pointer.initialize(to: state)
   }
 
+  @inlinable
   deinit {
     unsafe pointer.deinitialize(count: 1)
     unsafe pointer.deallocate()
   }
 
-  var state: State {
+  @inlinable
+  package var state: State {
     // Safe: the memory lives as long as self, and the owner keeps the rule above.
     unsafeAddress { unsafe UnsafePointer(pointer) }
     nonmutating unsafeMutableAddress { unsafe pointer }

@@ -3,19 +3,23 @@
 /// This is the one place above the kernel that needs `unsafe`: a checked continuation allocates each time.
 @safe
 package struct Waiter {
-  private let continuation: UnsafeContinuation<Void, Never>
+  @usableFromInline let continuation: UnsafeContinuation<Void, Never>
+
+  @inlinable
+  init(_ continuation: UnsafeContinuation<Void, Never>) { unsafe self.continuation = continuation }
 
   /// Suspends the task. `keep` stores the waiter where somebody will wake it.
   ///
   /// `withUnsafeContinuation` looks for its executor before it suspends, and its caller does afterwards. Who waits here is
   /// where he should be: the older form leaves the first look out, and with it 3 % of a request's instructions.
+  @inlinable
   @inline(__always)
   package static func suspend(_ keep: (Waiter) -> Void) async {
     // Safe: see `wake`.
     #if compiler(<6.4)
-      unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+      unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter($0)) }
     #else
-      unsafe await withUnsafeContinuation { unsafe keep(Waiter(continuation: $0)) }
+      unsafe await withUnsafeContinuation { unsafe keep(Waiter($0)) }
     #endif
   }
 

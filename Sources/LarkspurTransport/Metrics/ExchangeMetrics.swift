@@ -14,6 +14,7 @@ package struct ExchangeMetrics: Sendable {
   /// When the response was complete.
   package var ended: Deadline?
   package var requestHeadBytes = 0
+  /// With what the chunked coding adds.
   package var requestBodyBytes = 0
   /// With the heads of interim responses.
   package var responseHeadBytes = 0
@@ -35,6 +36,8 @@ struct ExchangeRecord {
   var ended = Deadline.never
   var requestHeadBytes = 0
   var requestBodyBytes = 0
+  /// Those of the body that the chunked coding has added.
+  var requestCodingBytes = 0
   var responseHeadBytes = 0
   /// Of the whole response.
   var receivedBytes = 0

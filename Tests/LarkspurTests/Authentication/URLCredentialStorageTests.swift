@@ -120,8 +120,9 @@ import Testing
       try FileManager.default.attributesOfItem(atPath: folder.file(name))[.posixPermissions] as? NSNumber
     }
     #expect(modes == [0o600, 0o700])
-    // Nothing of the writing is left.
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("a/b")) == ["credentials.json"])
+    // Nothing of the writing is left but the lock.
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("a/b"))
+    #expect(names.sorted() == ["credentials.json", "credentials.json.lock"])
   }
 
   @Test func processesSeeEachOther() throws {
@@ -140,6 +141,17 @@ import Testing
     #expect(one.allCredentials.isEmpty)
     try FileManager.default.removeItem(atPath: folder.file("c"))
     #expect(two.credentials(for: Self.space)?.count == 2)
+  }
+
+  /// Each has a storage of its own, as processes do.
+  @Test func writersDoNotOverwriteEachOther() throws {
+    let folder = try AuthenticationFolder()
+    let path = folder.file("private/c")
+    DispatchQueue.concurrentPerform(iterations: 4) { writer in
+      let storage = Self.storage(path)
+      for number in 0..<10 { storage.set(Self.credential("\(writer).\(number)", "p", .permanent), for: Self.space) }
+    }
+    #expect(Self.storage(path).credentials(for: Self.space)?.count == 40)
   }
 
   @Test func everythingIsForgotten() throws {

@@ -40,4 +40,15 @@ import Testing
     #expect(!NetworkAbsence.noWay([here]).holds(monitor))
     #expect(!NetworkAbsence.noWay([there, here]).holds(monitor))
   }
+
+  /// Apple: background sessions always wait.
+  @Test func whoWaits() {
+    func waits(_ configuration: URLSessionConfiguration) -> Bool {
+      SessionCore(configuration, delegate: nil, queue: nil).waitsForConnectivity
+    }
+    #expect(!waits(.default) && !waits(.ephemeral) && waits(.background(withIdentifier: "transfers")))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.waitsForConnectivity = true
+    #expect(waits(configuration))
+  }
 }

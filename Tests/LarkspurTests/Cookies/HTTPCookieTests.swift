@@ -80,11 +80,23 @@ import Testing
     #expect(cookie.version == 1 && cookie.comment == "why" && cookie.portList == [80, 8080] && cookie.isSecure)
     #expect(cookie.commentURL?.absoluteString == "http://example.com/why")
     #expect(cookie.sameSitePolicy == .sameSiteLax)
-    // They mean nothing to version 0.
+    // Version 0 keeps them, as Foundation does, but knows one port.
     var old = more
     old[.version] = "0"
     let plain = try #require(Self.cookie(old))
-    #expect(plain.comment == nil && plain.portList == nil && plain.commentURL == nil)
+    #expect(plain.comment == "why" && plain.portList == [80] && plain.commentURL == cookie.commentURL)
+    let storage = HTTPCookieStorage()
+    storage.setCookie(plain)
+    #expect(storage.cookies == [plain])
+  }
+
+  @Test(arguments: [("TRUE", true), ("FALSE", true), ("1", true), ("", false)]) func secureWords(word: String, is: Bool)
+  {
+    #expect(Self.cookie([.secure: word])?.isSecure == `is`)
+  }
+
+  @Test func secureFlags() {
+    #expect(Self.cookie([.secure: true])?.isSecure == true && Self.cookie([.secure: false])?.isSecure == false)
   }
 
   @Test func propertiesMakeTheSameCookie() throws {

@@ -29,7 +29,7 @@ import Testing
     for first in texts {
       for second in texts {
         guard let last = try? target(first), let url = URL(string: second) else { continue }
-        #expect(parts(try? LoadTarget(url, after: last)) == parts(try? LoadTarget(url)), "\(second) after \(first)")
+        #expect(parts(try? LoadTarget.of(url, after: last)) == parts(try? LoadTarget(url)), "\(second) after \(first)")
       }
     }
   }

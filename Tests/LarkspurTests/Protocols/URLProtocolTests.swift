@@ -59,6 +59,34 @@ import Testing
       delegate.events == ["response 200", "data 0", "data 1", "data 2", "data 3", "data 4", "metrics 1", "end"])
   }
 
+  /// As in Foundation: nobody is shown a response that the protocol has not told of.
+  @Test(arguments: ["", "hello"]) func aProtocolMayTellOfNoResponse(content: String) async throws {
+    let script = try ScriptedProtocol.script {
+      if !content.isEmpty { $0.load(content) }
+      $0.finish()
+    }
+    let session = script.session()
+    let (data, response, error): (Data?, URLResponse?, (any Error)?) = await withCheckedContinuation { continuation in
+      session.dataTask(with: script.url) { continuation.resume(returning: ($0, $1, $2)) }.resume()
+    }
+    #expect(text(data) == content && response == nil && error == nil)
+    let delegate = RecordingDelegate()
+    let task = script.session(delegate).dataTask(with: script.url)
+    task.resume()
+    await delegate.wait()
+    #expect(delegate.events == (content.isEmpty ? [] : ["data \(content)"]) + ["metrics 1", "end"])
+    #expect(task.response == nil)
+    let file: Data? = await withCheckedContinuation { continuation in
+      session.downloadTask(with: script.url) { url, _, _ in
+        continuation.resume(returning: url.flatMap { try? Data(contentsOf: $0) })
+      }.resume()
+    }
+    #expect(file == Data(content.utf8))
+    // An async function has to return one.
+    let (loaded, made) = try await session.data(from: script.url)
+    #expect(text(loaded) == content && made.url == script.url)
+  }
+
   @Test func bytesComeOneByOne() async throws {
     let script = try ScriptedProtocol.script {
       $0.respond()

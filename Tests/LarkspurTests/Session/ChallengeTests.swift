@@ -87,4 +87,25 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
     #expect(delegate.asked.withLock { $0.map(\.method) } == [NSURLAuthenticationMethodServerTrust])
   }
+
+  /// A connection knows whom to ask while there is somebody who waits for it, and not for longer: a task may be large.
+  @Test(.timeLimit(.minutes(1))) func aConnectionKeepsNoTaskThatIsOver() async throws {
+    final class Seen: @unchecked Sendable { weak var task: URLSessionTask? }
+    let server = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
+    let url = try #require(URL(string: server.url("/get")))
+    let delegate = Delegate { challenge in
+      guard let trust = challenge.protectionSpace.serverTrust else { return (.performDefaultHandling, nil) }
+      return (.useCredential, URLCredential(trust: trust))
+    }
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let seen = Seen()
+    let failure: (any Error)? = await withCheckedContinuation { continuation in
+      let task = session.dataTask(with: url) { _, _, error in continuation.resume(returning: error) }
+      seen.task = task
+      task.resume()
+    }
+    #expect(failure == nil && delegate.asked.withLock { $0.count } == 1)
+    while seen.task != nil { await Task.yield() }
+    session.invalidateAndCancel()
+  }
 }

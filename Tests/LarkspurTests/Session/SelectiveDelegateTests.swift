@@ -162,9 +162,12 @@ import Testing
   /// Each change of state once, whatever is called twice.
   @Test func resumingAndSuspendingIsTold() async throws {
     let server = try server()
+    let signal = TestServer.Signal()
+    let length = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
+    server.route("GET", "/later", script: [.wait(signal), .send(length + String(repeating: "x", count: 300_000))])
     let delegate = Chooser(wanting: [])
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
-    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    let task = session.dataTask(with: try #require(URL(string: server.url("/later"))))
     task.suspend()
     task.resume()
     #expect(delegate.events == [])
@@ -173,6 +176,7 @@ import Testing
     task.suspend()
     #expect(delegate.events == ["resume", "suspend"])
     task.resume()
+    signal.fire()
     await delegate.wait()
     #expect(delegate.events == ["resume", "suspend", "resume", "data 300000", "metrics", "end"])
     task.resume()

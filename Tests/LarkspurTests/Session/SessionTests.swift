@@ -69,12 +69,38 @@ import Testing
     #expect(other.requests.last?.fields["x-other"] == "goes along")
   }
 
+  /// Apple: background sessions have no cache, and follow redirections without a question.
+  @Test func backgroundSessionsAskLess() async throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    #expect(configuration.identifier == "transfers" && configuration.urlCache == nil)
+    #expect(configuration.httpCookieStorage === HTTPCookieStorage.shared)
+    #expect(URLSessionConfiguration.default.identifier == nil && URLSessionConfiguration.ephemeral.identifier == nil)
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+    #expect(session.configuration.identifier == "transfers")
+    let task = session.downloadTask(with: try url("/redirect/2"))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains(.completed(task.taskIdentifier, nil)))
+    #expect(!recorder.events.contains(.redirected(task.taskIdentifier)))
+    #expect(task.currentRequest?.url?.path == "/get")
+  }
+
   @Test func tasksAreListed() async throws {
     let session = URLSession(configuration: .ephemeral)
     let url = try url("/delay/100000")
     let data = session.dataTask(with: url)
-    let upload = session.uploadTask(with: URLRequest(url: url), from: Data([1]))
+    var post = URLRequest(url: url)
+    post.httpMethod = "POST"
+    let upload = session.uploadTask(with: post, from: Data([1]))
     let download = session.downloadTask(with: url)
+    #expect(await session.allTasks.isEmpty)
+    let other = session.dataTask(with: url)
+    for task in [data, upload, download, other] { task.resume() }
+    // One that stands still is under way all the same; one that was cancelled is not.
+    data.suspend()
+    other.cancel()
     #expect(Set(await session.allTasks.map(\.taskIdentifier)) == Set([data, upload, download].map(\.taskIdentifier)))
     let (datas, uploads, downloads) = await session.tasks
     #expect(datas == [data] && uploads == [upload] && downloads == [download])

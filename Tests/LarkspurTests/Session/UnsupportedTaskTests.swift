@@ -6,6 +6,21 @@ import Testing
 @Suite struct UnsupportedTaskTests {
   private let session = URLSession(configuration: .ephemeral)
 
+  @Test func theyFailWhenTheyAreResumed() async throws {
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let url = try #require(URL(string: "ws://localhost:1/"))
+    let tasks = [session.streamTask(withHostName: "localhost", port: 1), session.webSocketTask(with: url)]
+    for task in tasks { task.resume() }
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    for task in tasks {
+      #expect(recorder.events.contains(.completed(task.taskIdentifier, .unsupportedURL)))
+      #expect(task.state == .completed)
+      #expect(task.error?.localizedDescription.contains("not supported") == true)
+    }
+  }
+
   @Test func streamTasks() async throws {
     let task = session.streamTask(withHostName: "localhost", port: 1)
     #expect(task.originalRequest == nil)

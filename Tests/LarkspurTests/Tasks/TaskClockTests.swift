@@ -13,7 +13,7 @@ import Testing
 
   /// A clock that runs, and how often it has expired.
   private func start(idle: Duration?, total: Duration?) -> (clock: TaskClock, expiries: Shared<Int>) {
-    let clock = TaskClock(idle: idle, total: total, on: world.loop)
+    let clock = TaskClock(idle: TaskClock.nanoseconds(idle), total: TaskClock.nanoseconds(total), on: world.loop)
     let expiries = Shared(0)
     world.turn()
     clock.start { expiries.value += 1 }

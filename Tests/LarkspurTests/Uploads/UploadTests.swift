@@ -46,6 +46,28 @@ import Testing
     #expect(sent.map(\.total) == sent.map(\.total).sorted())
   }
 
+  /// Apple counts the body itself; what the chunked coding adds is in the metrics only.
+  @Test func theCodingOfAStreamIsNotCounted() async throws {
+    let count = 100_000
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let told = UploadRecorder()
+    var request = try request("/post")
+    request.httpBodyStream = InputStream(data: Data(TestServer.content(count: count)))
+    let task = session.dataTask(with: request)
+    task.delegate = told
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(server.requests.last?.bodyCount == count && server.requests.last?.fields["content-length"] == nil)
+    #expect(task.countOfBytesSent == Int64(count) && task.countOfBytesExpectedToSend == NSURLSessionTransferSizeUnknown)
+    let sent = told.sent.withLock { $0 }
+    #expect(sent.last?.total == Int64(count) && sent.reduce(0) { $0 + $1.bytes } == Int64(count))
+    #expect(sent.allSatisfy { $0.bytes > 0 && $0.expected == NSURLSessionTransferSizeUnknown })
+    let one = try #require(recorder.metrics.first?.transactionMetrics.first)
+    #expect(one.countOfRequestBodyBytesBeforeEncoding == Int64(count) && one.countOfRequestBodyBytesSent > Int64(count))
+    session.invalidateAndCancel()
+  }
+
   @Test func anEmptyFileIsAnEmptyBody() async throws {
     _ = try await session.upload(for: request("/post"), fromFile: file([]))
     #expect(server.requests.last?.bodyCount == 0)

@@ -13,6 +13,7 @@ import Testing
   @Test func everyClassSaysThatItIsSafe() {
     for type: any NSSecureCoding.Type in [
       NSURLRequest.self, NSMutableURLRequest.self, URLResponse.self, HTTPURLResponse.self, URLCredential.self,
+      URLProtectionSpace.self, CachedURLResponse.self,
     ] {
       let isSafe = type.supportsSecureCoding
       #expect(isSafe, "\(type)")
@@ -85,6 +86,44 @@ import Testing
     #expect(copy == credential)
   }
 
+  @Test func protectionSpaces() throws {
+    let spaces = [
+      URLProtectionSpace(
+        host: "a.example", port: 8443, protocol: "https", realm: "r\u{e4}um",
+        authenticationMethod: NSURLAuthenticationMethodHTTPDigest),
+      URLProtectionSpace(
+        proxyHost: "proxy", port: 3128, type: NSURLProtectionSpaceHTTPProxy, realm: nil, authenticationMethod: nil),
+      URLProtectionSpace(host: "a.example", port: 443, trust: nil, issuers: [Data([1, 2]), Data()]),
+    ]
+    for space in spaces {
+      let copy = try copy(space)
+      #expect(copy == space && copy.hash == space.hash && copy.isProxy() == space.isProxy())
+      #expect(copy.distinguishedNames == space.distinguishedNames)
+    }
+    #expect(try copy(spaces[0]) != spaces[1])
+  }
+
+  @Test func cachedResponses() throws {
+    let response = try TaskMachineTests.response(200, ["Content-Type": "text/plain", "Etag": "\"1\""])
+    let plain = URLResponse(
+      url: try #require(URL(string: "ftp://a.example/")), mimeType: nil, expectedContentLength: -1,
+      textEncodingName: nil)
+    for cached in [
+      CachedURLResponse(response: response, data: Data("body".utf8)),
+      CachedURLResponse(
+        response: response, data: Data(), userInfo: ["when": Date(timeIntervalSince1970: 1), "list": [1, 2]],
+        storagePolicy: .allowedInMemoryOnly),
+      CachedURLResponse(response: plain, data: Data([0]), userInfo: nil, storagePolicy: .notAllowed),
+    ] {
+      let copy = try copy(cached)
+      #expect(copy == cached && copy.storagePolicy == cached.storagePolicy)
+      #expect(type(of: copy.response) == type(of: cached.response))
+    }
+    // What cannot be written down is left out.
+    let odd = CachedURLResponse(response: plain, data: Data(), userInfo: ["o": NSObject()], storagePolicy: .allowed)
+    #expect(try copy(odd).userInfo == nil)
+  }
+
   /// An archive of another program, or of another version, may have none of the keys.
   @Test func missingKeysAreNoTrap() throws {
     let data = try NSKeyedArchiver.archivedData(withRootObject: "text" as NSString, requiringSecureCoding: true)
@@ -98,5 +137,7 @@ import Testing
     #expect(NSMutableURLRequest(coder: try coder())?.url == nil)
     #expect(URLResponse(coder: try coder())?.url == nil)
     #expect(HTTPURLResponse(coder: try coder())?.allHeaderFields.isEmpty == true)
+    #expect(CachedURLResponse(coder: try coder()) == nil)
+    #expect(URLProtectionSpace(coder: try coder()) == nil)
   }
 }

@@ -43,10 +43,46 @@ import Testing
     var request = try request()
     request.httpMethod = "get"
     #expect(request.httpMethod == "GET")
-    request.httpMethod = "purge"
-    #expect(request.httpMethod == "purge")
+    // Of these RFC 9110 9.1 holds: case matters.
+    for method in ["purge", "options", "Trace", "patch"] {
+      request.httpMethod = method
+      #expect(request.httpMethod == method)
+    }
     request.httpMethod = nil
     #expect(request.httpMethod == "GET")
+  }
+
+  /// Whatever makes two requests unequal makes their hashes differ as well, in all likelihood.
+  @Test func whatMakesRequestsUnequal() throws {
+    let plain = try request()
+    let stream = InputStream(data: Data([1]))
+    let changes: [(inout URLRequest) -> Void] = [
+      { $0.url = URL(string: "http://other.example/") }, { $0.mainDocumentURL = URL(string: "http://main.example/") },
+      { $0.httpMethod = "POST" }, { $0.cachePolicy = .returnCacheDataElseLoad }, { $0.allowsCellularAccess = false },
+      { $0.httpShouldHandleCookies = false }, { $0.setValue("1", forHTTPHeaderField: "a") },
+      { $0.allHTTPHeaderFields = [:] }, { $0.httpBody = Data() }, { $0.httpBody = Data([1]) },
+      { $0.httpBodyStream = stream },
+    ]
+    let requests = changes.map { change in
+      var request = plain
+      change(&request)
+      return request
+    }
+    for (index, request) in requests.enumerated() {
+      var same = plain
+      changes[index](&same)
+      #expect(request == same && request.hashValue == same.hashValue)
+      #expect((request as NSURLRequest).isEqual(same as NSURLRequest))
+      #expect((request as NSURLRequest).hash == (same as NSURLRequest).hash)
+    }
+    #expect(Set(requests + [plain]).count == changes.count + 1)
+    #expect(Set((requests + [plain]).map(\.hashValue)).count == changes.count + 1)
+    // What only says how it is loaded tells no two requests apart.
+    var other = plain
+    other.timeoutInterval = 5
+    other.networkServiceType = .video
+    other.httpShouldUsePipelining = true
+    #expect(other == plain && other.hashValue == plain.hashValue)
   }
 
   @Test func aBodyIsDataOrAStream() throws {

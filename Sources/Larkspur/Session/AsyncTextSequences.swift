@@ -1,0 +1,132 @@
+/// Unicode scalars from bytes of UTF-8, as they come: what `bytes.unicodeScalars` is on Darwin.
+///
+/// Bytes that are no UTF-8 become U+FFFD, one for each maximal part of a scalar (Unicode 3.9, WHATWG Encoding).
+public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+  public typealias Element = Unicode.Scalar
+
+  private let base: Base
+
+  init(_ base: Base) { self.base = base }
+
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base.makeAsyncIterator()) }
+
+  /// Collects bytes until a scalar is there. It throws what the bytes throw.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private var bytes: Base.AsyncIterator
+    private var part = ScalarPart()
+    /// It ended the scalar before it, and begins the next one.
+    private var held: UInt8?
+
+    init(_ bytes: Base.AsyncIterator) { self.bytes = bytes }
+
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
+      while true {
+        var next = held.take()
+        if next == nil { next = try await bytes.next(isolation: actor) }
+        guard let byte = next else { return part.isEmpty ? nil : part.breakOff() }
+        switch part.take(byte) {
+        case .scalar(let scalar): return scalar
+        case .part: continue
+        case .other:
+          held = byte
+          return part.breakOff()
+        }
+      }
+    }
+  }
+}
+
+/// Characters from bytes of UTF-8, as they come: what `bytes.characters` is on Darwin. A character is there when the next one
+/// begins, or the bytes end.
+public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+  public typealias Element = Character
+
+  private let scalars: AsyncUnicodeScalarSequence<Base>
+
+  init(_ base: Base) { scalars = AsyncUnicodeScalarSequence(base) }
+
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(scalars.makeAsyncIterator()) }
+
+  /// Collects scalars until a character is there. It throws what the bytes throw.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private var scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator
+    private var text = ""
+
+    init(_ scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator) { self.scalars = scalars }
+
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
+      while let scalar = try await scalars.next(isolation: actor) {
+        text.unicodeScalars.append(scalar)
+        if text.count > 1 { return text.removeFirst() }
+      }
+      return text.isEmpty ? nil : text.removeFirst()
+    }
+  }
+}
+
+extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
+extension AsyncCharacterSequence: Sendable where Base: Sendable {}
+
+extension AsyncSequence where Element == UInt8 {
+  /// The text's lines, as they come.
+  public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
+
+  /// The text's characters, as they come.
+  public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
+
+  /// The text's Unicode scalars, as they come.
+  public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
+}
+
+/// The bytes of a scalar as far as they are there: the UTF-8 decoder of WHATWG's Encoding.
+private struct ScalarPart {
+  enum Step {
+    case scalar(Unicode.Scalar)
+    case part
+    /// The byte does not go on with what was there.
+    case other
+  }
+
+  private var value: UInt32 = 0
+  private var bytesToCome = 0
+  /// What the next byte may be: fewer than all that go on, behind some first bytes.
+  private var next: ClosedRange<UInt8> = 0x80...0xBF
+
+  var isEmpty: Bool { bytesToCome == 0 }
+
+  mutating func breakOff() -> Unicode.Scalar {
+    self = Self()
+    return "\u{FFFD}"
+  }
+
+  mutating func take(_ byte: UInt8) -> Step {
+    guard !isEmpty else { return begin(byte) }
+    guard next.contains(byte) else { return .other }
+    next = 0x80...0xBF
+    value = value << 6 | UInt32(byte & 0x3F)
+    bytesToCome -= 1
+    return isEmpty ? end() : .part
+  }
+
+  private mutating func begin(_ byte: UInt8) -> Step {
+    switch byte {
+    case 0...0x7F: return .scalar(Unicode.Scalar(byte))
+    case 0xC2...0xDF: (value, bytesToCome) = (UInt32(byte & 0x1F), 1)
+    case 0xE0...0xEF:
+      (value, bytesToCome) = (UInt32(byte & 0x0F), 2)
+      // No shorter form of what has one, no surrogates.
+      if byte == 0xE0 { next = 0xA0...0xBF } else if byte == 0xED { next = 0x80...0x9F }
+    case 0xF0...0xF4:
+      (value, bytesToCome) = (UInt32(byte & 0x07), 3)
+      // No shorter form of what has one, nothing above U+10FFFF.
+      if byte == 0xF0 { next = 0x90...0xBF } else if byte == 0xF4 { next = 0x80...0x8F }
+    default: return .scalar("\u{FFFD}")
+    }
+    return .part
+  }
+
+  private mutating func end() -> Step {
+    defer { self = Self() }
+    return .scalar(Unicode.Scalar(value) ?? "\u{FFFD}")
+  }
+}

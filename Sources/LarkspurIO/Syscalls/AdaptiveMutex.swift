@@ -1,0 +1,35 @@
+import CLarkspurLinux
+
+/// A lock for what is held for microseconds by threads that may share a processor: who does not get it looks again a few
+/// times, and then sleeps. (Swift's own looks a thousand times first, while the holder may be waiting for this very
+/// processor: where two threads shared one, that was a fifth of their time.)
+@safe
+package final class AdaptiveMutex: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+
+  package init() {
+    // Safe: the memory lives as long as self, and a mutex of this kind needs no resources that could be missing.
+    unsafe larkspur_make_adaptive_mutex(mutex)
+  }
+
+  deinit {
+    // Safe: who holds it or waits for it holds self.
+    unsafe pthread_mutex_destroy(mutex)
+    unsafe mutex.deallocate()
+  }
+
+  package func withLock<T>(_ body: () -> T) -> T {
+    // Safe: see `init`.
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    return body()
+  }
+
+  /// Nil: somebody else has it.
+  package func withLockIfAvailable<T>(_ body: () -> T) -> T? {
+    // Safe: see `init`.
+    guard unsafe pthread_mutex_trylock(mutex) == 0 else { return nil }
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    return body()
+  }
+}

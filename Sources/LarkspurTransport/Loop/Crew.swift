@@ -1,0 +1,84 @@
+import Synchronization
+
+/// What a crew does, on its loop.
+package protocol CrewWork: AnyObject, Sendable {
+  func run() async
+}
+
+/// Tasks on a loop that stay when their work is done, for the work to come: to make a task, and to have one's own go to the
+/// loop and come back, costs more than to wake one that is there.
+///
+/// Any thread may give it work.
+package final class Crew: Sendable {
+  private let loop: ClientLoop
+
+  /// A task of the crew's. Its fields belong to whoever has taken it from the list of those that rest, and before that to
+  /// itself.
+  private final class Member: @unchecked Sendable {
+    var work: (any CrewWork)?
+    var waiter: Waiter?
+
+    init(_ work: any CrewWork) { self.work = work }
+  }
+
+  private struct State {
+    var resting: [Member] = []
+    var isDismissed = false
+  }
+
+  private let state = Mutex(State())
+
+  /// So many rest at most, as many as may be wanted in a burst.
+  private static let restingMax = 64
+
+  package init(on loop: ClientLoop) { self.loop = loop }
+
+  /// Has the work done, by one of its tasks or by a new one.
+  ///
+  /// - Parameter asGuest: Whether it may begin at once, on the calling thread, which then holds no lock.
+  package func run(_ work: any CrewWork, asGuest: Bool) {
+    let member = state.withLock { $0.resting.popLast() }
+    if asGuest { loop.expectGuest() }
+    if let member {
+      member.work = work
+      member.waiter.take()?.wake()
+    } else {
+      let member = Member(work)
+      // Detached: it outlives what it was made in, and has no part in it.
+      Task.detached(executorPreference: loop) { await self.serve(member) }
+    }
+  }
+
+  private func serve(_ member: Member) async {
+    var work = member.work.take()
+    while work != nil {
+      await work?.run()
+      // Who rests holds on to nothing.
+      work = nil
+      await Waiter.suspend { waiter in
+        member.waiter = waiter
+        if !rest(member) { member.waiter.take()?.wake() }
+      }
+      work = member.work.take()
+    }
+  }
+
+  /// False: it has served long enough.
+  private func rest(_ member: Member) -> Bool {
+    state.withLock { state in
+      guard !state.isDismissed, state.resting.count < Self.restingMax else { return false }
+      state.resting.append(member)
+      return true
+    }
+  }
+
+  /// Ends those that rest, and the others when their work is done. What comes from now on is done all the same.
+  package func dismiss() {
+    let resting = state.withLock { state in
+      state.isDismissed = true
+      defer { state.resting = [] }
+      return state.resting
+    }
+    for member in resting { member.waiter.take()?.wake() }
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@testable import Larkspur
+
+/// What a program sees of the queue that its delegate is called on, and what it may do to it.
+@Suite(.timeLimit(.minutes(1))) struct DelegateQueueTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  /// Apple: without a queue, the session makes a serial operation queue, and makes all calls on it.
+  @Test func theSessionsOwnQueueIsTheCurrentOne() async throws {
+    let elsewhere = Mutex(0)
+    let queue = Mutex<OperationQueue?>(nil)
+    let recorder = SessionRecorder()
+    recorder.onData = { _, _ in
+      if OperationQueue.current !== queue.withLock({ $0 }) { elsewhere.withLock { $0 += 1 } }
+    }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    queue.withLock { $0 = session.delegateQueue }
+    session.dataTask(with: try url("/bytes/300000")).resume()
+    await recorder.waitForEnds()
+    #expect(elsewhere.withLock { $0 } == 0)
+    let isThere: Bool = await withCheckedContinuation { continuation in
+      session.getAllTasks { _ in continuation.resume(returning: OperationQueue.current === session.delegateQueue) }
+    }
+    #expect(isThere)
+    session.invalidateAndCancel()
+  }
+
+  /// The calls from before come before those that are operations.
+  @Test func whoAsksForTheQueueChangesNoOrder() async {
+    let queue = DelegateQueue(nil)
+    let gate = DispatchSemaphore(value: 0)
+    let order = Mutex<[Int]>([])
+    queue.async { gate.wait() }
+    for number in 0..<10 {
+      if number == 5 { #expect(queue.operations.maxConcurrentOperationCount == 1) }
+      queue.async { order.withLock { $0.append(number) } }
+    }
+    gate.signal()
+    await queue.run {}
+    #expect(order.withLock { $0 } == Array(0..<10))
+  }
+
+  @Test func aQueueThatIsSuspendedHoldsTheCallsUp() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    let queue = session.delegateQueue
+    queue.isSuspended = true
+    let isCalled = Mutex(false)
+    let task = session.dataTask(with: try url("/get")) { _, _, _ in isCalled.withLock { $0 = true } }
+    task.resume()
+    while queue.operationCount == 0 { await Task.yield() }
+    #expect(task.state == .completed && !isCalled.withLock { $0 })
+    queue.isSuspended = false
+    while !isCalled.withLock({ $0 }) { await Task.yield() }
+  }
+
+  /// A call that a program has cancelled is not made; its task ends all the same, and so does the session.
+  @Test(arguments: ["/bytes/100", "/redirect/1"])
+  func operationsThatAreCancelledKeepNobodyWaiting(path: String) async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    queue.isSuspended = true
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: queue)
+    let task = session.dataTask(with: try url(path))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    while queue.operationCount == 0 { await Task.yield() }
+    queue.cancelAllOperations()
+    queue.isSuspended = false
+    await recorder.waitForInvalidation()
+    #expect(task.state == .completed && task.error == nil)
+    #expect(recorder.events.last == .invalid)
+  }
+
+  /// The last call alone.
+  @Test func aHandlerThatIsCancelledIsNotCalled() async throws {
+    let queue = OperationQueue()
+    queue.isSuspended = true
+    let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+    let isCalled = Mutex(false)
+    let task = session.dataTask(with: try url("/get")) { _, _, _ in isCalled.withLock { $0 = true } }
+    task.resume()
+    while queue.operationCount == 0 { await Task.yield() }
+    queue.cancelAllOperations()
+    queue.isSuspended = false
+    while await !session.allTasks.isEmpty { await Task.yield() }
+    #expect(task.state == .completed && !isCalled.withLock { $0 })
+  }
+}
