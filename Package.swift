@@ -94,9 +94,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe", "ReachabilityProbe", "SessionProbe", "TestKit",
+        "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe",
+        "ReachabilityProbe", "SessionProbe", "TestKit",
       ],
       swiftSettings: testSettings),
     // Checks that have to have a process for themselves.

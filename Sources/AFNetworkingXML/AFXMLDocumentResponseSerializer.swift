@@ -37,13 +37,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
   /// An `XMLDocument`.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
-    var options = XMLNode.Options(rawValue: self.options)
-    // Foundation on Linux reads them as it comes, files of this machine too, and makes a document of whatever it can read.
-    // On Darwin bytes without an address have no entities of elsewhere, and have to be well-formed.
-    if !options.contains(.nodeLoadExternalEntitiesAlways) { options.insert(.nodeLoadExternalEntitiesNever) }
     do {
-      if options.isDisjoint(with: [.documentTidyXML, .documentTidyHTML]) { try XMLForm.check(data) }
-      return try XMLDocument(data: data, options: options)
+      return try XMLForm.document(of: data, options: XMLNode.Options(rawValue: options))
     } catch let failure {
       leave(failure, at: error)
       return nil

@@ -92,19 +92,9 @@ private final class DocumentBox: @unchecked Sendable {
   func read(_ data: Data) -> XMLDocument? {
     lock.lock()
     defer { lock.unlock() }
-    let result = result ?? Result { try Self.document(of: data) }
+    let result = result ?? Result { try XMLForm.document(of: data) }
     self.result = result
     return try? result.get()
-  }
-
-  /// Foundation on Linux makes a document of anything, so that a parser has to look whether it is one.
-  private static func document(of data: Data) throws -> XMLDocument {
-    let parser = XMLParser(data: data)
-    let isParsed = parser.parse()
-    if let error = parser.parserError { throw error }
-    let document = try XMLDocument(data: data, options: [])
-    guard isParsed, document.rootElement() != nil else { throw URLError(.cannotParseResponse) }
-    return document
   }
 
   /// Why it could not be read.

@@ -1,16 +1,29 @@
 import Foundation
 import FoundationXML
 
-/// Whether bytes are a well-formed document.
+/// Reading of documents.
 enum XMLForm {
-  /// - Throws: An `NSError` of `XMLParser.errorDomain`.
-  static func check(_ data: Data) throws {
+  /// Foundation on Linux reads external entities as they come, files of this machine too, and makes a document of whatever
+  /// it can read. On Darwin bytes without an address have no entities of elsewhere, and have to be well-formed.
+  ///
+  /// - Throws: An `NSError` of `XMLParser.errorDomain` if it is none.
+  static func document(of data: Data, options: XMLNode.Options = []) throws -> XMLDocument {
+    var options = options
+    if !options.contains(.nodeLoadExternalEntitiesAlways) { options.insert(.nodeLoadExternalEntitiesNever) }
+    if options.isDisjoint(with: [.documentTidyXML, .documentTidyHTML]) { try check(data) }
+    return try XMLDocument(data: data, options: options)
+  }
+
+  /// Whether bytes are a well-formed document.
+  private static func check(_ data: Data) throws {
     let parser = XMLParser(data: data)
     let depth = Depth()
     parser.delegate = depth
-    guard parser.parse() else { throw parser.parserError ?? depth.error }
-    // The parser is content with a document that is cut.
-    guard depth.hasRoot, depth.open == 0 else { throw depth.error }
+    let isParsed = parser.parse()
+    // It may say that it has parsed, and have an error: of a second root, for one.
+    if let error = parser.parserError { throw error }
+    // It is content with a document that is cut.
+    guard isParsed, depth.hasRoot, depth.open == 0 else { throw depth.error }
   }
 
   private final class Depth: NSObject, XMLParserDelegate {

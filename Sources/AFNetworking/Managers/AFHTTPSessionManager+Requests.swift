@@ -8,10 +8,15 @@ extension AFHTTPSessionManager {
   func request(
     _ method: String, _ path: String, _ parameters: Any?, _ headers: [String: String]?
   ) throws -> URLRequest {
-    let (serializer, text) = (requestSerializer, try absolute(path))
-    guard let request = try serializer.ownRequest(method, text, parameters) else {
-      return try complete(
-        serializer.request(withMethod: method, urlString: text, parameters: parameters) as URLRequest, headers)
+    try checkRefusal()
+    let serializer = requestSerializer
+    let request: URLRequest
+    if serializer.makesPlainRequests, let url = try url(of: path) {
+      let plain = serializer.state.withLock { $0.request(method, url) }
+      request = try serializer.complete(plain, parameters)
+    } else {
+      request =
+        try serializer.request(withMethod: method, urlString: absolute(path), parameters: parameters) as URLRequest
     }
     return complete(request, headers)
   }
@@ -19,15 +24,27 @@ extension AFHTTPSessionManager {
   func form(
     _ path: String, _ parameters: Any?, _ headers: [String: String]?, _ block: ((any AFMultipartFormData) -> Void)?
   ) throws -> URLRequest {
-    try complete(
+    try checkRefusal()
+    return try complete(
       requestSerializer.multipartFormRequest(
         withMethod: "POST", urlString: absolute(path), parameters: parameters as? [String: Any],
         constructingBodyWith: block) as URLRequest,
       headers)
   }
 
-  private func absolute(_ path: String) throws -> String {
+  private func checkRefusal() throws {
     if let refusal = state.withLock({ $0.refusal }) { throw refusal }
+  }
+
+  /// What `absolute(_:)` gives, as a URL; the latest one is known already. Nil: it is none.
+  private func url(of path: String) throws -> URL? {
+    if let latest = requests.withLock({ $0.latest }), latest.path == path { return latest.url }
+    guard let url = URL(string: try absolute(path)) else { return nil }
+    requests.withLock { $0.latest = (path, url) }
+    return url
+  }
+
+  private func absolute(_ path: String) throws -> String {
     guard let baseURL = base else { return path }
     // Foundation knows no URL without a character; RFC 3986, section 5.2.2, does.
     guard !path.isEmpty else { return baseURL.text }
@@ -81,18 +98,11 @@ extension AFHTTPSessionManager {
 }
 
 extension AFHTTPRequestSerializer {
-  /// What `request(withMethod:urlString:parameters:)` makes, without the object around it. Nil: the class is a
-  /// program's own, which may make it otherwise.
-  fileprivate func ownRequest(_ method: String, _ text: String, _ parameters: Any?) throws -> URLRequest? {
+  /// Whether `request(withMethod:urlString:parameters:)` may be passed by: a program's own class may do it otherwise.
+  fileprivate var makesPlainRequests: Bool {
     let kind = type(of: self)
-    guard
-      kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
-        || kind == AFPropertyListRequestSerializer.self, let url = URL(string: text)
-    else { return nil }
-    var request = URLRequest(url: url)
-    request.httpMethod = method
-    state.withLock { $0.settings }.apply(to: &request)
-    return try serialized(request, parameters)
+    return kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
+      || kind == AFPropertyListRequestSerializer.self
   }
 }
 

@@ -19,9 +19,13 @@ import Synchronization
 /// For any thread. Blocks are called on ``AFURLSessionManager/completionQueue``, progress blocks on
 /// ``AFURLSessionManager/operationQueue``.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
-  private struct Requests: @unchecked Sendable {
+  struct Requests: @unchecked Sendable {
     var base: Base?
     var serializer = AFHTTPRequestSerializer()
+    /// What the latest path has come to: many programs ask for the same again and again.
+    var latest: (path: String, url: URL)?
+
+    init(base: Base? = nil) { self.base = base }
   }
 
   /// A base URL, and what has to be known of it for every request.
@@ -38,7 +42,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
   }
 
-  private let requests: Mutex<Requests>
+  let requests: Mutex<Requests>
 
   /// - Parameters:
   ///   - url: Where relative paths begin. `https://example.com/v1` counts as `https://example.com/v1/`.
@@ -289,7 +293,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   open override func copy(with zone: NSZone? = nil) -> Any {
     guard let copy = blank() as? AFHTTPSessionManager else { return self }
     let base = base
-    copy.requests.withLock { $0.base = base }
+    copy.requests.withLock { $0 = Requests(base: base) }
     if let serializer = requestSerializer.copy() as? AFHTTPRequestSerializer { copy.requestSerializer = serializer }
     if let serializer = responseSerializer.copy() as? AFHTTPResponseSerializer { copy.responseSerializer = serializer }
     if let policy = securityPolicy.copy() as? AFSecurityPolicy { copy.securityPolicy = policy }

@@ -74,7 +74,7 @@ extension AFURLSessionManager {
     case .useCredential, nil:
       // AFNetworking raises an exception for what is not one of these; a request that fails says it as well.
       let error = result as? NSError ?? (result as? any Error).map { $0 as NSError } ?? Self.handlerError
-      record(of: task, in: session)?.fail(error)
+      record(of: task)?.fail(error)
       answer(.cancelAuthenticationChallenge, nil)
     }
   }
@@ -97,7 +97,7 @@ extension AFURLSessionManager {
     if let trust = space.serverTrust, securityPolicy.evaluateServerTrust(trust, forDomain: space.host) {
       return answer(.useCredential, URLCredential(trust: trust))
     }
-    record(of: task, in: session)?.fail(Self.trustError(space.serverTrust, task.currentRequest?.url))
+    record(of: task)?.fail(Self.trustError(space.serverTrust, task.currentRequest?.url))
     answer(.cancelAuthenticationChallenge, nil)
   }
 

@@ -10,9 +10,22 @@ import Synchronization
 ///   session's queue --failed--------------------------> completion queue: handler -> main queue: notification
 ///        '--succeeded--> processing queue: serializer ------'
 /// ```
+///
+/// A task that nobody has to be told of on the session's queue ends on its loop's thread. A short document is read there:
+/// the way to the processing queue would take longer.
 extension AFURLSessionManager {
   private static let processing = DispatchQueue(
     label: "com.alamofire.networking.session.manager.processing", attributes: .concurrent)
+
+  /// So long a JSON document may be to be read on the loop's thread. Attack: documents that take long to read, while other
+  /// tasks wait.
+  static let bytesReadAtOnceMax = 2048
+
+  /// Whether to read so many bytes takes less than to go to another thread. Of a program's own serializer nobody knows it.
+  static func isReadAtOnce(_ serializer: any AFURLResponseSerialization, bytes: Int) -> Bool {
+    let kind = type(of: serializer)
+    return kind == AFHTTPResponseSerializer.self || kind == AFJSONResponseSerializer.self && bytes <= bytesReadAtOnceMax
+  }
 
   /// A task's end, and what has been made of it. Each step is alone with it.
   private final class Ending: @unchecked Sendable {
@@ -65,6 +78,12 @@ extension AFURLSessionManager {
     let content = record.take()
     let ending = Ending(record.task, content, state.withLock { $0.responseSerializer }, content.failure ?? error)
     guard ending.error == nil else { return deliver(ending) }
+    if !content.isWatched, !hearsEverything, !blocks.current.hasEndBlock,
+      Self.isReadAtOnce(ending.serializer, bytes: content.data.count)
+    {
+      ending.serialize()
+      return deliver(ending)
+    }
     Self.processing.async { [self] in
       ending.serialize()
       deliver(ending)
@@ -82,7 +101,11 @@ extension AFURLSessionManager {
         if case .handler(let receive) = ending.content.receiver { ending.tell(receive) }
         post(ending)
       }
-      let queue = queue ?? .main
+      guard let queue else {
+        let work: @Sendable () -> Void = { NotificationOutbox.main.within(tell) }
+        if let group { return DispatchQueue.main.async(group: group, execute: work) }
+        return DispatchQueue.main.async(execute: work)
+      }
       if let group { queue.async(group: group, execute: tell) } else { queue.async(execute: tell) }
     }
   }
@@ -95,7 +118,7 @@ extension AFURLSessionManager {
 
   /// Moves a download's file to where a block says: the manager's, or else the task's.
   func place(_ task: URLSessionDownloadTask, of session: URLSession, from location: URL) {
-    let record = record(of: task, in: session)
+    let record = record(of: task)
     var place = blocks.current.set.downloadTaskDidFinishDownloading?(session, task, location)
     if place == nil, let destination = record?.destination {
       place = destination(location, task.someResponse)
@@ -125,7 +148,10 @@ private struct SuccessInfo: @unchecked Sendable {
   static let shared = SuccessInfo()
 
   private let blank: [AnyHashable: Any]
-  private let places: [Place?]
+  private let serializer: Place
+  private let metrics: Place
+  private let data: Place
+  private let object: Place
 
   private init() {
     let keys = [
@@ -133,14 +159,22 @@ private struct SuccessInfo: @unchecked Sendable {
       AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
     ]
     let blank = Dictionary(uniqueKeysWithValues: keys.map { (AnyHashable($0), 0 as Any) })
+    func place(_ key: String) -> Place { blank.index(forKey: key) ?? blank.startIndex }
     self.blank = blank
-    places = keys.map { blank.index(forKey: $0) }
+    serializer = place(keys[0])
+    metrics = place(keys[1])
+    data = place(keys[2])
+    object = place(keys[3])
   }
 
-  /// - Parameter values: In the order of the keys.
-  func filled(_ values: Any...) -> [AnyHashable: Any] {
+  func filled(
+    _ serializer: any AFURLResponseSerialization, _ metrics: URLSessionTaskMetrics, _ data: Data, _ object: Any
+  ) -> [AnyHashable: Any] {
     var info = blank
-    for (place, value) in zip(places, values) { if let place { info.values[place] = value } }
+    info.values[self.serializer] = serializer
+    info.values[self.metrics] = metrics
+    info.values[self.data] = data
+    info.values[self.object] = object
     return info
   }
 }

@@ -5,24 +5,11 @@ import Synchronization
 
 /// The life of a task's record: made with the task, filled by its maker, and gone with the task's end.
 extension AFURLSessionManager {
-  func note(_ task: URLSessionTask, in session: URLSession) {
-    state.withLock { _ = $0.noted(task, ManagerState.Key(task, session)) }
-  }
-
-  func record(of task: URLSessionTask, in session: URLSession) -> TaskRecord? {
-    state.withLock { $0.record(ManagerState.Key(task, session)) }
-  }
-
   func record(of task: URLSessionTask) -> TaskRecord? { state.withLock { $0.record(of: task) } }
 
-  func forget(_ task: URLSessionTask, in session: URLSession) -> TaskRecord? {
-    state.withLock { $0.forget(ManagerState.Key(task, session)) }
-  }
-
-  func replace(_ old: URLSessionTask, by new: URLSessionTask, in session: URLSession) {
+  func replace(_ old: URLSessionTask, by new: URLSessionTask) {
     state.withLock { state in
-      guard let record = state.forget(ManagerState.Key(old, session)) else { return }
-      state.keep(TaskRecord(new, of: record), ManagerState.Key(new, session))
+      if let record = state.forget(old) { state.keep(TaskRecord(new, of: record)) }
     }
   }
 
@@ -30,10 +17,9 @@ extension AFURLSessionManager {
   func add<Kind: URLSessionTask>(
     _ make: (URLSession) -> Kind, _ fill: (inout TaskRecord.Content) -> Void
   ) -> Kind {
-    let session = session
     let task = make(session)
     let (record, isInvalidated, refusal) = state.withLock { state -> (TaskRecord, Bool, NSError?) in
-      (state.noted(task, ManagerState.Key(task, session)), state.isInvalidated, state.refusal)
+      (state.noted(task), state.isInvalidated, state.refusal)
     }
     record.change(fill)
     // A session that has been invalidated knows its delegate no more, and ends the task at once.

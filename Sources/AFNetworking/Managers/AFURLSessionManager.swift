@@ -18,7 +18,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   let blocks = SessionBlocks()
   let state: Mutex<ManagerState>
   /// A subclass may have overridden any of the delegate's methods: it gets every call.
-  private let hearsEverything: Bool
+  let hearsEverything: Bool
 
   /// With the default configuration.
   public override convenience init() { self.init(sessionConfiguration: nil) }
@@ -220,17 +220,16 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
     if hearsEverything || blocks.current.wants(call) { return true }
     switch call {
-    case .pieces, .writtenData: return record(of: task, in: session)?.watchesDownload ?? true
-    case .sentBody: return record(of: task, in: session)?.watchesUpload ?? true
-    // Whoever watches a task is called one call after another.
-    case .endOnQueue:
-      guard let record = record(of: task, in: session) else { return true }
-      return record.watchesDownload || record.watchesUpload
-    case .response, .cachedResponse, .redirection: return false
+    case .pieces, .writtenData: return record(of: task)?.watchesDownload ?? true
+    case .sentBody: return record(of: task)?.watchesUpload ?? true
+    case .endOnQueue: return record(of: task)?.isWatched ?? true
+    case .response, .cachedResponse, .redirection, .informationalResponse: return false
     }
   }
 
-  open func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { note(task, in: session) }
+  open func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+    state.withLock { _ = $0.noted(task) }
+  }
 
   open func urlSession(_ session: URLSession, didResume task: URLSessionTask) {
     NotificationOutbox.main.post(.AFNetworkingTaskDidResume, task)
@@ -287,19 +286,19 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     {
       total = length
     }
-    record(of: task, in: session)?.sent(totalBytesSent, of: total)
+    record(of: task)?.sent(totalBytesSent, of: total)
     blocks.current.set.taskDidSendBodyData?(session, task, bytesSent, totalBytesSent, total)
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
   {
-    record(of: task, in: session)?.change { $0.metrics = metrics }
+    record(of: task)?.change { $0.metrics = metrics }
     let blocks = blocks.current
     if blocks.hasEndBlock { blocks.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    if let record = forget(task, in: session) { finish(record, error) }
+    if let record = state.withLock({ $0.forget(task) }) { finish(record, error) }
     let blocks = blocks.current
     if blocks.hasEndBlock { blocks.set.taskDidComplete?(session, task, error) }
   }
@@ -315,12 +314,12 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
   ) {
-    replace(dataTask, by: downloadTask, in: session)
+    replace(dataTask, by: downloadTask)
     blocks.current.set.dataTaskDidBecomeDownloadTask?(session, dataTask, downloadTask)
   }
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    record(of: dataTask, in: session)?.received(data)
+    record(of: dataTask)?.received(data)
     let blocks = blocks.current
     if blocks.hasEndBlock { blocks.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
@@ -341,7 +340,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
   ) {
-    record(of: downloadTask, in: session)?.received(totalBytesWritten, of: totalBytesExpectedToWrite)
+    record(of: downloadTask)?.received(totalBytesWritten, of: totalBytesExpectedToWrite)
     blocks.current.set.downloadTaskDidWriteData?(
       session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
   }
@@ -350,7 +349,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
   ) {
-    record(of: downloadTask, in: session)?.received(fileOffset, of: expectedTotalBytes)
+    record(of: downloadTask)?.received(fileOffset, of: expectedTotalBytes)
     blocks.current.set.downloadTaskDidResume?(session, downloadTask, fileOffset, expectedTotalBytes)
   }
 

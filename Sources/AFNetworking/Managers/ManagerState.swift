@@ -4,17 +4,6 @@ import Larkspur
 
 /// What a manager holds under its lock.
 struct ManagerState: @unchecked Sendable {
-  /// A task's identifier is unique within its session; a manager may have more than one while an old session ends.
-  struct Key: Hashable {
-    let session: ObjectIdentifier
-    let identifier: Int
-
-    init(_ task: URLSessionTask, _ session: URLSession) {
-      self.session = ObjectIdentifier(session)
-      identifier = task.taskIdentifier
-    }
-  }
-
   private(set) var configuration: URLSessionConfiguration
   private var session: URLSession?
   /// Set before a session is invalidated that no other follows.
@@ -28,7 +17,8 @@ struct ManagerState: @unchecked Sendable {
   var attemptsToRecreateUploadTasks = false
   /// Why the manager may not make any request.
   var refusal: NSError?
-  private var records: [Key: TaskRecord] = [:]
+  /// By the tasks themselves, which they keep: identifiers of an old session's tasks may be those of a new one's.
+  private var records: [ObjectIdentifier: TaskRecord] = [:]
 
   init(_ configuration: URLSessionConfiguration) {
     self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
@@ -61,25 +51,19 @@ struct ManagerState: @unchecked Sendable {
 
   var tasks: [URLSessionTask] { records.values.map(\.task).sorted { $0.taskIdentifier < $1.taskIdentifier } }
 
-  func record(_ key: Key) -> TaskRecord? { records[key] }
+  func record(of task: URLSessionTask) -> TaskRecord? { records[ObjectIdentifier(task)] }
 
   /// The record of a task that has none yet is made.
-  mutating func noted(_ task: URLSessionTask, _ key: Key) -> TaskRecord {
-    if let record = records[key] { return record }
+  mutating func noted(_ task: URLSessionTask) -> TaskRecord {
+    if let record = record(of: task) { return record }
     let record = TaskRecord(task)
-    records[key] = record
+    keep(record)
     return record
   }
 
-  mutating func keep(_ record: TaskRecord, _ key: Key) { records[key] = record }
+  mutating func keep(_ record: TaskRecord) { records[ObjectIdentifier(record.task)] = record }
 
-  mutating func forget(_ key: Key) -> TaskRecord? { records.removeValue(forKey: key) }
-
-  /// For a task of whichever session: one of an old session may have the identifier of a new one.
-  func record(of task: URLSessionTask) -> TaskRecord? {
-    if let session, let record = records[Key(task, session)], record.task === task { return record }
-    return records.values.first { $0.task === task }
-  }
+  mutating func forget(_ task: URLSessionTask) -> TaskRecord? { records.removeValue(forKey: ObjectIdentifier(task)) }
 }
 
 extension URLSessionConfiguration {

@@ -51,6 +51,13 @@ final class NotificationOutbox: Sendable {
     if needsBlock { schedule { self.deliver() } }
   }
 
+  /// Calls `body`, and posts what waits then: what `body` has posted needs no block of its own. On the main queue.
+  func within(_ body: () -> Void) {
+    state.withLock { $0.isOnItsWay = true }
+    body()
+    deliver()
+  }
+
   /// What waits is posted now. On the main thread.
   func deliver() {
     let letters = state.withLock { state in

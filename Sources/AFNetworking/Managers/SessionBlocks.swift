@@ -33,6 +33,7 @@ final class SessionBlocks: Sendable {
       case .writtenData: downloadTaskDidWriteData != nil
       case .cachedResponse: dataTaskWillCacheResponse != nil
       case .redirection: taskWillPerformHTTPRedirection != nil
+      case .informationalResponse: false
       case .endOnQueue:
         taskDidComplete != nil || taskDidFinishCollectingMetrics != nil || dataTaskDidReceiveData != nil
           || downloadTaskDidFinishDownloading != nil

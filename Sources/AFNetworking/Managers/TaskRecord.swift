@@ -30,6 +30,11 @@ final class TaskRecord: Sendable {
     /// What is to be told in place of the session's error.
     var failure: NSError?
     var metrics: URLSessionTaskMetrics?
+
+    var watchesUpload: Bool { uploadBlock != nil || uploadProgress != nil }
+    var watchesDownload: Bool { downloadBlock != nil || downloadProgress != nil }
+    /// Whoever watches a task is told on the session's queue, one call after another.
+    var isWatched: Bool { watchesUpload || watchesDownload }
   }
 
   let task: URLSessionTask
@@ -89,9 +94,11 @@ final class TaskRecord: Sendable {
 
   var downloadProgress: Progress { progress(\.downloadProgress) }
 
-  var watchesUpload: Bool { content.withLock { $0.uploadBlock != nil || $0.uploadProgress != nil } }
+  var watchesUpload: Bool { content.withLock { $0.watchesUpload } }
 
-  var watchesDownload: Bool { content.withLock { $0.downloadBlock != nil || $0.downloadProgress != nil } }
+  var watchesDownload: Bool { content.withLock { $0.watchesDownload } }
+
+  var isWatched: Bool { content.withLock { $0.isWatched } }
 
   private struct Block: @unchecked Sendable {
     let call: ProgressBlock?

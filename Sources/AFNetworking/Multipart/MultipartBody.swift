@@ -10,8 +10,13 @@ struct MultipartBody {
   /// What is waited after each read, in seconds.
   var delay: TimeInterval = 0
 
-  /// Bytes.
-  var count: Int64 { segments.reduce(0) { $0 + $1.count } }
+  /// Bytes. A caller may say of its streams that they are as long as he likes.
+  var count: Int64 {
+    segments.reduce(0) { sum, segment in
+      let (sum, overflows) = sum.addingReportingOverflow(segment.count)
+      return overflows ? .max : sum
+    }
+  }
 }
 
 /// A piece of a body, and where it is.
@@ -26,6 +31,15 @@ enum MultipartSegment {
     case .bytes(let bytes): Int64(bytes.count)
     case .data(let data): Int64(data.count)
     case .file(_, let count), .stream(_, let count): count
+    }
+  }
+
+  /// What its bytes are read from. Nil: it has been taken already, or there is no need of one.
+  var stream: InputStream? {
+    switch self {
+    case .file(let url, _): InputStream(url: url)
+    case .stream(let shared, _): shared.take()
+    case .bytes, .data: nil
     }
   }
 }
@@ -58,7 +72,7 @@ final class SharedStream: Sendable {
 /// Reads a form's body. It holds one open file at most, and no bytes of it.
 ///
 /// A copy reads from the beginning, however far this one has been read.
-final class MultipartBodyStream: TargetStream, NSCopying {
+final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream {
   private let body: MultipartBody
   private let pause: @Sendable (TimeInterval) -> Void
   private var status = Stream.Status.notOpen
@@ -66,8 +80,7 @@ final class MultipartBodyStream: TargetStream, NSCopying {
   /// Where it is being read.
   private var index = 0
   private var offset: Int64 = 0
-  // Of the segment that is being read.
-  private var file: FileHandle?
+  /// Of the segment that is being read.
   private var source: InputStream?
 
   /// - Parameter pause: Waits for so many seconds; only tests have a reason to do it otherwise.
@@ -91,6 +104,11 @@ final class MultipartBodyStream: TargetStream, NSCopying {
   override func close() {
     letGo()
     status = .closed
+  }
+
+  /// What is in it is there, unless somebody's stream is to bring it, or it is to be slow.
+  var isReadWithoutWaiting: Bool {
+    body.delay == 0 && !body.segments.contains { if case .stream = $0 { true } else { false } }
   }
 
   override var streamStatus: Stream.Status { status }
@@ -129,9 +147,8 @@ final class MultipartBodyStream: TargetStream, NSCopying {
       offset += Int64(target.append(bytes.dropFirst(Int(offset)).prefix(wanted)))
     case .data(let data):
       offset += Int64(target.append(data.dropFirst(Int(offset)).prefix(wanted)))
-    case .file(let url, _): offset += try read(url, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
-    case .stream(let shared, _):
-      let taken = try read(shared, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
+    case .file, .stream:
+      let taken = try readStream(of: segment, into: &target, max: Int(min(Int64(wanted), rest)), of: rest)
       if taken == 0 { return false }
       offset += taken
     }
@@ -139,24 +156,11 @@ final class MultipartBodyStream: TargetStream, NSCopying {
     return true
   }
 
-  private func read(_ url: URL, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws -> Int64 {
-    let piece: Data?
-    do {
-      let handle = try file ?? FileHandle(forReadingFrom: url)
-      file = handle
-      piece = try handle.read(upToCount: wanted)
-    } catch {
-      throw Self.shortage(rest, error)
-    }
-    guard let piece, !piece.isEmpty else { throw Self.shortage(rest, nil) }
-    return Int64(target.append(piece))
-  }
-
   /// Zero: there is nothing yet.
-  private func read(_ shared: SharedStream, into target: inout StreamTarget, max wanted: Int, of rest: Int64) throws
-    -> Int64
-  {
-    guard let stream = source ?? shared.take() else {
+  private func readStream(
+    of segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
+  ) throws -> Int64 {
+    guard let stream = source ?? segment.stream else {
       throw RequestProblem.make(
         .requestBodyStreamExhausted, "A part of the form is a stream, and has been read already.")
     }
@@ -181,8 +185,6 @@ final class MultipartBodyStream: TargetStream, NSCopying {
   }
 
   private func letGo() {
-    try? file?.close()
-    file = nil
     source?.close()
     source = nil
   }

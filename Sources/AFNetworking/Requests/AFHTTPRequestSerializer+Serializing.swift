@@ -9,6 +9,12 @@ extension AFHTTPRequestSerializer {
     for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
       result.setValue(value, forHTTPHeaderField: name)
     }
+    return try complete(result, parameters)
+  }
+
+  /// A request that has its fields, with the parameters.
+  func complete(_ request: URLRequest, _ parameters: Any?) throws -> URLRequest {
+    var result = request
     if httpMethodsEncodingParametersInURI.contains((request.httpMethod ?? "GET").uppercased()) {
       if let query = try query(of: parameters, for: request), !query.isEmpty { try Self.append(query, to: &result) }
       return result

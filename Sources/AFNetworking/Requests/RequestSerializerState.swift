@@ -22,9 +22,11 @@ struct RequestSerializerState {
     }
   }
 
-  var fields: [String: String]
+  var fields: [String: String] { didSet { template = nil } }
   var stringEncoding = String.Encoding.utf8.rawValue
-  var settings = Settings()
+  var settings = Settings() { didSet { template = nil } }
+  /// A request with the settings and the fields, once one has been made.
+  private var template: URLRequest?
   var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"]
   var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
   var query: QueryBox?
@@ -35,6 +37,22 @@ struct RequestSerializerState {
   var writeOptions: PropertyListSerialization.WriteOptions = 0
 
   init(fields: [String: String]) { self.fields = fields }
+
+  /// A request with the settings and the fields: a copy of what is made once.
+  mutating func request(_ method: String, _ url: URL) -> URLRequest {
+    var request: URLRequest
+    if let template {
+      request = template
+      request.url = url
+    } else {
+      request = URLRequest(url: url)
+      settings.apply(to: &request)
+      for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+      template = request
+    }
+    request.httpMethod = method
+    return request
+  }
 
   mutating func setField(_ field: String, to value: String?) {
     if let name = name(of: field) { fields[name] = nil }

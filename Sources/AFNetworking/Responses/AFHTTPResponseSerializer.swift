@@ -55,11 +55,14 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     guard let response else { return }
     let (statusCodes, contentTypes) = settings.withLock { ($0.statusCodes, $0.contentTypes) }
     var problem: NSError?
-    let mimeType = response.mimeType
     // Where there are no bytes their type does not matter.
-    if let contentTypes, data?.isEmpty == false, !(mimeType.map(contentTypes.contains) ?? false) {
-      problem = Self.error(
-        .cannotDecodeContentData, "Request failed: unacceptable content-type: \(mimeType ?? "(null)")", response, data)
+    if let contentTypes, data?.isEmpty == false {
+      let mimeType = response.mimeType
+      if !(mimeType.map(contentTypes.contains) ?? false) {
+        problem = Self.error(
+          .cannotDecodeContentData, "Request failed: unacceptable content-type: \(mimeType ?? "(null)")", response, data
+        )
+      }
     }
     if let statusCodes, !statusCodes.contains(response.statusCode) {
       let words = HTTPURLResponse.localizedString(forStatusCode: response.statusCode)

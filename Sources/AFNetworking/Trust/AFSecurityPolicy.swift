@@ -34,6 +34,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     var keyPins: Set<CertificatePin> = []
     var allowsInvalid = false
     var validatesName = true
+    var validatesChain = false
   }
 
   private let settings = Mutex(Settings())
@@ -121,6 +122,15 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     set { settings.withLock { $0.validatesName = newValue } }
   }
 
+  /// Whether every certificate of the chain has to be pinned, and not just one of them. False at first.
+  ///
+  /// AFNetworking has it up to version 2.5, where it is true at first, and has dropped it: it makes nothing safer, and a
+  /// server that changes an intermediate certificate is trusted no more.
+  open var validatesCertificateChain: Bool {
+    get { settings.withLock { $0.validatesChain } }
+    set { settings.withLock { $0.validatesChain = newValue } }
+  }
+
   /// Whether a server is to be trusted. It takes about a millisecond, on the calling thread, and leaves `serverTrust` as it is.
   ///
   /// - Parameters:
@@ -145,6 +155,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     static let certificatePins = "certificatePins"
     static let allowsInvalid = "allowInvalidCertificates"
     static let validatesName = "validatesDomainName"
+    static let validatesChain = "validatesCertificateChain"
   }
 
   /// True: the archives hold no objects but those that they say.
@@ -163,6 +174,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
       settings.keyPins.formUnion(certificates.map { .certificate($0) })
       settings.allowsInvalid = coder.flag(forKey: Key.allowsInvalid) ?? false
       settings.validatesName = coder.flag(forKey: Key.validatesName) ?? true
+      settings.validatesChain = coder.flag(forKey: Key.validatesChain) ?? false
     }
   }
 
@@ -183,6 +195,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     coder.encode(blocks: pinned, forKey: Key.certificatePins)
     coder.encode(settings.allowsInvalid, forKey: Key.allowsInvalid)
     coder.encode(settings.validatesName, forKey: Key.validatesName)
+    coder.encode(settings.validatesChain, forKey: Key.validatesChain)
   }
 
   open override func copy() -> Any { copy(with: nil) }

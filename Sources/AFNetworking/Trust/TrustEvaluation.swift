@@ -27,10 +27,16 @@ struct TrustEvaluation {
     if domain != nil, settings.allowsInvalid, settings.validatesName, hasNoPins { return false }
     switch settings.mode {
     case .none: return settings.allowsInvalid || chain() != nil
-    case .certificate: return hasPinnedCertificate
+    case .certificate: return hasPinnedCertificate && isWholeIfWanted(pinned.contains)
     case .publicKey:
-      return settings.allowsInvalid ? hasPinnedKeyThoughInvalid : chain()?.contains(where: isKeyPinned) == true
+      let hasKey = settings.allowsInvalid ? hasPinnedKeyThoughInvalid : chain()?.contains(where: isKeyPinned) == true
+      return hasKey && isWholeIfWanted(isKeyPinned)
     }
+  }
+
+  /// Whether the whole chain is pinned, if it has to be: up to its root, or as it was sent if it leads to none.
+  private func isWholeIfWanted(_ isPinned: (Certificate) -> Bool) -> Bool {
+    !settings.validatesChain || (chain() ?? trust.sentChain).allSatisfy(isPinned)
   }
 
   private var hasNoPins: Bool {

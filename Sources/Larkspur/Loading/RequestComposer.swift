@@ -1,14 +1,16 @@
 import Foundation
 import LarkspurHTTP
+import Synchronization
 
 /// Writes the heads of a session's requests: what the request says, then the configuration's fields, then the defaults.
 struct RequestComposer: Sendable {
   /// For requests that do not say otherwise.
-  private let defaults: [(name: String, value: String)]
+  private let defaults: [RequestFields.Field]
   /// The same, as they are sent: for requests that set none of them.
   private let rendered: RenderedFields?
   /// Of them what says whose credentials these are: it does not go along to another origin.
-  private let privateDefaults: [(name: String, value: String)]
+  private let privateDefaults: [RequestFields.Field]
+  private let latest = LatestFields()
 
   /// What is written for one request beside its own fields.
   struct Extras {
@@ -16,7 +18,7 @@ struct RequestComposer: Sendable {
     var authorization: String?
     var proxyAuthorization: String?
     /// Conditions that the cache adds.
-    var conditions: [(name: String, value: String)] = []
+    var conditions: [RequestFields.Field] = []
     /// A redirection has left the origin that the program had meant.
     var isElsewhere = false
     var addsDefaultContentType = false
@@ -28,8 +30,8 @@ struct RequestComposer: Sendable {
   }
 
   init(additional: [AnyHashable: Any]?) {
-    var defaults: [(name: String, value: String)] = []
-    var privateDefaults: [(name: String, value: String)] = []
+    var defaults: [RequestFields.Field] = []
+    var privateDefaults: [RequestFields.Field] = []
     for (name, value) in additional ?? [:] {
       guard let name = name.base as? String else { continue }
       let field = (name: name, value: (value as? String) ?? "\(value)")
@@ -47,7 +49,7 @@ struct RequestComposer: Sendable {
     self.privateDefaults = privateDefaults
   }
 
-  private static let standard: [(name: String, value: String)] = [
+  private static let standard: [RequestFields.Field] = [
     (name: "Accept", value: "*/*"),
     (name: "Accept-Encoding", value: "gzip, deflate"),
     (name: "Accept-Language", value: acceptLanguage),
@@ -100,17 +102,16 @@ struct RequestComposer: Sendable {
     var writer = try RequestWriter(
       method: own.method, target: proxy ? "http://" + target.authority + target.path : target.path, host: host,
       to: proxy ? .proxy : .origin)
-    for field in fields where !Self.isOurs(field.name, extras) { try writer.field(field.name, field.value) }
-    if !extras.isElsewhere {
-      for field in privateDefaults where !Self.contains(fields, field.name) && !Self.isOurs(field.name, extras) {
-        try writer.field(field.name, field.value)
-      }
-    }
-    let set = extras.conditions.isEmpty ? fields : fields + extras.conditions
-    if let rendered, !set.contains(where: { field in defaults.contains { $0.name.isCaseless(field.name) } }) {
-      writer.fields(rendered)
+    if let known = known(fields, extras) {
+      writer.fields(known)
     } else {
-      for field in defaults where !Self.contains(set, field.name) { try writer.field(field.name, field.value) }
+      for field in given(fields, extras) { try writer.field(field.name, field.value) }
+      let missing = missing(fields, extras)
+      if let rendered, missing.count == defaults.count {
+        writer.fields(rendered)
+      } else {
+        for field in missing { try writer.field(field.name, field.value) }
+      }
     }
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
@@ -122,8 +123,40 @@ struct RequestComposer: Sendable {
     return writer.finish(body: body)
   }
 
+  /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
+  private func given(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
+    let own = fields.filter { !Self.isOurs($0.name, extras) }
+    guard !extras.isElsewhere, !privateDefaults.isEmpty else { return own }
+    return own
+      + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, extras) }
+  }
+
+  /// The defaults for what a request has not of its own.
+  private func missing(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
+    defaults.filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
+  }
+
+  /// The same as it is sent, if it is known. Nil: it has to be written.
+  private func known(_ fields: [RequestFields.Field], _ extras: Extras) -> RenderedFields? {
+    guard !extras.isElsewhere, extras.conditions.isEmpty else { return nil }
+    if fields.isEmpty, privateDefaults.isEmpty { return rendered }
+    // Whether these are sent depends on the extras.
+    guard extras.authorization == nil,
+      extras.cookie == nil || !Self.contains(fields, "Cookie") && !Self.contains(privateDefaults, "Cookie")
+    else { return nil }
+    switch latest.look(for: fields) {
+    case .new: return nil
+    case .known(let rendered): return rendered
+    case .seen:
+      // Fields that cannot be sent fail with the request that has them.
+      guard let rendered = try? RenderedFields(given(fields, extras) + missing(fields, extras)) else { return nil }
+      latest.keep(rendered, for: fields)
+      return rendered
+    }
+  }
+
   /// What will be sent beside what the cache adds, for the cache to choose by.
-  func fields(of request: URLRequest, _ extras: Extras) -> [(name: String, value: String)] {
+  func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
     var fields = request.own.fields?.all ?? []
     for field in defaults where !Self.contains(fields, field.name) { fields.append(field) }
     if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
@@ -131,7 +164,7 @@ struct RequestComposer: Sendable {
     return fields
   }
 
-  private static func contains(_ fields: [(name: String, value: String)], _ name: String) -> Bool {
+  private static func contains(_ fields: [RequestFields.Field], _ name: String) -> Bool {
     fields.contains { $0.name.isCaseless(name) }
   }
 
@@ -147,5 +180,38 @@ struct RequestComposer: Sendable {
     case 19: name.isCaseless("Proxy-Authorization")
     default: false
     }
+  }
+}
+
+/// The fields of the latest request, as they are sent: most programs say the same in all of their requests.
+private final class LatestFields: Sendable {
+  enum Find {
+    /// The request before had other fields.
+    case new
+    /// The request before had the same ones: from the second on it is worth the work to write them once for all.
+    case seen
+    case known(RenderedFields)
+  }
+
+  private let entry = Mutex<(fields: [RequestFields.Field], rendered: RenderedFields?)>(([], nil))
+
+  func look(for fields: [RequestFields.Field]) -> Find {
+    entry.withLock { entry in
+      if Self.areEqual(entry.fields, fields) { return entry.rendered.map { .known($0) } ?? .seen }
+      entry = (fields, nil)
+      return .new
+    }
+  }
+
+  func keep(_ rendered: RenderedFields, for fields: [RequestFields.Field]) {
+    entry.withLock { $0 = (fields, rendered) }
+  }
+
+  private static func areEqual(_ one: [RequestFields.Field], _ other: [RequestFields.Field]) -> Bool {
+    guard one.count == other.count else { return false }
+    for index in one.indices where one[index].value != other[index].value || one[index].name != other[index].name {
+      return false
+    }
+    return true
   }
 }

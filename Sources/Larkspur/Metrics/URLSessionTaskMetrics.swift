@@ -24,14 +24,19 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   public let transactionMetrics: [URLSessionTaskTransactionMetrics]
 
   /// From the task's beginning to its end.
-  public let taskInterval: DateInterval
+  public var taskInterval: DateInterval {
+    DateInterval(start: start, end: max(start, end, transactionMetrics.last?.responseEndDate ?? start))
+  }
+  private let start: Date
+  private let end: Date
 
   /// How many redirections were followed.
   public let redirectCount: Int
 
-  init(transactions: [URLSessionTaskTransactionMetrics], interval: DateInterval, redirectCount: Int) {
+  init(transactions: [URLSessionTaskTransactionMetrics], start: Date, end: Date, redirectCount: Int) {
     transactionMetrics = transactions
-    taskInterval = interval
+    self.start = start
+    self.end = end
     self.redirectCount = redirectCount
   }
 }

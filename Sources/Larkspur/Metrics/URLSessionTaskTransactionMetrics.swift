@@ -10,45 +10,67 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   public let request: URLRequest
   public let response: URLResponse?
 
+  // The rest is made when somebody asks: most programs ask for no metrics at all.
+  private let source: Source
+  private let start: Date
+
+  private enum Source: Sendable {
+    /// From the cache, or from a program's protocol: until when, and how many bytes.
+    case local(end: Date, bytes: Int64)
+    case network(ExchangeMetrics, ClockReading, bodyBytes: Int64, decodedBytes: Int64)
+  }
+
+  private var exchange: ExchangeMetrics? { if case .network(let metrics, _, _, _) = source { metrics } else { nil } }
+
   /// When the task asked for the resource.
-  public let fetchStartDate: Date?
-  public let domainLookupStartDate: Date?
-  public let domainLookupEndDate: Date?
+  public var fetchStartDate: Date? { dates.fetchStart }
+  public var domainLookupStartDate: Date? { dates.lookUpStart }
+  public var domainLookupEndDate: Date? { dates.lookUpEnd }
   /// With the handshake, if there was one, up to `connectEndDate`.
-  public let connectStartDate: Date?
-  public let secureConnectionStartDate: Date?
-  public let secureConnectionEndDate: Date?
-  public let connectEndDate: Date?
-  public let requestStartDate: Date?
-  public let requestEndDate: Date?
-  public let responseStartDate: Date?
-  public let responseEndDate: Date?
+  public var connectStartDate: Date? { dates.connectStart }
+  public var secureConnectionStartDate: Date? { dates.handshakeStart }
+  public var secureConnectionEndDate: Date? { dates.handshakeEnd }
+  public var connectEndDate: Date? { dates.connectEnd }
+  public var requestStartDate: Date? { dates.requestStart }
+  public var requestEndDate: Date? { dates.requestEnd }
+  public var responseStartDate: Date? { dates.responseStart }
+  public var responseEndDate: Date? { dates.responseEnd }
 
   /// Bytes, here and below. Larkspur puts no coding on a body, so these two are equal but for the chunked coding.
-  public let countOfRequestBodyBytesBeforeEncoding: Int64
-  public let countOfRequestBodyBytesSent: Int64
-  public let countOfRequestHeaderBytesSent: Int64
-  public let countOfResponseBodyBytesAfterDecoding: Int64
-  public let countOfResponseBodyBytesReceived: Int64
-  public let countOfResponseHeaderBytesReceived: Int64
+  public var countOfRequestBodyBytesBeforeEncoding: Int64 {
+    if case .network(_, _, let bodyBytes, _) = source { bodyBytes } else { 0 }
+  }
+  public var countOfRequestBodyBytesSent: Int64 { Int64(exchange?.requestBodyBytes ?? 0) }
+  public var countOfRequestHeaderBytesSent: Int64 { Int64(exchange?.requestHeadBytes ?? 0) }
+  public var countOfResponseBodyBytesAfterDecoding: Int64 {
+    switch source {
+    case .local(_, let bytes): bytes
+    case .network(_, _, _, let decodedBytes): decodedBytes
+    }
+  }
+  public var countOfResponseBodyBytesReceived: Int64 { Int64(exchange?.responseBodyBytes ?? 0) }
+  public var countOfResponseHeaderBytesReceived: Int64 { Int64(exchange?.responseHeadBytes ?? 0) }
 
   /// `http/1.1`, or `http/1.0` if the server answers so.
-  public let networkProtocolName: String?
-  private let remote: SocketAddress?
-  private let local: SocketAddress?
-  // Made into text when somebody asks: most programs ask for no metrics at all.
-  public var remoteAddress: String? { Self.parts(remote).0 }
-  public var remotePort: String? { Self.parts(remote).1 }
-  public var localAddress: String? { Self.parts(local).0 }
-  public var localPort: String? { Self.parts(local).1 }
-  public let negotiatedTLSCipherSuite: tls_ciphersuite_t?
-  public let negotiatedTLSProtocolVersion: tls_protocol_version_t?
+  public var networkProtocolName: String? {
+    exchange == nil ? nil : (response as? HTTPURLResponse)?.httpVersion.lowercased()
+  }
+  public var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
+  public var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
+  public var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
+  public var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
+  public var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
+    exchange?.connection?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
+  }
+  public var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
+    exchange?.connection?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
+  }
   /// False: no interface of Linux says so of itself. The same goes for the next two.
   public let isCellular = false
   public let isExpensive = false
   public let isConstrained = false
   public let isProxyConnection: Bool
-  public let isReusedConnection: Bool
+  public var isReusedConnection: Bool { exchange?.isReused ?? false }
   public let isMultipath = false
   public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
   public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
@@ -60,80 +82,72 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   ) {
     self.request = request
     self.response = response
-    fetchStartDate = start
-    domainLookupStartDate = nil
-    domainLookupEndDate = nil
-    connectStartDate = nil
-    secureConnectionStartDate = nil
-    secureConnectionEndDate = nil
-    connectEndDate = nil
-    requestStartDate = start
-    requestEndDate = start
-    responseStartDate = start
-    responseEndDate = end
-    countOfRequestBodyBytesBeforeEncoding = 0
-    countOfRequestBodyBytesSent = 0
-    countOfRequestHeaderBytesSent = 0
-    countOfResponseBodyBytesAfterDecoding = bytes
-    countOfResponseBodyBytesReceived = 0
-    countOfResponseHeaderBytesReceived = 0
-    networkProtocolName = nil
-    remote = nil
-    local = nil
-    negotiatedTLSCipherSuite = nil
-    negotiatedTLSProtocolVersion = nil
+    self.start = start
+    source = .local(end: end, bytes: bytes)
     isProxyConnection = false
-    isReusedConnection = false
     resourceFetchType = type
   }
 
   /// - Parameters:
   ///   - start: No date is before it.
-  ///   - date: Makes a date of a moment of the loop's clock.
+  ///   - clock: Makes dates of moments of the loop's clock.
   init(
     _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
-    decodedBytes: Int64,
-    start: Date, date: (Deadline?) -> Date?
+    decodedBytes: Int64, start: Date, clock: ClockReading
   ) {
     self.request = request
     self.response = response
-    // The connection may be older than the request: then its parts are none of this transaction's.
-    let connection = metrics.isReused ? nil : metrics.connection
-    let dial = metrics.connection
-    var latest = start
-    // A connection may have been opened for a request that did not wait for it any more, and before this one was made; and
-    // the clock of a turn of the loop stands still.
-    func following(_ moment: Deadline?) -> Date? {
-      guard let date = date(moment) else { return nil }
-      latest = max(latest, date)
-      return latest
-    }
-    fetchStartDate = following(metrics.requested)
-    domainLookupStartDate = following(connection?.lookUp?.start)
-    domainLookupEndDate = following(connection?.lookUp?.end)
-    connectStartDate = following(connection?.connect?.start)
-    secureConnectionStartDate = following(connection?.handshake?.start)
-    secureConnectionEndDate = following(connection?.handshake?.end)
-    connectEndDate = following(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
-    requestStartDate = following(metrics.started)
-    // The server may answer before it has the whole request: that is no mistake of the clock.
-    requestEndDate = date(metrics.sent).map { max($0, latest) }
-    responseStartDate = following(metrics.firstByte)
-    responseEndDate = following(metrics.ended)
-    countOfRequestBodyBytesBeforeEncoding = bodyBytes
-    countOfRequestBodyBytesSent = Int64(metrics.requestBodyBytes)
-    countOfRequestHeaderBytesSent = Int64(metrics.requestHeadBytes)
-    countOfResponseBodyBytesAfterDecoding = decodedBytes
-    countOfResponseBodyBytesReceived = Int64(metrics.responseBodyBytes)
-    countOfResponseHeaderBytesReceived = Int64(metrics.responseHeadBytes)
-    networkProtocolName = (response as? HTTPURLResponse)?.httpVersion.lowercased()
-    remote = dial?.remoteAddress
-    local = dial?.localAddress
-    negotiatedTLSCipherSuite = dial?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
-    negotiatedTLSProtocolVersion = dial?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
+    self.start = start
+    source = .network(metrics, clock, bodyBytes: bodyBytes, decodedBytes: decodedBytes)
     isProxyConnection = isProxied
-    isReusedConnection = metrics.isReused
     resourceFetchType = .networkLoad
+  }
+
+  private struct Dates {
+    var fetchStart: Date?
+    var lookUpStart: Date?
+    var lookUpEnd: Date?
+    var connectStart: Date?
+    var handshakeStart: Date?
+    var handshakeEnd: Date?
+    var connectEnd: Date?
+    var requestStart: Date?
+    var requestEnd: Date?
+    var responseStart: Date?
+    var responseEnd: Date?
+  }
+
+  private var dates: Dates {
+    switch source {
+    case .local(let end, _):
+      return Dates(
+        fetchStart: start, requestStart: start, requestEnd: start, responseStart: start, responseEnd: end)
+    case .network(let metrics, let clock, _, _):
+      // The connection may be older than the request: then its parts are none of this transaction's.
+      let connection = metrics.isReused ? nil : metrics.connection
+      var latest = start
+      // A connection may have been opened for a request that did not wait for it any more, and before this one was
+      // made; and the clock of a turn of the loop stands still.
+      func following(_ moment: Deadline?) -> Date? {
+        guard let date = clock.date(of: moment) else { return nil }
+        latest = max(latest, date)
+        return latest
+      }
+      var dates = Dates()
+      dates.fetchStart = following(metrics.requested)
+      dates.lookUpStart = following(connection?.lookUp?.start)
+      dates.lookUpEnd = following(connection?.lookUp?.end)
+      dates.connectStart = following(connection?.connect?.start)
+      dates.handshakeStart = following(connection?.handshake?.start)
+      dates.handshakeEnd = following(connection?.handshake?.end)
+      dates.connectEnd = following(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
+      dates.requestStart = following(metrics.started)
+      // The server may answer before it has the whole request: that is no mistake of the clock.
+      dates.requestEnd = clock.date(of: metrics.sent).map { max($0, latest) }
+      dates.responseStart = following(metrics.firstByte)
+      dates.responseEnd = following(metrics.ended)
+      return dates
+    }
   }
 
   private static func parts(_ address: SocketAddress?) -> (String?, String?) {
@@ -142,5 +156,19 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     guard address.family != .unix, let colon = text.lastIndex(of: ":") else { return (text, nil) }
     let host = text[..<colon]
     return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), "\(address.port)")
+  }
+}
+
+/// The loop's clock and the calendar's, read at one moment.
+struct ClockReading: Sendable {
+  let now: Deadline
+  let date: Date
+
+  func date(of moment: Deadline?) -> Date? {
+    guard let moment else { return nil }
+    // Whichever is later: a duration is never negative.
+    return moment > now
+      ? date.addingTimeInterval(moment.duration(since: now).interval)
+      : date.addingTimeInterval(-now.duration(since: moment).interval)
   }
 }

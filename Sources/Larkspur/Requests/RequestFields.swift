@@ -19,6 +19,19 @@ struct RequestFields {
 
   func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
 
+  /// Whether any of them says something to a cache: what may be used, or under which condition (RFC 9111 5.2, RFC 9110 13
+  /// and 14.2).
+  var concernCache: Bool {
+    all.contains { field in
+      switch field.name.utf8.count {
+      case 5: field.name.isCaseless("Range") || field.name.isConditional
+      case 6: field.name.isCaseless("Pragma") || field.name.isConditional
+      case 13: field.name.isCaseless("Cache-Control") || field.name.isConditional
+      default: field.name.isConditional
+      }
+    }
+  }
+
   mutating func set(_ name: String, to value: String?) {
     all.removeAll { $0.name.isCaseless(name) }
     if let value { all.append((name: name.capitalizedFieldName, value: value)) }
@@ -52,6 +65,13 @@ extension String {
       guard one[index].lowercasedASCII == other[index].lowercasedASCII else { return false }
     }
     return true
+  }
+
+  /// Whether this is `If-Match` or one of its kind.
+  fileprivate var isConditional: Bool {
+    let bytes = utf8Span.span
+    return bytes.count > 3 && bytes[0] | 0x20 == UInt8(ascii: "i") && bytes[1] | 0x20 == UInt8(ascii: "f")
+      && bytes[2] == UInt8(ascii: "-")
   }
 
   /// With a capital at the beginning of each word, and small letters else. Whatever is no letter ends a word.

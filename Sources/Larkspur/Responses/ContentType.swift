@@ -38,10 +38,11 @@ enum ContentType {
   private static let charsetName: CaselessWord = "charset"
 
   private static func lowercased(_ value: String, _ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
+    let isLower = !range.contains { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= bytes[$0] }
+    if isLower, range.count == bytes.count { return value }
     let start = value.utf8.index(value.startIndex, offsetBy: range.lowerBound)
     let part = value[start..<value.utf8.index(start, offsetBy: range.count)]
-    for index in range where UInt8(ascii: "A")...UInt8(ascii: "Z") ~= bytes[index] { return part.lowercased() }
-    return String(part)
+    return isLower ? String(part) : part.lowercased()
   }
 }
 

@@ -8,6 +8,8 @@ public enum URLSessionDelegateCall: Sendable {
   case pieces
   /// `urlSession(_:task:didSendBodyData:totalBytesSent:totalBytesExpectedToSend:)`.
   case sentBody
+  /// `urlSession(_:task:didReceiveInformationalResponse:)`.
+  case informationalResponse
   /// `urlSession(_:downloadTask:didWriteData:totalBytesWritten:totalBytesExpectedToWrite:)`.
   case writtenData
   /// `urlSession(_:dataTask:willCacheResponse:completionHandler:)`. Without it the response is stored as it is.

@@ -4,7 +4,7 @@ import Foundation
 /// Reads an input stream on a queue of its own: its reads may block, for as long as they like.
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
-  private let queue = DispatchQueue(label: "larkspur.body-stream")
+  private let queue: DispatchQueue
   // The queue's.
   private var isOpen = false
   private var emptyReads = 0
@@ -16,7 +16,12 @@ final class StreamReader: @unchecked Sendable {
   /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
   private static let emptyReadsMax = 100
 
-  init(_ stream: InputStream) { self.stream = stream }
+  init(_ stream: InputStream) {
+    self.stream = stream
+    // A queue by itself may have a thread for itself. Where nobody waits a few threads are enough for all.
+    let isPrompt = (stream as? any URLSessionReadyStream)?.isReadWithoutWaiting == true
+    queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
+  }
 
   /// The next bytes; nil at the end. Throws what the stream fails with.
   func next() async throws -> [UInt8]? {

@@ -12,7 +12,7 @@ extension TaskPerformer {
 
   /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
   func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
-    guard request.own.fields == nil, request.own.method == "GET" else { return false }
+    guard request.own.method == "GET", request.own.fields?.concernCache != true else { return false }
     switch policy(of: request) {
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
     default: return false

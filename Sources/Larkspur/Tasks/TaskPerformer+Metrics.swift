@@ -8,14 +8,7 @@ extension TaskPerformer {
   /// Takes down the tries of a request that is over.
   func collectMetrics(of request: URLRequest, isProxied: Bool) {
     guard wantsMetrics else { return }
-    let (now, date) = (engine.loop.kernel.now(), Date())
-    let toDate = { (moment: Deadline?) -> Date? in
-      guard let moment else { return nil }
-      // Whichever is later: a duration is never negative.
-      return moment > now
-        ? date.addingTimeInterval(moment.duration(since: now).interval)
-        : date.addingTimeInterval(-now.duration(since: moment).interval)
-    }
+    let clock = ClockReading(now: engine.loop.kernel.now(), date: Date())
     let tries = scope.takeMetrics()
     let (response, received, sent, expectedToSend) = task.read {
       ($0.response, $0.bytesReceived, $0.bytesSent, $0.bytesExpectedToSend)
@@ -28,15 +21,13 @@ extension TaskPerformer {
         URLSessionTaskTransactionMetrics(
           metrics, request: request, response: isLast ? latestResponse ?? response : nil, isProxied: isProxied,
           bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
-          start: transactions.last?.responseEndDate ?? startDate, date: toDate))
+          start: transactions.last?.responseEndDate ?? startDate, clock: clock))
     }
   }
 
   func makeMetrics() -> URLSessionTaskMetrics {
-    let end = max(Date(), transactions.last?.responseEndDate ?? startDate)
-    return URLSessionTaskMetrics(
-      transactions: transactions, interval: DateInterval(start: startDate, end: end),
-      redirectCount: machine.redirectCount)
+    URLSessionTaskMetrics(
+      transactions: transactions, start: startDate, end: Date(), redirectCount: machine.redirectCount)
   }
 
   func tell(_ metrics: URLSessionTaskMetrics) async {

@@ -52,7 +52,7 @@ extension TaskPerformer {
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
     poolRequest.priority = task.poolPriority
-    if wantsProgress { observe(&poolRequest, url: request.url) }
+    if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
     let running: RunningExchange
     do throws(TransportError) {
       running = try await engine.pool.begin(poolRequest, with: way.endpoint, in: scope)
@@ -143,7 +143,11 @@ extension TaskPerformer {
     }
   }
 
-  private var wantsProgress: Bool { hasDelegate || task.read { $0.progress != nil || $0.bytesExpectedToSend != 0 } }
+  /// Whether anybody wants to know how far the request is, and what the server says before its response.
+  private func wantsStory(of body: Body) -> Bool {
+    if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
+    return task.read { $0.progress != nil || $0.bytesExpectedToSend != 0 }
+  }
 
   private func observe(_ poolRequest: inout PoolRequest, url: URL?) {
     poolRequest.observer = { [self] event, _ in
@@ -152,7 +156,7 @@ extension TaskPerformer {
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
         clock.progressed()
-        guard hasDelegate, status != 101, let url else { return }
+        guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
           isDecoded: false)

@@ -284,11 +284,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       return (true, begins, details.performer)
     }
     guard runs else { return }
-    performer?.suspensionChanged(of: self)
-    // Before it begins: it may be over at once.
+    // Before it begins, or goes on: it may be over at once.
     if let delegate = core.selectiveDelegate, let session = read({ $0.session }) {
       delegate.urlSession(session, didResume: self)
     }
+    performer?.suspensionChanged(of: self)
     if begins { core.begin(self) }
   }
 

@@ -156,6 +156,15 @@ import Testing
     scheduled.withLock { $0.removeFirst() }()
     #expect(journal.lines == ["1", "2", "3", "5", "6", "7"])
     #expect(NotificationOutbox.waitingMax == 4096)
+    // What is posted on the main queue itself needs no block.
+    outbox.within {
+      for number in 8...9 { outbox.post(name, task) { ["number": number] } }
+      journal.note("within")
+    }
+    #expect(scheduled.withLock { $0.isEmpty })
+    #expect(journal.lines.suffix(3) == ["within", "8", "9"])
+    outbox.post(name, task) { ["number": 10] }
+    #expect(scheduled.withLock { $0.count } == 1)
     withExtendedLifetime(observer) {}
   }
 }

@@ -1,8 +1,9 @@
-import AFNetworking
 import Dispatch
 import LarkspurTestServer
 import Synchronization
 import Testing
+
+@testable import AFNetworking
 
 /// Where handlers are called, and where the work is done.
 @Suite struct ManagerQueueTests {
@@ -83,6 +84,26 @@ import Testing
     async let second = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
     let numbers = await [first.object as? Int, second.object as? Int]
     #expect(Set(numbers) == [1, 2])
+  }
+
+  /// A short document is read where it ends, a longer one elsewhere, and what a program has made always.
+  @Test func whatIsReadAtOnce() async throws {
+    let most = AFURLSessionManager.bytesReadAtOnceMax
+    #expect(most == 2048)
+    let (json, bytes) = (AFJSONResponseSerializer(), AFHTTPResponseSerializer())
+    #expect(AFURLSessionManager.isReadAtOnce(json, bytes: most))
+    #expect(!AFURLSessionManager.isReadAtOnce(json, bytes: most + 1))
+    #expect(AFURLSessionManager.isReadAtOnce(bytes, bytes: .max))
+    #expect(!AFURLSessionManager.isReadAtOnce(PairSerializer(), bytes: 0))
+    #expect(!AFURLSessionManager.isReadAtOnce(AFImageResponseSerializer(), bytes: 0))
+    for count in [most, most + 1] {
+      let text = String(repeating: "a", count: count - 2)
+      fixture.server.route("GET", "/text") { _ in
+        .init(status: 200, fields: ["Content-Type": "application/json"], body: .text("[\"\(text.dropLast(2))\"]"))
+      }
+      let list = try await manager.get("text").value as? [String]
+      #expect(list?.first?.utf8.count == count - 4)
+    }
   }
 
   /// The session calls one at a time.

@@ -8,7 +8,7 @@ import Testing
   static let residentMax = 64 << 10
 
   /// Neither the size of a file nor how many are sent at a time counts for much.
-  @Test(arguments: [(1, 50), (40, 4)])
+  @Test(arguments: [(1, 50), (100, 4)])
   func formsFromFilesTakeLittle(count: Int, mebibytes: Int) async throws {
     let process = try SiblingProcess("MultipartFootprint", ["\(count)", "\(mebibytes)"])
     let numbers = try await process.numbersLater()

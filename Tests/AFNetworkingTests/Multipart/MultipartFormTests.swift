@@ -13,6 +13,15 @@ import Testing
 
   init() throws { folder = try FormFolder() }
 
+  @Test func streamsThatAreSaidToBeEndless() throws {
+    let request = try serializer.form { form in
+      for length in [Int64.max, .max, .min] {
+        form.appendPart(with: InputStream(data: Data()), name: "a", fileName: "b", length: length, mimeType: "c/d")
+      }
+    }
+    #expect(request.value(forHTTPHeaderField: "Content-Length") == "\(Int64.max)")
+  }
+
   @Test func everyKindOfPartIsWhereItBelongs() throws {
     let file = try folder.file("notes.txt", Array("from a file".utf8))
     let request = try serializer.form { form in

@@ -166,6 +166,17 @@ import Testing
     #expect((wrong.error as NSError).domain == AFNetworkingErrorDomain && wrong.responseXMLParser == nil)
   }
 
+  /// A document does not read files of the machine that it is read on.
+  @Test func foreignEntities() async throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-entity-\(UUID().uuidString)")
+    try Data("secret".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    serve("text/xml", #"<!DOCTYPE a [<!ENTITY e SYSTEM "\#(file.absoluteString)">]><a>&e;</a>"#)
+    let operation = try await run(AFXMLRequestOperation.self)
+    #expect(operation.responseXMLDocument?.rootElement()?.stringValue?.contains("secret") != true)
+    #expect(operation.responseXMLDocument?.xmlString.contains("secret") != true)
+  }
+
   @Test func whichRequests() throws {
     for (path, type) in [
       ("/a.json", AFJSONRequestOperation.self as AFHTTPRequestOperation.Type), ("/a.xml", AFXMLRequestOperation.self),

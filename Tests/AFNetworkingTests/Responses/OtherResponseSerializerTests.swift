@@ -20,6 +20,33 @@ import Testing
     #expect(object == nil && error != nil)
   }
 
+  /// A server may send arrays within arrays within arrays.
+  @Test func theDeepestPropertyLists() throws {
+    let depth = 200_000
+    let text =
+      "<plist version=\"1.0\">" + String(repeating: "<array>", count: depth)
+      + String(repeating: "</array>", count: depth)
+      + "</plist>"
+    // Each array has one member, which is the next object; references and offsets take four bytes each.
+    var binary = Data("bplist00".utf8)
+    func append(_ number: Int, bytes: Int) {
+      for shift in (0..<bytes).reversed() { binary.append(UInt8(truncatingIfNeeded: number >> (shift * 8))) }
+    }
+    for index in 0..<depth {
+      binary.append(0xA1)
+      append(min(index + 1, depth - 1), bytes: 4)
+    }
+    let table = binary.count
+    for index in 0..<depth { append(8 + index * 5, bytes: 4) }
+    append(0, bytes: 6)
+    append(0x0404, bytes: 2)
+    for number in [depth, 0, table] { append(number, bytes: 8) }
+    for data in [Data(text.utf8), binary] {
+      let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
+      #expect(object == nil && error != nil)
+    }
+  }
+
   @Test func nothing() throws {
     let (object, error) = serializer.read(try Responses.make(204, type: "application/x-plist"), nil)
     #expect(object == nil && error == nil)
@@ -99,7 +126,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["<foo", "<foo>", "<a><b></a></b>", "text"]) func invalid(_ text: String) throws {
+  @Test(arguments: ["<foo", "<foo>", "<a><b></a></b>", "text", "<a/><b/>", "<a/>text", "{}", " "]) func invalid(_ text: String) throws {
     let (object, error) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), text)
     #expect(object == nil && error != nil)
     let nothing = AFXMLDocumentResponseSerializer().read(try Responses.make(204, type: "text/xml"), nil)

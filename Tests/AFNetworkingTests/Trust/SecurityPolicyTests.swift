@@ -80,6 +80,25 @@ import Testing
     }
   }
 
+  /// Version 2.5 asks for all of them, if it is to.
+  @Test(arguments: pinningModes) func everyCertificateOfTheChain(_ mode: AFSSLPinningMode) throws {
+    #expect(!chains.policy(mode, chains.all).validatesCertificateChain)
+    for (pinned, isTrusted) in [
+      (chains.all, true), (chains.leaf.chainDER, false), ([chains.leaf.certificateDER], false),
+      (chains.all + [chains.otherLeaf.certificateDER], true),
+    ] {
+      let policy = chains.policy(mode, pinned)
+      policy.validatesCertificateChain = true
+      #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example") == isTrusted)
+      #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: "b.example"))
+    }
+    let own = try Chains.selfSigned(["a.example"]).certificateDER
+    let policy = chains.policy(mode, [own])
+    policy.allowInvalidCertificates = true
+    policy.validatesCertificateChain = true
+    #expect(policy.evaluateServerTrust(try chains.trust(of: [own]), forDomain: "a.example"))
+  }
+
   @Test(arguments: pinningModes) func pinsOfOthers(_ mode: AFSSLPinningMode) throws {
     let strangers = [chains.leaf.certificateDER, try Chains.selfSigned(["b.example"]).certificateDER]
     #expect(!chains.policy(mode, [strangers[0]]).evaluateServerTrust(try chains.otherTrust, forDomain: nil))
@@ -206,12 +225,13 @@ import Testing
     let policy = chains.policy(.certificate, [chains.leaf.certificateDER, chains.root.rootCertificateDER])
     policy.allowInvalidCertificates = true
     policy.validatesDomainName = false
+    policy.validatesCertificateChain = true
     let certificate = try Chains.certificate(chains.leaf.certificateDER)
     policy.publicKeyPins = [.publicKey(of: certificate), .certificate(certificate)]
     let copy = try #require(policy.copy() as? AFSecurityPolicy)
     for other in [copy, try Archive.roundTrip(policy)] {
       #expect(other !== policy && other.sslPinningMode == .certificate)
-      #expect(other.allowInvalidCertificates && !other.validatesDomainName)
+      #expect(other.allowInvalidCertificates && !other.validatesDomainName && other.validatesCertificateChain)
       #expect(other.pinnedCertificates == policy.pinnedCertificates && other.publicKeyPins == policy.publicKeyPins)
     }
     let plain = try Archive.roundTrip(AFSecurityPolicy.default())

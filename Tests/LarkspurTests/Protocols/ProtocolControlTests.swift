@@ -37,12 +37,13 @@ import Testing
   }
 
   @Test func aSuspendedTaskHearsNothingAndLosesNothing() async throws {
-    let script = try ScriptedProtocol.script { $0.respond() }
+    let script = try ScriptedProtocol.script { _ in }
     let delegate = RecordingDelegate(heard: { if $0 == "data 1" { script.note($0) } })
     let task = script.session(delegate).dataTask(with: script.url)
     task.resume()
     await script.wait(for: "start")
     let one = try #require(script.made.first)
+    one.respond()
     one.load("1")
     await script.wait(for: "data 1")
     task.suspend()

@@ -61,6 +61,10 @@ import Testing
       completionHandler(request)
     }
 
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+    ) { note("\(response.statusCode)") }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
       note("metrics")
     }
@@ -125,6 +129,27 @@ import Testing
     let other = Chooser(wanting: [.sentBody])
     await run(other, form)
     #expect(other.events == ["resume", "sent", "data 6", "metrics", "end"])
+  }
+
+  @Test(arguments: [[], [.informationalResponse], [.sentBody]] as [Set<URLSessionDelegateCall>], [false, true])
+  func responsesBeforeTheResponse(wanted: Set<URLSessionDelegateCall>, hasBody: Bool) async throws {
+    let server = try TestServer()
+    for method in ["GET", "POST"] {
+      server.route(method, "/hints") { _ in
+        var response = TestServer.Response.text("thanks")
+        response.interim = [TestServer.Interim(status: 103)]
+        return response
+      }
+    }
+    let delegate = Chooser(wanting: wanted)
+    var request = URLRequest(url: try #require(URL(string: server.url("/hints"))))
+    if hasBody {
+      request.httpMethod = "POST"
+      request.httpBody = Data("a=b".utf8)
+    }
+    await run(delegate, request)
+    let told = (hasBody && wanted == [.sentBody] ? ["sent"] : []) + (wanted == [.informationalResponse] ? ["103"] : [])
+    #expect(delegate.events == ["resume"] + told + ["data 6", "metrics", "end"])
   }
 
   @Test func aTaskWithADelegateOfItsOwnMakesAllCalls() async throws {

@@ -1,0 +1,67 @@
+import Foundation
+import LarkspurHTTP
+import Testing
+
+@testable import Larkspur
+
+@Suite struct RequestComposerTests {
+  private static let fields: [[String: String]] = [
+    [:], ["X-One": "1"], ["X-One": "2"], ["X-One": "1", "User-Agent": "mine"], ["Cookie": "own=1"],
+    ["Authorization": "mine"], ["Host": "b.example", "X-One": "1"], ["Content-Length": "7", "X-One": "1"],
+    ["Content-Type": "text/plain"], ["Bad Name": "1"],
+  ]
+
+  private static var extras: [RequestComposer.Extras] {
+    [
+      RequestComposer.Extras(), RequestComposer.Extras(cookie: "a=1"), RequestComposer.Extras(authorization: "Basic x"),
+      RequestComposer.Extras(proxyAuthorization: "Basic y"),
+      RequestComposer.Extras(conditions: [(name: "If-None-Match", value: "\"t\"")]),
+      RequestComposer.Extras(isElsewhere: true), RequestComposer.Extras(addsDefaultContentType: true),
+    ]
+  }
+
+  private static let configurations: [[String: String]?] = [
+    nil, ["X-All": "1"], ["Authorization": "ours", "X-All": "1"], ["Cookie": "ours=1"],
+  ]
+
+  private func head(
+    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras
+  ) throws -> String? {
+    var request = URLRequest(url: try #require(URL(string: "http://a.example/path")))
+    request.allHTTPHeaderFields = fields.isEmpty ? nil : fields
+    let target = try LoadTarget(try #require(request.url))
+    guard
+      let head = try? composer.head(
+        for: request, to: target, through: extras.proxyAuthorization != nil, body: .none, extras: extras)
+    else { return nil }
+    return String(decoding: head.bytes, as: UTF8.self)
+  }
+
+  /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one.
+  @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {
+    let additional = Self.configurations[configuration]
+    for fields in Self.fields {
+      for extras in Self.extras {
+        let expected = try head(RequestComposer(additional: additional), fields, extras)
+        for others in Self.fields {
+          for otherExtras in Self.extras {
+            let composer = RequestComposer(additional: additional)
+            for _ in 0..<3 { _ = try head(composer, others, otherExtras) }
+            for _ in 0..<3 { #expect(try head(composer, fields, extras) == expected) }
+          }
+        }
+      }
+    }
+  }
+
+  @Test func whatIsSent() throws {
+    let composer = RequestComposer(additional: ["X-All": "1", "Cookie": "ours=1"])
+    let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], .init(cookie: "a=1"))?
+      .split(separator: "\r\n").filter { !$0.hasPrefix("User-Agent") && !$0.hasPrefix("Accept-Language") }
+    #expect(
+      lines == [
+        "GET /path HTTP/1.1", "Host: a.example", "Accept: text/plain", "X-One: 1", "X-All: 1",
+        "Accept-Encoding: gzip, deflate", "Cookie: a=1",
+      ])
+  }
+}
