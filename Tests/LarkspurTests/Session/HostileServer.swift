@@ -247,7 +247,8 @@ extension HostileServer {
     poisoned("two answers", good + bad, then: .hang),
     poisoned("two answers, and the end", good + bad, then: .close),
     poisoned(
-      "a time-out later on", good, then: .send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"), .close),
+      "a time-out later on", good,
+      then: .send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), .close),
     poisoned("100 behind the answer", good + "HTTP/1.1 100 Continue\r\n\r\n", then: .hang),
     poisoned("a body longer than its length", good + "bad", then: .hang),
     poisoned("a line end too many", good + "\r\n", then: .hang),
