@@ -25,24 +25,26 @@ import Testing
   ]
 
   private func head(
-    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras
+    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras, isCommon: Bool = true
   ) throws -> String? {
     var request = URLRequest(url: try #require(URL(string: "http://a.example/path")))
     request.allHTTPHeaderFields = fields.isEmpty ? nil : fields
     let target = try LoadTarget(try #require(request.url))
     guard
       let head = try? composer.head(
-        for: request, to: target, through: extras.proxyAuthorization != nil, body: .none, extras: extras)
+        for: request, to: target, through: extras.proxyAuthorization != nil,
+        common: isCommon ? composer.common(to: target) : nil, body: .none, extras: extras)
     else { return nil }
     return String(decoding: head.bytes, as: UTF8.self)
   }
 
-  /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one.
+  /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one. Nor does it
+  /// on what requests to a host have in common.
   @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {
     let additional = Self.configurations[configuration]
     for fields in Self.fields {
       for extras in Self.extras {
-        let expected = try head(RequestComposer(additional: additional), fields, extras)
+        let expected = try head(RequestComposer(additional: additional), fields, extras, isCommon: false)
         for others in Self.fields {
           for otherExtras in Self.extras {
             let composer = RequestComposer(additional: additional)
