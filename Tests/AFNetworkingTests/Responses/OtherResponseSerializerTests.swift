@@ -126,7 +126,9 @@ import Testing
     }
   }
 
-  @Test(arguments: ["<foo", "<foo>", "<a><b></a></b>", "text", "<a/><b/>", "<a/>text", "{}", " "]) func invalid(_ text: String) throws {
+  @Test(arguments: ["<foo", "<foo>", "<a><b></a></b>", "text", "<a/><b/>", "<a/>text", "{}", " "]) func invalid(
+    _ text: String
+  ) throws {
     let (object, error) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), text)
     #expect(object == nil && error != nil)
     let nothing = AFXMLDocumentResponseSerializer().read(try Responses.make(204, type: "text/xml"), nil)
