@@ -170,9 +170,15 @@ package final class ClientLoop: @unchecked Sendable {
     return try await withTaskExecutorPreference(self, operation: operation)
   }
 
-  /// The next job that comes from the calling thread is run there, if the loop sleeps. To be called by those who are about
-  /// to bring one, and hold no lock.
-  package func expectGuest() {
+  /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
+  package func asGuest(_ bring: () -> Void) {
+    expectGuest()
+    bring()
+    // The task may have been here already, and nothing was to be brought.
+    if guest.load(ordering: .relaxed) == SystemThread.currentIdentity { guest.store(0, ordering: .relaxed) }
+  }
+
+  private func expectGuest() {
     if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 

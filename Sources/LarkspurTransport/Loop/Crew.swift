@@ -37,9 +37,11 @@ package final class Crew: Sendable {
   ///
   /// - Parameter asGuest: Whether it may begin at once, on the calling thread, which then holds no lock.
   package func run(_ work: any CrewWork, asGuest: Bool) {
-    let member = state.withLock { $0.resting.popLast() }
-    if asGuest { loop.expectGuest() }
-    if let member {
+    if asGuest { loop.asGuest { give(work) } } else { give(work) }
+  }
+
+  private func give(_ work: any CrewWork) {
+    if let member = state.withLock({ $0.resting.popLast() }) {
       member.work = work
       member.waiter.take()?.wake()
     } else {
