@@ -26,6 +26,8 @@ extension TaskPerformer {
       URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil), length: Int64(length)
     )
     while true {
+      // A file is always ready: neither the loop's others nor whoever has resumed the task are to wait for all of it.
+      await Task.yield()
       try await passGate()
       let piece: [UInt8]
       do throws(Errno) {
