@@ -5,7 +5,7 @@
 /// that an event of a descriptor that has been closed meanwhile, whose slot and number may already be somebody
 /// else's, can be told and dropped.
 ///
-/// `wake` may be called on any thread; everything else belongs to the owner's.
+/// A `Waker` and a `Watcher` may be used on any thread; everything else belongs to the owner's.
 package struct Poller: ~Copyable {
   private let poller: Descriptor
   private let wakeUp: Descriptor
@@ -37,9 +37,17 @@ package struct Poller: ~Copyable {
     package func wake() { kernel.wake(descriptor) }
   }
 
-  package func watch(_ descriptor: borrowing Descriptor, slot: UInt32, registration: UInt32) throws(Errno) {
-    let result = poller.kernel.watch(poller.number, descriptor.number, slot: slot, registration: registration)
-    guard result >= 0 else { throw Errno(rawValue: -result) }
+  /// Registers descriptors, also while the owner waits.
+  package var watcher: Watcher { Watcher(kernel: poller.kernel, poller: poller.number) }
+
+  package struct Watcher: Sendable {
+    let kernel: any Kernel
+    let poller: Int32
+
+    package func watch(_ descriptor: borrowing Descriptor, slot: UInt32, registration: UInt32) throws(Errno) {
+      let result = kernel.watch(poller, descriptor.number, slot: slot, registration: registration)
+      guard result >= 0 else { throw Errno(rawValue: -result) }
+    }
   }
 
   /// Waits for at most `milliseconds` (-1: for ever), and returns how many events there are.

@@ -19,7 +19,7 @@ package final class NetlinkSocket: Sendable {
 
   /// For a ``Poller``: readable when there is a change. It stays this object's own.
   package func watch(with poller: borrowing Poller, slot: UInt32) throws(Errno) {
-    try poller.watch(descriptor, slot: slot, registration: 0)
+    try poller.watcher.watch(descriptor, slot: slot, registration: 0)
   }
 
   package func send(_ bytes: [UInt8]) throws(Errno) {

@@ -45,13 +45,24 @@ package final class ClientLoop: @unchecked Sendable {
   private let guest = Atomic<UInt64>(0)
   private let takesGuests: Bool
   private let waker: Poller.Waker
+  private let watcher: Poller.Watcher
   package let kernel: any Kernel
 
   /// What belongs to the thread that takes a turn.
   private let own: Confined<State>
 
-  private struct State: ~Copyable {
+  /// What belongs to the loop's own thread, also while it waits.
+  private let waiting: Confined<Waiting>
+
+  private struct Waiting: ~Copyable {
     var poller: Poller
+    /// How many events the last wait has brought that are still to be looked at.
+    var eventCount = 0
+    /// Who is to be called now that a turn is over.
+    var successors: [any TurnSuccessor] = []
+  }
+
+  private struct State: ~Copyable {
     var jobs: [UnownedJob] = []
     var slots: [Slot] = []
     var freeSlots: [UInt32] = []
@@ -60,16 +71,12 @@ package final class ClientLoop: @unchecked Sendable {
     var soonest = Deadline.never
     /// How long the loop sleeps at most.
     var sleepsUntil = Deadline.never
-    /// How many events the last wait has brought that are still to be looked at.
-    var eventCount = 0
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
     /// Who is to be called when the turn is over.
-    var leaving: [any TurnSuccessor] = []
-    /// Those of the turn that is over.
-    var left: [any TurnSuccessor] = []
+    var successors: [any TurnSuccessor] = []
     var chunks = ChunkPool()
     /// What idle connections have let go of, for those that become busy.
     var responses: [ResponseStorage] = []
@@ -135,7 +142,9 @@ package final class ClientLoop: @unchecked Sendable {
     self.takesGuests = takesGuests
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
-    own = Confined(State(poller: poller, now: kernel.now()))
+    watcher = poller.watcher
+    waiting = Confined(Waiting(poller: poller))
+    own = Confined(State(now: kernel.now()))
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
@@ -193,7 +202,7 @@ package final class ClientLoop: @unchecked Sendable {
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
     let milliseconds = turns.withLock {
-      defer { endTurn(&own.state.left) }
+      defer { endTurn(&waiting.state.successors) }
       beginTurn()
       takeEvents()
       takeMail()
@@ -208,8 +217,8 @@ package final class ClientLoop: @unchecked Sendable {
       isSleeping.store(true, ordering: .sequentiallyConsistent)
       return hasMail.load(ordering: .sequentiallyConsistent) ? 0 : millisecondsToDeadline()
     }
-    for successor in own.state.left { successor.turnIsOver() }
-    own.state.left.removeAll(keepingCapacity: true)
+    for successor in waiting.state.successors { successor.turnIsOver() }
+    waiting.state.successors.removeAll(keepingCapacity: true)
     wait(milliseconds: milliseconds)
     isSleeping.store(false, ordering: .relaxed)
   }
@@ -218,9 +227,9 @@ package final class ClientLoop: @unchecked Sendable {
   private func takeTurn(asGuestWith job: UnownedJob) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
     guard isSleeping.load(ordering: .relaxed) else { return false }
-    var leaving: [any TurnSuccessor] = []
+    var successors: [any TurnSuccessor] = []
     let isDone: Bool? = turns.withLockIfAvailable {
-      defer { endTurn(&leaving) }
+      defer { endTurn(&successors) }
       guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
       beginTurn()
       run(job)
@@ -229,12 +238,12 @@ package final class ClientLoop: @unchecked Sendable {
       if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
       return true
     }
-    for successor in leaving { successor.turnIsOver() }
+    for successor in successors { successor.turnIsOver() }
     return isDone == true
   }
 
   /// Calls `successor` when the turn is over.
-  package func callAfterTurn(_ successor: any TurnSuccessor) { own.state.leaving.append(successor) }
+  package func callAfterTurn(_ successor: any TurnSuccessor) { own.state.successors.append(successor) }
 
   private func beginTurn() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
@@ -242,9 +251,9 @@ package final class ClientLoop: @unchecked Sendable {
     own.state.now = kernel.now()
   }
 
-  /// - Parameter leaving: Who is to be called when the turn is over.
-  private func endTurn(_ leaving: inout [any TurnSuccessor]) {
-    swap(&leaving, &own.state.leaving)
+  /// - Parameter successors: Who is to be called now.
+  private func endTurn(_ successors: inout [any TurnSuccessor]) {
+    swap(&successors, &own.state.successors)
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
   }
@@ -253,7 +262,7 @@ package final class ClientLoop: @unchecked Sendable {
 
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
-      own.state.eventCount = try own.state.poller.wait(milliseconds: milliseconds)
+      waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
     } catch {
       // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
       assertionFailure("epoll_wait: \(error)")
@@ -261,13 +270,13 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   private func takeEvents() {
-    for index in 0..<own.state.eventCount {
-      guard let event = own.state.poller.event(at: index),
+    for index in 0..<waiting.state.eventCount {
+      guard let event = waiting.state.poller.event(at: index),
         let channel = channel(at: event.slot, registration: event.registration)
       else { continue }
       channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
     }
-    own.state.eventCount = 0
+    waiting.state.eventCount = 0
   }
 
   /// The clock is read again only if a deadline depends on it.
@@ -342,7 +351,7 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// Has the socket in a slot watched, which has begun to connect: one that has not is reported as hung up.
   func watch(_ descriptor: borrowing Descriptor, _ place: Place) throws(Errno) {
-    try own.state.poller.watch(descriptor, slot: place.slot, registration: place.registration)
+    try watcher.watch(descriptor, slot: place.slot, registration: place.registration)
   }
 
   /// Takes the slot back. Closing the descriptor is what ends the watching.
