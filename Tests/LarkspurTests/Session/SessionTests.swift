@@ -91,7 +91,9 @@ import Testing
     let session = URLSession(configuration: .ephemeral)
     let url = try url("/delay/100000")
     let data = session.dataTask(with: url)
-    var post = URLRequest(url: url)
+    let signal = TestServer.Signal()
+    server.route("POST", "/stalls", script: [.wait(signal), .close])
+    var post = URLRequest(url: try self.url("/stalls"))
     post.httpMethod = "POST"
     let upload = session.uploadTask(with: post, from: Data([1]))
     let download = session.downloadTask(with: url)
@@ -105,6 +107,7 @@ import Testing
     let (datas, uploads, downloads) = await session.tasks
     #expect(datas == [data] && uploads == [upload] && downloads == [download])
     for task in [data, upload, download] { task.cancel() }
+    signal.fire()
     while await !session.allTasks.isEmpty { await Task.yield() }
   }
 
