@@ -4,7 +4,8 @@ import Synchronization
 
 /// What an async function waits for: the end of its task.
 ///
-/// It is set on the loop, and read when the caller's task has been woken: nobody else knows it, and it needs no lock. (It is not generic: what is released without its type being known costs 3,000 instructions a task.)
+/// It is set on the loop, and read when the caller's task has been woken: nobody else knows it, and it needs no lock. (It
+/// is not generic: what is released without its type being known costs 3,000 instructions a task.)
 final class TaskResult: TurnSuccessor, @unchecked Sendable {
   /// The caller's task.
   var waiter: Waiter?
