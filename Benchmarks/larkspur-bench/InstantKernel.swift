@@ -86,7 +86,6 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func openPoller() -> Int32 { linux.openPoller() }
   func openWakeUp() -> Int32 { linux.openWakeUp() }
   func wake(_ descriptor: Int32) { linux.wake(descriptor) }
-  func drainWakeUp(_ descriptor: Int32) { linux.drainWakeUp(descriptor) }
 
   // MARK: - Nobody asks for these
 
