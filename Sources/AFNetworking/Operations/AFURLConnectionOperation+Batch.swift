@@ -20,7 +20,7 @@ extension AFURLConnectionOperation {
     let group = DispatchGroup()
     let members = Carried(operations)
     let completion = Carried(completionBlock)
-    let last = BlockOperation {
+    let last = BatchEnd {
       group.notify(queue: .main) { completion.value?(members.value) }
     }
     let (count, progress, finished) = (UInt(operations.count), Carried(progressBlock), Guarded<UInt>(0))
@@ -52,6 +52,11 @@ extension AFURLConnectionOperation {
   ) -> [Any] {
     batch(ofRequestOperations: operations, progressBlock: progressBlock, completionBlock: completionBlock)
   }
+}
+
+/// What depends on all operations of a batch.
+private final class BatchEnd: BlockOperation, @unchecked Sendable {
+  deinit { leaveDependencies() }
 }
 
 /// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of

@@ -70,7 +70,10 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     super.init()
   }
 
-  deinit { read { $0.outputStream }?.close() }
+  deinit {
+    leaveDependencies()
+    read { $0.outputStream }?.close()
+  }
 
   // MARK: - What it is
 

@@ -55,6 +55,31 @@ import Testing
     #expect(try await done.next() == 0)
   }
 
+  /// As when all operations of a queue are cancelled: the last one has nothing to wait for any more, and goes. The others
+  /// are over later, and shall not look for it.
+  @Test func theLastMayGoFirst() async throws {
+    let answer = TestServer.Signal()
+    server.route("GET", "/slow", script: [.wait(answer), .send("HTTP/1.1 204 No Content\r\n\r\n")])
+    let operations = try (0..<3).map { _ in
+      AFURLConnectionOperation(request: try OperationKit.request(server.url("/slow")))
+    }
+    weak var last: Operation?
+    do {
+      let batch = AFURLConnectionOperation.batch(ofRequestOperations: operations) { _, _ in
+      } completionBlock: { _ in
+        Issue.record("the last was cancelled")
+      }
+      last = batch.last as? Operation
+      OperationKit.add(batch)
+    }
+    try await server.waitForRequests(3)
+    last?.cancel()
+    while last != nil { await Task.yield() }
+    answer.fire()
+    for operation in operations { await operation.isOver() }
+    #expect(operations.allSatisfy { $0.error == nil })
+  }
+
   final class Noted: AFHTTPRequestOperation, @unchecked Sendable {
     static let gone = Results<Bool>()
     deinit { Self.gone.add(true) }

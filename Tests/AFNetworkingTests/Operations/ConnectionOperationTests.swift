@@ -48,6 +48,24 @@ import Testing
     #expect(server.requests.map(\.target) == ["/get?1", "/get?2"])
   }
 
+  @Test func dependentsMayGoFirst() async throws {
+    let first = try operation("/hang")
+    OperationKit.add([first])
+    try await server.waitForRequests(1)
+    weak var gone: Operation?
+    do {
+      let second = try operation("/get")
+      gone = second
+      second.addDependency(first)
+      second.cancel()
+      OperationKit.add([second])
+    }
+    while gone != nil { await Task.yield() }
+    first.cancel()
+    await first.isOver()
+    #expect(server.requestsReceived == 1)
+  }
+
   @Test func startedTooEarlyItWaits() async throws {
     let (first, second) = (try operation("/get"), try operation("/get"))
     second.addDependency(first)
