@@ -292,7 +292,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if begins { core.begin(self) }
   }
 
-  /// What came of it.
+  /// Its properties say what came of it: before its owner is told.
   func complete(_ failure: (any Error)?) {
     let isWatched = read { details in
       details.state = .completed
@@ -319,8 +319,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 
-  /// It has been resumed, and nobody has cancelled it.
-  var isUnderWay: Bool { read { $0.hasBegun && $0.state != .canceling } }
+  /// It has been resumed, and is neither cancelled nor complete.
+  var isUnderWay: Bool { read { $0.hasBegun && ($0.state == .running || $0.state == .suspended) } }
 }
 
 /// Loads a URL into memory, or piece by piece to a delegate.

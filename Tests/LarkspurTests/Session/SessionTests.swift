@@ -111,6 +111,28 @@ import Testing
     while await !session.allTasks.isEmpty { await Task.yield() }
   }
 
+  @Test func aTaskThatTellsItsEndIsNotListed() async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 2
+    let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+    let url = try url("/get")
+    let listed = await withCheckedContinuation { continuation in
+      let task = session.dataTask(with: url) { _, _, _ in
+        // The list comes while this handler is still running.
+        let hasCome = DispatchSemaphore(value: 0)
+        let count = Atomic(-1)
+        session.getAllTasks { tasks in
+          count.store(tasks.count, ordering: .relaxed)
+          hasCome.signal()
+        }
+        hasCome.wait()
+        continuation.resume(returning: count.load(ordering: .relaxed))
+      }
+      task.resume()
+    }
+    #expect(listed == 0)
+  }
+
   @Test func flushingMakesNewConnections() async throws {
     let session = URLSession(configuration: .ephemeral)
     _ = try await session.data(from: try url("/get"))
