@@ -116,7 +116,7 @@ final class CredentialFile: Sendable {
   func exclusively(_ body: () -> Void) {
     let url = URL(fileURLWithPath: path)
     let name = url.lastPathComponent + ".lock"
-    let folder = try? makeFolder(url.deletingLastPathComponent().path)
+    let folder = try? Folder.ofOwner(at: url.deletingLastPathComponent().path)
     var lock: OpenFile?
     if let folder {
       for _ in 0..<Self.lockAttemptsMax {
@@ -132,22 +132,13 @@ final class CredentialFile: Sendable {
     withExtendedLifetime(lock, body)
   }
 
-  private func makeFolder(_ path: String) throws -> Folder {
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    return try Folder(path: path, isCreating: false)
-  }
-
-  /// False: it cannot be written.
+  /// Called within `exclusively`, which has made the folder. False: it cannot be written.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     guard let data = try? encoder.encode(Content(credentials: records)) else { return false }
-    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
     let temporary = "\(path).\(UInt64.random(in: 0 ... .max))"
     do {
-      try FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       let file = try OpenFile(creating: temporary)
       // Before there is anything in it to read.
       try file.setPermissions(0o600)

@@ -2,13 +2,13 @@ import Foundation
 import LarkspurHTTP
 
 /// What a task is to do about its cache, before anything is sent.
-indirect enum CachePlan: Sendable {
+enum CachePlan: Sendable {
   /// Send the request, with the fields of the exchange added.
   case load(CacheExchange)
   /// The same; a 304 may come that the caller must not see. ``URLCache/received(_:for:now:)`` sees to that.
   case validate(CacheExchange)
   /// Do not send anything: this is the response.
-  case serve(CacheAnswer)
+  indirect case serve(CacheAnswer)
   /// Neither send anything nor answer.
   case fail(URLError.Code)
 
@@ -68,14 +68,14 @@ struct CacheAnswer: Sendable {
 }
 
 /// What a task is to do with the head of an answer.
-indirect enum CacheVerdict: Sendable {
+enum CacheVerdict: Sendable {
   /// Show it, and read the body.
   case deliver
   /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:)`` when it is
   /// complete.
   case deliverAndStore(CacheStoring)
   /// Show this instead. Drop the body of the answer, if it has any.
-  case useStored(CacheAnswer)
+  indirect case useStored(CacheAnswer)
 }
 
 /// A response that may be stored once its body is complete.

@@ -46,7 +46,7 @@ package final class CookieDisk: Sendable {
   /// - Throws: `Errno` or ``IsNewer``; the file is as it was, or is replaced though that may not survive a loss of
   ///   power.
   func update(_ merge: ([Cookie]) -> [Cookie]) throws -> [Cookie]? {
-    let folder = try makeFolder()
+    let folder = try Folder.ofOwner(at: path)
     guard let lock = try folder.lock(Self.lockName) else { return nil }
     defer { withExtendedLifetime(lock) {} }
     try afterStep?(.locked)
@@ -88,16 +88,6 @@ package final class CookieDisk: Sendable {
       return bytes
     } catch .noSuchFile {
       return nil
-    }
-  }
-
-  private func makeFolder() throws -> Folder {
-    do {
-      return try Folder(path: path, isCreating: false)
-    } catch Errno.noSuchFile {
-      try FileManager.default.createDirectory(
-        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      return try Folder(path: path, isCreating: false)
     }
   }
 }

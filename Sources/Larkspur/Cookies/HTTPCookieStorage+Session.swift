@@ -7,7 +7,7 @@ extension HTTPCookieStorage {
   /// Where strangers' code is called on account of a session's work.
   static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
 
-  /// False: there are certainly none.
+  /// False: there are certainly none, and no field need be asked for.
   var mayHaveCookies: Bool { occupancy.load(ordering: .relaxed) != Occupancy.empty.rawValue }
 
   /// The value of the Cookie field of a request, or nil if it is to have none.
@@ -17,7 +17,7 @@ extension HTTPCookieStorage {
   ///   - isSafeMethod: The method is one of GET, HEAD, OPTIONS and TRACE.
   ///   - isTopLevel: The answer is the main document, and not a part of it.
   func cookieField(for url: URL, mainDocument: URL?, isSafeMethod: Bool, isTopLevel: Bool, now: Date) -> String? {
-    guard mayHaveCookies, var request = CookieSite.request(url) else { return nil }
+    guard var request = CookieSite.request(url) else { return nil }
     return withJar { jar in
       // Who the document belongs to matters only if there is something to send.
       guard !jar.domains(of: request.host).isEmpty else { return nil }

@@ -32,13 +32,16 @@ final class DelegateQueue: Sendable {
   /// Whether it makes several calls at once. It should not, but nobody keeps a program from it.
   var isConcurrent: Bool { own == nil && operations.maxConcurrentOperationCount != 1 }
 
+  /// The session's own queue, while nobody knows the other.
+  private var plain: DispatchQueue? { isKnown.load(ordering: .acquiring) ? nil : own }
+
   func async(_ call: @escaping @Sendable () -> Void) {
-    if let own, !isKnown.load(ordering: .acquiring) { own.async(execute: call) } else { operations.addOperation(call) }
+    if let plain { plain.async(execute: call) } else { operations.addOperation(call) }
   }
 
   /// Makes a call there. If somebody cancels the operation that was to make it, `otherwise` is called, on any thread.
   func async(_ call: @escaping @Sendable () -> Void, otherwise: @escaping @Sendable () -> Void) {
-    if let own, !isKnown.load(ordering: .acquiring) { return own.async(execute: call) }
+    if let plain { return plain.async(execute: call) }
     let duty = Duty(otherwise)
     operations.addOperation {
       call()

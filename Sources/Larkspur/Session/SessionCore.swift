@@ -58,6 +58,9 @@ final class SessionCore: @unchecked Sendable {
     /// Keeps the session while somebody has to be told of its end.
     var kept: URLSession?
     var isObjectGone = false
+
+    /// Whether nobody is left who could want anything of the session.
+    var isOver: Bool { tasks.isEmpty && (phase == .closing || phase == .open && isObjectGone) }
   }
 
   private let state: Mutex<State>
@@ -216,7 +219,7 @@ final class SessionCore: @unchecked Sendable {
     _ = task.letGo()
     let isLast = state.withLock { state in
       state.tasks[task.taskIdentifier] = nil
-      return state.tasks.isEmpty && (state.phase == .closing || state.isObjectGone)
+      return state.isOver
     }
     if isLast { closeIfOver() }
   }
@@ -256,9 +259,7 @@ final class SessionCore: @unchecked Sendable {
   private func closeIfOver() {
     typealias End = (delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?)
     let end = state.withLock { state -> End? in
-      guard state.tasks.isEmpty, state.phase == .closing || state.phase == .open && state.isObjectGone else {
-        return nil
-      }
+      guard state.isOver else { return nil }
       state.phase = .closed
       defer {
         state.delegate = nil

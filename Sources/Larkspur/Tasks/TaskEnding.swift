@@ -29,7 +29,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   /// For a task that cannot begin.
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
-    ending.make()
+    task.complete(error)
     ending.tellLater()
   }
 
@@ -41,9 +41,6 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
       core.ended(task)
     }
   }
-
-  /// The task's properties say what came of it, before its owner is told.
-  func make() { task.complete(failure) }
 
   func turnIsOver() {
     switch task.output {

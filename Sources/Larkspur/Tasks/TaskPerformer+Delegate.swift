@@ -158,8 +158,8 @@ extension TaskPerformer {
       failure = error.adding(resumeData: data)
     }
     challenges?.isOver(task)
+    task.complete(failure)
     if case .dataResult(let result) = task.output {
-      task.complete(failure)
       result.failure = failure
       result.response = content.response
       swap(&result.data, &content.data)
@@ -171,7 +171,6 @@ extension TaskPerformer {
     ending.metrics = metrics
     ending.file = file
     file = nil
-    ending.make()
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
     engine.loop.callAfterTurn(ending)
   }

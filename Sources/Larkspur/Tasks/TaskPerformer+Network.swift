@@ -9,8 +9,6 @@ extension TaskPerformer {
   /// So much of a response that is not wanted is read, so that its connection can serve the next request. To read more
   /// would cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
-  /// And nobody waits longer for it than for a new connection.
-  private static let drainTimeMax = Duration.milliseconds(250)
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
@@ -265,7 +263,7 @@ extension TaskPerformer {
   func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
     guard exchange.isReceiving else { return true }
     let canceller = exchange.canceller
-    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Self.drainTimeMax)) { canceller?.cancel() }
+    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Exchange.drainTimeMax)) { canceller?.cancel() }
     defer { engine.loop.stopTimer(timer) }
     var count = 0
     do throws(TransportError) {

@@ -232,16 +232,23 @@ package final class Connection: TurnFollower {
   @inline(__always)
   func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
     defer { tellStory() }
-    var chunk = Chunk()
-    var range = 0..<0
-    switch try core.pollBody(lending: &chunk, at: &range) {
-    case .ready:
-      chunk.lend(range, to: consume)
-      core.restore(&chunk)
-      return true
+    switch try pollPiece(consume) {
+    case .ready: return true
     case .end: return false
     case .wait: return nil
     }
+  }
+
+  @inline(__always)
+  private func pollPiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> ConnectionCore.Step {
+    var chunk = Chunk()
+    var range = 0..<0
+    let step = try core.pollBody(lending: &chunk, at: &range)
+    if case .ready = step {
+      chunk.lend(range, to: consume)
+      core.restore(&chunk)
+    }
+    return step
   }
 
   /// Lends the next piece of the body to `consume`. False: there is none, the response is complete.
@@ -249,13 +256,8 @@ package final class Connection: TurnFollower {
   func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     defer { tellStory() }
     while true {
-      var chunk = Chunk()
-      var range = 0..<0
-      switch try core.pollBody(lending: &chunk, at: &range) {
-      case .ready:
-        chunk.lend(range, to: consume)
-        core.restore(&chunk)
-        return true
+      switch try pollPiece(consume) {
+      case .ready: return true
       case .end: return false
       case .wait(let channel, let reading, let writing):
         try await wait(for: channel, reading: reading, writing: writing)

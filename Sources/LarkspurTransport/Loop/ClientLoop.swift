@@ -171,7 +171,7 @@ package final class ClientLoop: @unchecked Sendable {
     waker.wake()
   }
 
-  /// Runs `operation` on the loop's thread, and comes back with what it returns: one hop in and one hop out.
+  /// Runs `operation` on the loop, and comes back with what it returns: one hop in and one hop out.
   package func run<T: Sendable, E: Error>(
     _ operation: @concurrent @Sendable () async throws(E) -> T
   ) async throws(E) -> T {
@@ -194,7 +194,7 @@ package final class ClientLoop: @unchecked Sendable {
   /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
   package var signalWaker: Poller.Waker { waker }
 
-  /// Whether the calling thread is the loop's.
+  /// Whether the calling thread has the loop: its own, or a guest's.
   package var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 
   // MARK: - One turn

@@ -145,14 +145,11 @@ struct ProxyDial {
     }
   }
 
-  /// Nobody waits longer for a body that is thrown away than for a new connection.
-  private static let drainTimeMax = Duration.milliseconds(250)
-
   /// Reads an answer's body and throws it away. False: it is too long, too slow or cut short; the connection is of no use.
   private func drain(_ exchange: Exchange, _ bytesMax: Int) async throws(TransportError) -> Bool {
     if case .length(let count) = exchange.head.framing, count > bytesMax { return false }
     let connection = exchange.connection
-    connection.channel?.setDeadline(min(deadline, loop.now.advanced(by: Self.drainTimeMax)))
+    connection.channel?.setDeadline(min(deadline, loop.now.advanced(by: Exchange.drainTimeMax)))
     var left = bytesMax
     do throws(TransportError) {
       try await connection.cancelledWithTask { () async throws(TransportError) in
