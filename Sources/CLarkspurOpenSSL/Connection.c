@@ -17,6 +17,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+// When a process ends (exit, or a return from main), OpenSSL frees what all of its users share, and whoever is still at work
+// on another thread crashes. The first call of all can keep it from that: the kernel takes the memory back in any case.
+__attribute__((constructor)) static void stay_until_the_end(void) {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
 // TLS 1.3 servers send two tickets as a rule. Of a flood only the last ones are kept.
 enum { sessions_max = 4 };
 

@@ -5,6 +5,7 @@
 //   SessionProbe get URL             prints the status and the content
 //   SessionProbe discard URL         loads with a delegate that lets go of everything
 //   SessionProbe collect URL         loads the content into one `Data`
+//   SessionProbe afterwards URL      loads while the process ends, and prints the status
 //   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
 //                                    eighth when all up to it are on the disk
 // `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
@@ -49,6 +50,27 @@ final class Discarding: NSObject, URLSessionDataDelegate {
   }
 }
 
+/// Trusts whoever is there.
+final class Trusting: NSObject, URLSessionDelegate {
+  func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) { completionHandler(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) }) }
+}
+
+/// A load by a session and a connection of its own. Blocks.
+func load(_ url: URL) -> Int {
+  let isOver = DispatchSemaphore(value: 0)
+  let status = Atomic(0)
+  let session = URLSession(configuration: .ephemeral, delegate: Trusting(), delegateQueue: nil)
+  session.dataTask(with: url) { _, response, _ in
+    status.store((response as? HTTPURLResponse)?.statusCode ?? 0, ordering: .relaxed)
+    isOver.signal()
+  }.resume()
+  isOver.wait()
+  return status.load(ordering: .relaxed)
+}
+
 func report(_ count: Int, from start: Int) { say("\(count) \(memory("VmHWM") - start)") }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -74,6 +96,11 @@ case "collect":
   forgetPeak()
   let (data, _) = try await session.data(from: url(arguments[1]))
   report(data.count, from: start)
+case "afterwards":
+  // What is registered first is called last: after all that the first load may have registered.
+  atexit { say("\(load(url(CommandLine.arguments[2])))") }
+  say("\(load(url(arguments[1])))")
+  exit(0)
 case "store":
   guard arguments.count == 3 else { exit(2) }
   let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 30, directory: URL(filePath: arguments[2]))
