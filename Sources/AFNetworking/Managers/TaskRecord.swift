@@ -115,8 +115,7 @@ final class TaskRecord: Sendable {
   }
 
   private func tell(_ progress: Progress, _ block: Block, _ count: Int64, _ total: Int64) {
-    progress.totalUnitCount = total
-    progress.completedUnitCount = count
+    ProgressCounts.set(progress) { (count, total) }
     block.call?(progress)
   }
 

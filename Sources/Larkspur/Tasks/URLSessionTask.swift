@@ -222,18 +222,21 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Tells the progress object, if anybody has asked for it.
   func updateProgress() {
-    let (progress, sent, received, toSend, toReceive, isOver, isDone) = read {
-      (
-        $0.progress, $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
-        $0.state == .completed, $0.state == .completed && $0.error == nil
-      )
+    guard let progress = read({ $0.progress }) else { return }
+    ProgressCounts.set(progress) {
+      let (sent, received, toSend, toReceive, isOver, isDone) = read {
+        (
+          $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
+          $0.state == .completed, $0.state == .completed && $0.error == nil
+        )
+      }
+      // A progress of nothing at all is never finished: a task without a body is one unit of work.
+      let done = isDone ? max(sent + received, 1) : sent + received
+      // A server may say of its content what it likes.
+      let (total, isTooMuch) = toSend.addingReportingOverflow(toReceive)
+      let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0
+      return (done, isKnown ? total : isOver ? done : -1)
     }
-    guard let progress else { return }
-    // A progress of nothing at all is never finished: a task without a body is one unit of work.
-    let done = isDone ? max(sent + received, 1) : sent + received
-    let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && toSend + toReceive > 0
-    progress.totalUnitCount = isKnown ? toSend + toReceive : isOver ? done : -1
-    progress.completedUnitCount = done
   }
 
   // MARK: - Control

@@ -40,6 +40,31 @@ import Testing
     #expect(progress.isFinished && progress.completedUnitCount > 500)
   }
 
+  /// More than can be counted is to be sent and received.
+  @Test func aServerMayClaimAnyLength() async throws {
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(Int64.max)\r\n\r\npart"), .close])
+    var upload = try request("/cut")
+    upload.httpMethod = "POST"
+    upload.httpBody = Data(count: 500)
+    let progress = await end(upload)
+    #expect(progress.completedUnitCount == 504 && progress.totalUnitCount == 504)
+  }
+
+  /// They run on several threads, and each writes to the parent.
+  @Test func tasksOfSeveralSessionsHaveOneParent() async throws {
+    let url = try #require(URL(string: server.url("/bytes/1000")))
+    let sessions = (0..<4).map { _ in URLSession(configuration: .ephemeral) }
+    let count = 40
+    let parent = Progress(totalUnitCount: Int64(count))
+    let (ends, end) = AsyncStream<Void>.makeStream()
+    let tasks = (0..<count).map { sessions[$0 % 4].dataTask(with: url) { _, _, _ in end.yield() } }
+    for task in tasks { parent.addChild(task.progress, withPendingUnitCount: 1) }
+    for task in tasks { task.resume() }
+    var ended = ends.makeAsyncIterator()
+    for _ in tasks { await ended.next() }
+    #expect(parent.completedUnitCount == count && parent.isFinished)
+  }
+
   /// What has come before the failure is what has been done.
   @Test func aTaskThatHasFailedIsNot() async throws {
     server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"), .close])
