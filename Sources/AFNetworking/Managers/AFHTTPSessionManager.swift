@@ -71,7 +71,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   /// What makes requests of methods, paths and parameters. From the beginning an ``AFHTTPRequestSerializer``.
   open var requestSerializer: AFHTTPRequestSerializer {
     get { requests.withLock { $0 }.serializer }
-    set { requests.withLock { $0.serializer = newValue } }
+    set { requests.put(newValue, at: \.serializer) }
   }
 
   /// What makes something useful of responses, for tasks that end from now on. From the beginning an

@@ -34,7 +34,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   var storedResponseSerializer: any AFURLResponseSerialization {
     get { state.withLock { $0 }.responseSerializer }
-    set { state.withLock { $0.responseSerializer = newValue } }
+    set { state.put(newValue, at: \.responseSerializer) }
   }
 
   // MARK: - What it has
@@ -54,27 +54,27 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// Where handlers are called. Nil, as it is from the beginning: on the main queue.
   open var completionQueue: DispatchQueue? {
     get { state.withLock { $0.completionQueue } }
-    set { state.withLock { $0.completionQueue = newValue } }
+    set { state.put(newValue, at: \.completionQueue) }
   }
 
   /// What handlers are called within. Nil, as it is from the beginning: a group that nobody waits for. A handler enters
   /// it when the response has been serialized, and leaves it when it has returned.
   open var completionGroup: DispatchGroup? {
     get { state.withLock { $0.completionGroup } }
-    set { state.withLock { $0.completionGroup = newValue } }
+    set { state.put(newValue, at: \.completionGroup) }
   }
 
   /// Decides whether a server is trusted. From the beginning: as the system does. Asked for every server's certificate,
   /// unless a block decides.
   open var securityPolicy: AFSecurityPolicy {
     get { state.withLock { $0.securityPolicy } }
-    set { state.withLock { $0.securityPolicy = newValue } }
+    set { state.put(newValue, at: \.securityPolicy) }
   }
 
   /// From the beginning the shared one.
   open var reachabilityManager: AFNetworkReachabilityManager {
     get { state.withLock { $0.reachabilityManager } ?? .shared() }
-    set { state.withLock { $0.reachabilityManager = newValue } }
+    set { state.put(newValue, at: \.reachabilityManager) }
   }
 
   /// Kept as it is set, without effect: a session makes its upload tasks at once, also one of a background

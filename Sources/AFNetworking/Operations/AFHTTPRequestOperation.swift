@@ -38,11 +38,15 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   open var responseSerializer: AFHTTPResponseSerializer {
     get { read { $0.responseSerializer } ?? AFHTTPResponseSerializer() }
     set {
-      read { details in
-        details.responseSerializer = newValue
-        details.responseObject = nil
-        details.serializationError = nil
-        details.isSerialized = false
+      // What was there goes when the lock has gone: it may be the program's.
+      _ = read { details in
+        defer {
+          details.responseSerializer = newValue
+          details.responseObject = nil
+          details.serializationError = nil
+          details.isSerialized = false
+        }
+        return (details.responseSerializer, details.responseObject, details.serializationError)
       }
     }
   }

@@ -43,19 +43,19 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   /// What makes requests. An `AFHTTPRequestSerializer` at first.
   open var requestSerializer: AFHTTPRequestSerializer {
     get { details.read { $0.requestSerializer } }
-    set { details.read { $0.requestSerializer = newValue } }
+    set { details.put(newValue, at: \.requestSerializer) }
   }
 
   /// What validates responses and makes objects of them. An `AFJSONResponseSerializer` at first.
   open var responseSerializer: AFHTTPResponseSerializer {
     get { details.read { $0.responseSerializer } }
-    set { details.read { $0.responseSerializer = newValue } }
+    set { details.put(newValue, at: \.responseSerializer) }
   }
 
   /// Where operations run.
   open var operationQueue: OperationQueue {
     get { details.read { $0.operationQueue } }
-    set { details.read { $0.operationQueue = newValue } }
+    set { details.put(newValue, at: \.operationQueue) }
   }
 
   /// Whether operations take credentials from the storage. True at first.
@@ -67,31 +67,31 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   /// What answers first challenges.
   open var credential: URLCredential! {
     get { details.read { $0.credential } }
-    set { details.read { $0.credential = newValue } }
+    set { details.put(newValue, at: \.credential) }
   }
 
   /// What decides whether servers are trusted. The default policy at first.
   open var securityPolicy: AFSecurityPolicy {
     get { details.read { $0.securityPolicy } }
-    set { details.read { $0.securityPolicy = newValue } }
+    set { details.put(newValue, at: \.securityPolicy) }
   }
 
   /// Tells whether the network can be reached. The shared one at first; it has no influence on operations.
   open var reachabilityManager: AFNetworkReachabilityManager {
     get { details.read { $0.reachabilityManager } }
-    set { details.read { $0.reachabilityManager = newValue } }
+    set { details.put(newValue, at: \.reachabilityManager) }
   }
 
   /// Where results are delivered. Nil, as at first: the main queue.
   open var completionQueue: DispatchQueue? {
     get { details.read { $0.completionQueue } }
-    set { details.read { $0.completionQueue = newValue } }
+    set { details.put(newValue, at: \.completionQueue) }
   }
 
   /// The group that results are delivered in. Nil, as at first: one that all operations without a group share.
   open var completionGroup: DispatchGroup? {
     get { details.read { $0.completionGroup } }
-    set { details.read { $0.completionGroup = newValue } }
+    set { details.put(newValue, at: \.completionGroup) }
   }
 
   // MARK: - Operations

@@ -90,7 +90,8 @@ extension AFURLConnectionOperation {
   }
 
   private func finish() {
-    let (completion, output, claim) = read { details -> ((@Sendable () -> Void)?, OperationOutput?, ExitGrace.Claim?) in
+    // What is let go of here goes when the call returns, and not while the lock is held.
+    let own = read { details in
       defer {
         details.exitClaim = nil
         details.completion = nil
@@ -99,14 +100,14 @@ extension AFURLConnectionOperation {
         details.redirectBlock = nil
         details.cacheBlock = nil
       }
-      return (details.completion, details.output, details.exitClaim)
+      return details
     }
-    output?.close()
-    defer { claim?.end() }
+    own.output?.close()
+    defer { own.exitClaim?.end() }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
     post(.AFNetworkingOperationDidFinish)
-    guard let completion else { return }
+    guard let completion = own.completion else { return }
     completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }
   }
 

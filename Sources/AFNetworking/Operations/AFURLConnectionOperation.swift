@@ -122,20 +122,20 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// What answers a first challenge. A user in the request's URL goes before it.
   open var credential: URLCredential! {
     get { read { $0.credential } }
-    set { read { $0.credential = newValue } }
+    set { details.put(newValue, at: \.credential) }
   }
 
   /// What decides whether a server is trusted. Counts if it is set before the operation starts.
   open var securityPolicy: AFSecurityPolicy {
     get { read { $0.securityPolicy } }
-    set { read { $0.securityPolicy = newValue } }
+    set { details.put(newValue, at: \.securityPolicy) }
   }
 
   /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or
   /// a challenge that wants the body again then fails.
   open var inputStream: InputStream! {
     get { request.httpBodyStream }
-    set { read { $0.request.httpBodyStream = newValue } }
+    set { details.put(newValue, at: \.request.httpBodyStream) }
   }
 
   /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a
@@ -166,19 +166,19 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Where ``completionBlock``, progress and the results are delivered. Nil, as at first: the main queue.
   open var completionQueue: DispatchQueue? {
     get { read { $0.completionQueue } }
-    set { read { $0.completionQueue = newValue } }
+    set { details.put(newValue, at: \.completionQueue) }
   }
 
   /// The group that those blocks are part of. Nil, as at first: one that all operations without a group share.
   open var completionGroup: DispatchGroup? {
     get { read { $0.completionGroup } }
-    set { read { $0.completionGroup = newValue } }
+    set { details.put(newValue, at: \.completionGroup) }
   }
 
   /// For whoever made the operation. No meaning here.
   open var userInfo: [AnyHashable: Any] {
     get { read { $0.userInfo } }
-    set { read { $0.userInfo = newValue } }
+    set { details.put(newValue, at: \.userInfo) }
   }
 
   // MARK: - Blocks
@@ -186,16 +186,20 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Called once when the operation has finished, on ``completionQueue``, and let go then.
   open override var completionBlock: (@Sendable () -> Void)? {
     get { read { $0.completion } }
-    set { read { $0.completion = newValue } }
+    set { details.put(newValue, at: \.completion) }
   }
 
   /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which
   /// are below 0 if nobody knows. One call after another, on ``completionQueue``.
-  open func setUploadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.uploadProgress = block } }
+  open func setUploadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) {
+    details.put(block, at: \.uploadProgress)
+  }
 
   /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which
   /// are below 0 if the server does not say. One call after another, on ``completionQueue``.
-  open func setDownloadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) { read { $0.downloadProgress = block } }
+  open func setDownloadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) {
+    details.put(block, at: \.downloadProgress)
+  }
 
   /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's
   /// sender, now or later and on any thread; a challenge that it lets go of without an answer is cancelled.
@@ -203,17 +207,17 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// The operation then has connections of its own: what the block trusts, no other operation trusts.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: ((NSURLConnection, URLAuthenticationChallenge) -> Void)?
-  ) { read { $0.challengeBlock = block } }
+  ) { details.put(block, at: \.challengeBlock) }
 
   /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response
   /// itself is the result. Not called for the first request, as NSURLConnection's delegate was.
   open func setRedirectResponseBlock(_ block: ((NSURLConnection, URLRequest, URLResponse) -> URLRequest?)?) {
-    read { $0.redirectBlock = block }
+    details.put(block, at: \.redirectBlock)
   }
 
   /// Called when the response is about to be stored. It returns what is to be stored; nil is nothing.
   open func setCacheResponseBlock(_ block: ((NSURLConnection, CachedURLResponse) -> CachedURLResponse?)?) {
-    read { $0.cacheBlock = block }
+    details.put(block, at: \.cacheBlock)
   }
 
   // MARK: - States

@@ -125,7 +125,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
   /// Sets what is called after each change. Nil: nothing.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
-    state.withLock { $0.block = block }
+    state.put(block, at: \.block)
   }
 
   private func hear(_ path: NetworkReachability.Path, run: Int) {

@@ -112,7 +112,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
   /// Sets who writes queries and form bodies from now on. If it sets the error there is no request.
   open func setQueryStringSerializationWith(_ block: QueryStringSerialization?) {
     let box = block.map(QueryBox.init)
-    state.withLock { $0.query = box }
+    state.put(box, at: \.query)
   }
 
   // MARK: - Requests

@@ -42,7 +42,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
   /// Who makes the images: ``AFImageHeaderDecoder`` at first. It is not archived.
   open var imageDecoder: any AFImageDecoding {
     get { options.withLock { $0.decoder } }
-    set { options.withLock { $0.decoder = newValue } }
+    set { options.put(newValue, at: \.decoder) }
   }
 
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {

@@ -53,7 +53,13 @@ open class URLProtocol: NSObject {
   /// Whom to tell what comes.
   open var client: (any URLProtocolClient)? {
     get { details.withLock { $0.client } }
-    set { details.withLock { $0.client = newValue } }
+    set {
+      // The old one may go with this, and do on its way what it likes: not while the lock is held.
+      _ = details.withLock { details in
+        defer { details.client = newValue }
+        return details.client
+      }
+    }
   }
 
   /// What is to be loaded.

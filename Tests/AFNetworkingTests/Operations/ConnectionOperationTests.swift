@@ -66,6 +66,36 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
+  /// A block that is let go of takes its owner with it, who looks at the operation and cancels it on his way.
+  @Test func ownersGoWithTheirBlocks() async throws {
+    let operation = try operation("/get")
+    let gone = Mutex(0)
+    func owner() -> Parting {
+      Parting { [weak operation] in
+        operation?.cancel()
+        _ = operation?.isFinished
+        gone.withLock { $0 += 1 }
+      }
+    }
+    for isLast in [false, true] {
+      operation.completionBlock = { [kept = owner()] in withExtendedLifetime(kept) {} }
+      operation.setUploadProgressBlock { [kept = owner()] _, _, _ in withExtendedLifetime(kept) {} }
+      operation.setDownloadProgressBlock { [kept = owner()] _, _, _ in withExtendedLifetime(kept) {} }
+      operation.setWillSendRequestForAuthenticationChallengeBlock { [kept = owner()] _, _ in
+        withExtendedLifetime(kept) {}
+      }
+      operation.setRedirectResponseBlock { [kept = owner()] _, request, _ in withExtendedLifetime(kept) { request } }
+      operation.setCacheResponseBlock { [kept = owner()] _, response in withExtendedLifetime(kept) { response } }
+      if isLast {
+        operation.setUploadProgressBlock(nil)
+        operation.setDownloadProgressBlock(nil)
+      }
+    }
+    await operation.run()
+    #expect(operation.isFinished)
+    while gone.withLock({ $0 }) < 12 { await Task.yield() }
+  }
+
   @Test func startedTooEarlyItWaits() async throws {
     let (first, second) = (try operation("/get"), try operation("/get"))
     second.addDependency(first)

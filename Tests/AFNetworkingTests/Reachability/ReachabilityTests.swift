@@ -120,7 +120,25 @@ import Testing
       manager.startMonitoring()
       gone = manager
     }
-    #expect(gone == nil)
+    // A look that is on its way holds on to it for a moment.
+    while gone != nil { await Task.yield() }
+  }
+
+  /// A block that is let go of takes its owner with it, who stops the manager on his way.
+  @Test func anOwnerGoesWithItsBlock() {
+    let manager = Self.loopback()
+    let calls = Calls()
+    for isFollowed in [true, false] {
+      let owner = Parting {
+        manager.stopMonitoring()
+        manager.setReachabilityStatusChange(nil)
+        calls.add()
+      }
+      manager.setReachabilityStatusChange { _ in withExtendedLifetime(owner) {} }
+      if isFollowed { manager.setReachabilityStatusChange { _ in } }
+    }
+    manager.setReachabilityStatusChange(nil)
+    #expect(calls.count == 2)
   }
 
   @Test func sharedAndWords() {
