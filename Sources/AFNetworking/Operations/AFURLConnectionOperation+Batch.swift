@@ -56,7 +56,12 @@ extension AFURLConnectionOperation {
 
 /// What depends on all operations of a batch.
 private final class BatchEnd: BlockOperation, @unchecked Sendable {
-  deinit { leaveDependencies() }
+  override func start() {
+    super.start()
+    leave(dependencies)
+  }
+
+  deinit { leave(dependencies) }
 }
 
 /// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of

@@ -106,6 +106,9 @@ extension AFURLConnectionOperation {
     defer { own.exitClaim?.end() }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
+    let dependencies = dependencies
+    read { $0.formerDependencies = dependencies }
+    leave(dependencies)
     post(.AFNetworkingOperationDidFinish)
     guard let completion = own.completion else { return }
     completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }

@@ -49,6 +49,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
     var exitClaim: ExitGrace.Claim?
+    /// Of one that has finished.
+    var formerDependencies: [Operation] = []
 
     // What AFHTTPRequestOperation adds.
     var responseSerializer: AFHTTPResponseSerializer?
@@ -71,7 +73,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   }
 
   deinit {
-    leaveDependencies()
+    leave(super.dependencies)
     read { $0.outputStream }?.close()
   }
 
@@ -227,6 +229,9 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   open override var isFinished: Bool { read { $0.machine.state } == .finished }
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
   open override var isAsynchronous: Bool { true }
+
+  /// What it depends on, and has depended on.
+  open override var dependencies: [Operation] { read { $0.formerDependencies } + super.dependencies }
 
   /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed.
   /// The call returns at once.

@@ -66,6 +66,26 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
+  /// Who looks for its dependents holds a lock, in which the last reference to one of them must not go.
+  @Test(.timeLimit(.minutes(1))) func whoHasFinishedIsForgottenAtOnce() async throws {
+    let first = try operation("/hang")
+    let second = try operation("/get")
+    second.addDependency(first)
+    let batch = AFURLConnectionOperation.batch(ofRequestOperations: [first]).compactMap { $0 as? Operation }
+    let last = try #require(batch.last)
+    #expect(try OperationKit.dependents(of: first) == 2)
+    for operation in [second, last] {
+      operation.cancel()
+      OperationKit.add([operation])
+      while !operation.isFinished { await Task.yield() }
+    }
+    while try OperationKit.dependents(of: first) > 0 { await Task.yield() }
+    #expect(second.dependencies == [first])
+    first.cancel()
+    await first.run()
+    #expect(server.requestsReceived == 0)
+  }
+
   /// A block that is let go of takes its owner with it, who looks at the operation and cancels it on his way.
   @Test func ownersGoWithTheirBlocks() async throws {
     let operation = try operation("/get")

@@ -23,6 +23,14 @@ enum OperationKit {
     queue.addOperations(operations.compactMap { $0 as? Operation }, waitUntilFinished: false)
   }
 
+  /// How many Foundation would look for when an operation finishes. It tells nobody.
+  static func dependents(of operation: Operation) throws -> Int {
+    var mirror: Mirror? = Mirror(reflecting: operation)
+    while let kind = mirror, kind.subjectType != Operation.self { mirror = kind.superclassMirror }
+    let dependents = mirror?.children.first { $0.label == "__downDependencies" }
+    return try Mirror(reflecting: #require(dependents).value).children.count
+  }
+
   static func folder() throws -> URL {
     let folder = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
