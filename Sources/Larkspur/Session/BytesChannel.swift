@@ -7,9 +7,15 @@ final class BytesChannel: Sendable {
   private struct State {
     var piece: [UInt8]?
     var end: Result<Void, any Error>?
-    var reader: CheckedContinuation<Void, Never>?
+    /// One as a rule. A program may read on two tasks, and then each of them gets some of the pieces.
+    var readers: [CheckedContinuation<Void, Never>] = []
     var writer: CheckedContinuation<Void, Never>?
     var isAbandoned = false
+
+    mutating func takeReaders() -> [CheckedContinuation<Void, Never>] {
+      defer { readers = [] }
+      return readers
+    }
   }
 
   private let state = Mutex(State())
@@ -20,11 +26,11 @@ final class BytesChannel: Sendable {
 
   /// Returns when the reader has taken the piece, or wants no more: false.
   func write(_ piece: [UInt8]) async -> Bool {
-    let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
+    let readers = state.withLock { state in
       state.piece = piece
-      return state.reader.take()
+      return state.takeReaders()
     }
-    reader?.resume()
+    for reader in readers { reader.resume() }
     await withCheckedContinuation { continuation in
       let goesOn = state.withLock { state -> Bool in
         if state.piece == nil || state.isAbandoned { return true }
@@ -37,11 +43,11 @@ final class BytesChannel: Sendable {
   }
 
   func finish(_ result: Result<Void, any Error>) {
-    let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
+    let readers = state.withLock { state in
       if state.end == nil { state.end = result }
-      return state.reader.take()
+      return state.takeReaders()
     }
-    reader?.resume()
+    for reader in readers { reader.resume() }
     if case .failure(let error) = result { response.answer(.failure(error)) }
   }
 
@@ -73,7 +79,7 @@ final class BytesChannel: Sendable {
       await withCheckedContinuation { continuation in
         let goesOn = state.withLock { state -> Bool in
           if state.piece != nil || state.end != nil { return true }
-          state.reader = continuation
+          state.readers.append(continuation)
           return false
         }
         if goesOn { continuation.resume() }

@@ -24,4 +24,34 @@ import Testing
     #expect(error?.code == .cancelled)
     #expect(bytes.task.state == .completed)
   }
+
+  /// Each of two readers gets some of the pieces, and both hear of the end.
+  @Test(.timeLimit(.minutes(1)), arguments: [true, false]) func twoMayRead(isCancelled: Bool) async throws {
+    let server = try TestServer()
+    let gate = TestServer.Signal()
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12"), .wait(gate), .send("34"), .close,
+    ])
+    let session = URLSession(configuration: .ephemeral)
+    let (bytes, _) = try await session.bytes(from: try #require(URL(string: server.url("/"))))
+    let hasRead = TestServer.Signal()
+    let readers = (0..<2).map { number in
+      Task {
+        var count = 0
+        do {
+          for try await _ in bytes {
+            count += 1
+            if count == 2 { hasRead.fire() }
+          }
+        } catch { #expect(isCancelled && (error as? URLError)?.code == .cancelled) }
+        return count
+      }
+    }
+    try await hasRead.wait()
+    // By now both wait, or are about to.
+    if isCancelled { bytes.task.cancel() } else { gate.fire() }
+    let (first, second) = (await readers[0].value, await readers[1].value)
+    #expect(first + second == (isCancelled ? 2 : 4))
+    gate.fire()
+  }
 }
