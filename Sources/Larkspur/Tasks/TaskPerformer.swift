@@ -89,7 +89,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
     scope.collectsMetrics = wantsMetrics
-    isSuspended = Atomic(task.isSuspended)
+    isSuspended = Atomic(false)
     startDate = wantsMetrics ? Date() : .distantPast
     bodyStream = request.httpBodyStream
   }
@@ -165,10 +165,10 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   }
 
   func run() async {
-    // What was done to the task while its performer was being made, nobody has told it.
+    // What was done to the task before it had its performer, nobody has told it. What is done meanwhile comes by the mail.
     let state = task.state
     if state == .canceling { interruption = .cancelled }
-    if state == .suspended { isSuspended.store(true, ordering: .sequentiallyConsistent) }
+    isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
