@@ -49,6 +49,11 @@ final class DelegateQueue: Sendable {
     }
   }
 
+  /// Makes a call that somebody waits for. If its operation is cancelled, another one makes it.
+  func insist(_ call: @escaping @Sendable () -> Void) {
+    async(call, otherwise: { [self] in insist(call) })
+  }
+
   /// Makes a call there, and returns when it has returned, or when somebody has cancelled it.
   func run(_ call: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in

@@ -274,7 +274,7 @@ final class SessionCore: @unchecked Sendable {
     guard let end else { return }
     end.engine?.shutDown()
     guard let delegate = end.delegate, let session = end.session else { return }
-    delegateQueue.async { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+    delegateQueue.insist { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
   }
 
   func reset(_ completion: @escaping @Sendable () -> Void) {

@@ -115,12 +115,12 @@ open class URLSession: NSObject, @unchecked Sendable {
   /// Forgets cookies, cached responses and credentials, and closes connections: what follows begins afresh. Tasks that run
   /// go on.
   open func reset(completionHandler: @escaping @Sendable () -> Void) {
-    core.reset { [core] in core.delegateQueue.async(completionHandler) }
+    core.reset { [core] in core.delegateQueue.insist(completionHandler) }
   }
 
   /// Writes cookies, credentials and cache to the disk, and makes new connections for what follows.
   open func flush(completionHandler: @escaping @Sendable () -> Void) {
-    core.flush { [core] in core.delegateQueue.async(completionHandler) }
+    core.flush { [core] in core.delegateQueue.insist(completionHandler) }
   }
 
   /// The tasks that have been resumed and are not over, by kind: one that was never resumed is not among them, as in
@@ -131,7 +131,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
       ) -> Void
   ) {
-    core.delegateQueue.async { [core] in
+    core.delegateQueue.insist { [core] in
       let tasks = core.tasks
       completionHandler(
         tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
@@ -141,7 +141,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-    core.delegateQueue.async { [core] in completionHandler(core.tasks) }
+    core.delegateQueue.insist { [core] in completionHandler(core.tasks) }
   }
 
   // MARK: - Makers of tasks. A new task is suspended: it begins with its first `resume()`. A session that has been

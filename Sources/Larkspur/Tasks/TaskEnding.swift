@@ -30,14 +30,15 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
     task.complete(error)
-    ending.tellLater()
+    ending.turnIsOver()
   }
 
   /// Who cancels the last call does without it. The task is over all the same.
   private func tellLater() {
     core.delegateQueue.async { [self] in
       tell()
-    } otherwise: { [core, task] in
+    } otherwise: { [self] in
+      if let telling = tellingOfResumeData() { core.delegateQueue.insist(telling) }
       core.ended(task)
     }
   }
@@ -76,12 +77,16 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   }
 
   private func tellResumeData() {
-    guard let download = task as? URLSessionDownloadTask else { return }
-    let handlers = download.takeResumeDataHandlers()
-    guard !handlers.isEmpty else { return }
-    let call: @Sendable () -> Void = { [resumeData] in for handler in handlers { handler.call(resumeData) } }
+    guard let telling = tellingOfResumeData() else { return }
     // This runs on the queue already, unless it is an async function that waits.
-    if case .fileResult = task.output { core.delegateQueue.async(call) } else { call() }
+    if case .fileResult = task.output { core.delegateQueue.insist(telling) } else { telling() }
+  }
+
+  /// The calls of those who wait for what the download can go on from. Nil: nobody does.
+  private func tellingOfResumeData() -> (@Sendable () -> Void)? {
+    let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
+    guard !handlers.isEmpty else { return nil }
+    return { [resumeData] in for handler in handlers { handler.call(resumeData) } }
   }
 
   /// What a delegate that gets all of the content at once has not got yet.

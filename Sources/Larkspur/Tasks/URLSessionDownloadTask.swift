@@ -35,14 +35,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     let handler = ResumeDataHandler(completionHandler)
     guard let core else { return handler.call(nil) }
     let isOver = read { details -> Bool in
-      details.resumeDataHandlers.append(handler)
+      // Those that were there when it ended are told by its end.
+      if details.state != .completed { details.resumeDataHandlers.append(handler) }
       return details.state == .completed
     }
-    guard !isOver else {
-      for handler in takeResumeDataHandlers() { core.delegateQueue.async { handler.call(nil) } }
-      return
-    }
-    cancel()
+    if isOver { core.delegateQueue.insist { handler.call(nil) } } else { cancel() }
   }
 
   /// See ``cancel(byProducingResumeData:)``.

@@ -103,6 +103,43 @@ import Testing
     #expect(recorder.events.last == .invalid)
   }
 
+  /// Whoever waits is told in the end, or needs no telling.
+  @Test func operationsThatAreCancelledLeaveNobodyWaiting() async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+    let download = session.downloadTask(with: try url("/hang"))
+    download.resume()
+    let waits: [@Sendable () async -> Void] = [
+      { _ = await session.allTasks },
+      { _ = await session.tasks },
+      { await session.reset() },
+      { await session.flush() },
+      { #expect(await download.cancelByProducingResumeData() == nil) },
+      // Now it is over.
+      { #expect(await download.cancelByProducingResumeData() == nil) },
+    ]
+    for wait in waits {
+      queue.isSuspended = true
+      async let waiting: Void = wait()
+      while queue.operationCount == 0 { await Task.yield() }
+      queue.cancelAllOperations()
+      queue.isSuspended = false
+      await waiting
+    }
+  }
+
+  /// A session that makes no more tasks tells a reader so, whatever becomes of its queue.
+  @Test func aReaderIsRefusedAtOnce() async throws {
+    let url = try url("/get")
+    let queue = OperationQueue()
+    let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+    session.invalidateAndCancel()
+    queue.isSuspended = true
+    let error = await #expect(throws: URLError.self) { try await session.bytes(from: url) }
+    #expect(error?.code == .cancelled && queue.operationCount == 0)
+  }
+
   /// The last call alone.
   @Test func aHandlerThatIsCancelledIsNotCalled() async throws {
     let queue = OperationQueue()
