@@ -77,11 +77,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     identifier = core.nextIdentifier()
     self.source = source
     self.output = output
-    var details = Details()
-    details.originalRequest = request
-    details.currentRequest = request
-    details.bytesExpectedToSend = source.byteCount(of: request)
-    self.details = Mutex(details)
+    details = Mutex(
+      Details(
+        originalRequest: request, currentRequest: request, bytesExpectedToSend: source.byteCount(of: request)))
     super.init()
   }
 
