@@ -201,10 +201,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
 
   @inline(__always)
   private func perform() async throws(URLError) {
-    if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
-      throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
-    }
-    try prepareDownload()
+    try task.prepare(self)
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }
