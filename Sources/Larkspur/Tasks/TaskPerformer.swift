@@ -53,11 +53,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     _modify { yield &own.state.content }
   }
 
-  /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
-  var originTalk: AuthenticationConversation?
-  var proxyTalk: AuthenticationConversation?
-  var authorization: String?
-  var proxyAuthorization: String?
+  /// Nil: nobody has said anything about credentials.
+  var authentication: TaskAuthentication?
   /// What the server has said last.
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
@@ -173,7 +170,11 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     var failure: URLError?
     do throws(URLError) {
       if isHeldUp { try await passGate() }
-      try await perform()
+      try task.prepare(self)
+      while try await load(machine.request) {
+        task.read { $0.currentRequest = machine.request }
+        if isHeldUp { try await passGate() }
+      }
     } catch {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
@@ -201,19 +202,6 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
 
   /// Another task goes on in place of this one.
   func goOn(as other: URLSessionTask) { task = other }
-
-  @inline(__always)
-  private func perform() async throws(URLError) {
-    if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
-      throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
-    }
-    try prepareDownload()
-    while true {
-      task.read { $0.currentRequest = machine.request }
-      guard try await load(machine.request) else { return }
-      if isHeldUp { try await passGate() }
-    }
-  }
 
   /// Loads a request. True: the machine wants another one to be loaded.
   @inline(__always)
