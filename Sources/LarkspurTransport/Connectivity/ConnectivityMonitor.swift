@@ -97,6 +97,8 @@ extension ConnectivityMonitor {
     }
 
     private let state = Mutex(State())
+    /// Held during a start: whoever comes meanwhile waits until there is something to know.
+    private let starts = Mutex(())
     /// Whoever asks the kernel holds this lock meanwhile. Nil until the start.
     private let questions = Mutex<NetlinkQuestions?>(nil)
 
@@ -129,12 +131,12 @@ extension ConnectivityMonitor {
 
     /// After a failure, the next who wants something tries again.
     func startIfNeeded() {
-      let isFirst = state.withLock { state in
-        if state.isRunning || state.isStopping { return false }
-        state.isRunning = true
-        return true
-      }
-      guard isFirst else { return }
+      if needsStart { starts.withLock { _ in if needsStart { start() } } }
+    }
+
+    private var needsStart: Bool { state.withLock { !$0.isRunning && !$0.isStopping } }
+
+    private func start() {
       do throws(Errno) {
         // It listens before it looks: no change falls between the two.
         let changes = try NetlinkSocket(hearsChanges: true)
@@ -142,7 +144,10 @@ extension ConnectivityMonitor {
           if questions == nil { questions = try NetlinkQuestions() }
         }
         let network = try look()
-        state.withLock { $0.known = Connectivity(network: network) }
+        state.withLock { state in
+          state.known = Connectivity(network: network)
+          state.isRunning = true
+        }
         try SystemThread(name: "larkspur-links") { [self] in run(changes) }.detach()
       } catch {
         state.withLock { state in

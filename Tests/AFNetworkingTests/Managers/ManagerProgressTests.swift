@@ -168,6 +168,8 @@ import Testing
     progress.pause()
     await journal.wait(for: "suspend")
     progress.resume()
+    // Progress objects call their handlers elsewhere, and later.
+    await journal.wait { $0.count == 3 }
     signal.fire()
     await journal.wait(for: "end")
     #expect(journal.lines == ["resume", "suspend", "resume", "end"])
