@@ -78,7 +78,7 @@ extension AFURLSessionManager {
     let content = record.take()
     let ending = Ending(record.task, content, state.withLock { $0.responseSerializer }, content.failure ?? error)
     guard ending.error == nil else { return deliver(ending) }
-    if !content.isWatched, !hearsEverything, !blocks.current.hasEndBlock,
+    if !content.isWatched, !hearsEverything, !blocks.wants(.endOnQueue),
       Self.isReadAtOnce(ending.serializer, bytes: content.data.count)
     {
       ending.serialize()
