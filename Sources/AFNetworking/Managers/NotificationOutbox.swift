@@ -86,14 +86,16 @@ final class NotificationOutbox: Sendable {
   /// What waits is posted now. On the main thread.
   func deliver() {
     let now = now()
-    let letters = state.withLock { state in
+    var letters = state.withLock { state in
       state.isWithin = false
       state.latest = now
-      defer { state.letters = [] }
-      return state.letters
+      return exchange(&state.letters, with: [])
     }
     for letter in letters {
       NotificationCenter.default.post(name: letter.name, object: letter.object, userInfo: letter.userInfo())
     }
+    // There is room for the next ones already.
+    letters.removeAll(keepingCapacity: true)
+    state.withLock { if $0.letters.isEmpty { $0.letters = letters } }
   }
 }
