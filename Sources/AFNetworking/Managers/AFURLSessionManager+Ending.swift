@@ -95,7 +95,7 @@ extension AFURLSessionManager {
 
   private func deliver(_ ending: Ending) {
     if case .waiting = ending.content.receiver { return ending.tellReceiver() }
-    let (queue, group) = state.withLock { ($0.completionQueue, $0.completionGroup) }
+    let (queue, group) = state.withLock { ($0.completesOnMain ? nil : $0.completionQueue, $0.completionGroup) }
     if let queue {
       queue.async(group: group) { ending.tellReceiver() }
     } else {

@@ -76,21 +76,23 @@ final class NotificationOutbox: Sendable {
     }
   }
 
-  /// Calls `body`, and posts what waits then: what `body` has posted needs no block of its own. On the main queue.
+  /// Calls `body` after what waits has been posted, and posts what waits then: what `body` has posted needs no block of
+  /// its own. On the main queue.
   func within(_ body: () -> Void) {
-    state.withLock { $0.isWithin = true }
+    deliver(isWithin: true)
     body()
     deliver()
   }
 
   /// What waits is posted now. On the main thread.
-  func deliver() {
+  private func deliver(isWithin: Bool = false) {
     let now = now()
     var letters = state.withLock { state in
-      state.isWithin = false
+      state.isWithin = isWithin
       state.latest = now
-      return exchange(&state.letters, with: [])
+      return state.letters.isEmpty ? [] : exchange(&state.letters, with: [])
     }
+    guard !letters.isEmpty else { return }
     for letter in letters {
       NotificationCenter.default.post(name: letter.name, object: letter.object, userInfo: letter.userInfo())
     }
@@ -98,4 +100,15 @@ final class NotificationOutbox: Sendable {
     letters.removeAll(keepingCapacity: true)
     state.withLock { if $0.letters.isEmpty { $0.letters = letters } }
   }
+}
+
+extension DispatchQueue {
+  private static let mainMark: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  /// Whether it is the main queue, which is another object each time that it is asked for.
+  var isMain: Bool { getSpecific(key: Self.mainMark) == true }
 }

@@ -137,6 +137,23 @@ import Testing
     withExtendedLifetime(observers) {}
   }
 
+  /// On the main queue a task's notifications come before its handler and after it, however fast it was.
+  @Test(arguments: [false, true]) func orderAroundHandlersOnTheMainQueue(isQueueSet: Bool) async throws {
+    if isQueueSet { manager.completionQueue = .main }
+    let journal = Journal()
+    for count in 1...10 {
+      let task = manager.dataTask(with: try fixture.request("/status/200")) { _, _, _ in journal.note("handler") }
+      let observers = [
+        Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume") },
+        Notified(.AFNetworkingTaskDidComplete, of: task) { _ in journal.note("complete") },
+      ]
+      task.resume()
+      await journal.wait { $0.count == 3 * count }
+      #expect(journal.lines.suffix(3) == ["resume", "handler", "complete"])
+      withExtendedLifetime(observers) {}
+    }
+  }
+
   // MARK: - The way to the main thread
 
   /// An outbox whose clock stands still unless it is moved, and whose blocks wait until they are called.
@@ -218,15 +235,19 @@ import Testing
     #expect(NotificationOutbox.waitingMax == 4096)
   }
 
-  /// What is posted on the main queue itself needs no block.
+  /// What is posted on the main queue itself needs no block; what was posted before comes before.
   @Test func postsOfTheMainQueueItself() throws {
     let post = try Post()
+    post.post(1)
+    #expect(post.moments == [nil])
     post.outbox.within {
       post.post(2)
       post.journal.note("within")
     }
+    #expect(post.journal.lines == ["1", "within", "2", "3"])
+    post.serve()
+    #expect(post.journal.lines.count == 4)
     #expect(post.moments.isEmpty)
-    #expect(post.journal.lines == ["within", "1", "2"])
     post.pass(NotificationOutbox.pauseNanoseconds)
     post.post(1)
     #expect(post.moments == [nil])
