@@ -30,7 +30,7 @@ extension AFURLSessionManager {
   /// A task's end, and what has been made of it. Each step is alone with it.
   private final class Ending: @unchecked Sendable {
     let task: URLSessionTask
-    let content: TaskRecord.Content
+    private(set) var content: TaskRecord.Content
     let serializer: any AFURLResponseSerialization
     var object: Any?
     var error: (any Error)?
@@ -51,9 +51,9 @@ extension AFURLSessionManager {
       if let file = content.file { object = file }
     }
 
-    /// And everybody else after it.
+    /// And everybody else after it. What the receiver holds goes when it has been told, and not with the notification.
     func tellReceiver() {
-      switch content.receiver {
+      switch exchange(&content.receiver, with: .nobody) {
       case .nobody: break
       case .handler(let receive), .waiting(let receive): receive(task.someResponse, object, error)
       }

@@ -12,6 +12,7 @@ final class AsyncReceiver: Sendable {
   }
 
   private struct State {
+    var isTold = false
     var outcome: Outcome?
     var waiter: CheckedContinuation<Void, Never>?
   }
@@ -20,7 +21,8 @@ final class AsyncReceiver: Sendable {
 
   private func tell(_ outcome: Outcome) {
     let waiter = state.withLock { state in
-      if state.outcome == nil { state.outcome = outcome }
+      if !state.isTold { state.outcome = outcome }
+      state.isTold = true
       return state.waiter.take()
     }
     waiter?.resume()
@@ -30,8 +32,8 @@ final class AsyncReceiver: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { waiter in
         let isTold = state.withLock { state in
-          if state.outcome == nil { state.waiter = waiter }
-          return state.outcome != nil
+          if !state.isTold { state.waiter = waiter }
+          return state.isTold
         }
         if isTold { waiter.resume() } else { task.resume() }
       }
@@ -51,7 +53,7 @@ final class AsyncReceiver: Sendable {
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
     }
     await receiver.wait(for: task)
-    let outcome = receiver.state.withLock { $0.outcome }
+    let outcome = receiver.state.withLock { $0.outcome.take() }
     if let error = outcome?.error { throw error }
     return (outcome?.object, outcome?.response ?? task.someResponse)
   }

@@ -16,7 +16,7 @@ final class NotificationOutbox: Sendable {
   static let waitingMax = 4096
 
   /// The main thread is not woken sooner than this after it has been here, in nanoseconds. Nobody sees so short a time.
-  static let pauseNanoseconds: UInt64 = 10_000_000
+  static let pauseNanoseconds: UInt64 = 5_000_000
 
   private struct Letter: @unchecked Sendable {
     let name: NSNotification.Name

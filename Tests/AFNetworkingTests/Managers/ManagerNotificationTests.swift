@@ -255,7 +255,7 @@ import Testing
 
   /// The main thread is not woken again as soon as it sleeps: what comes within a moment waits for its end.
   @Test func postsThatFollowOneAnother() throws {
-    #expect(NotificationOutbox.pauseNanoseconds == 10_000_000)
+    #expect(NotificationOutbox.pauseNanoseconds == 5_000_000)
     let post = try Post()
     post.post(1)
     post.serve()
