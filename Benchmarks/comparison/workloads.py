@@ -64,6 +64,8 @@ WORKLOADS = [
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
     Workload("download-1g-file", "GETs of 1 GiB into a file in memory",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+    Workload("download-1g-memory", "GETs of 1 GiB into memory, by sessions",
+             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
     Workload("pipelined-tiny", "tiny GETs, 16 at a time: one behind another over one connection, or over 16",
              "/tiny", len(TINY_BODY), 32_000, 3_200, (1_600, 4_800), pipelines=True, counts_instructions=True),
     Workload("new-tiny", "tiny GETs, each over a new connection",

@@ -19,6 +19,8 @@ struct Workload {
   var lifetime = Lifetime.kept
   /// Whether the body goes into a file.
   var intoFile = false
+  /// The body into memory: nobody does that here.
+  var isForSessions = false
   /// How many requests may be on their way on one connection.
   var depth = 1
 
@@ -28,6 +30,7 @@ struct Workload {
     "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 * 1024, connections: 64),
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false),
     "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, warmsUp: false, intoFile: true),
+    "download-1g-memory": Workload(isForSessions: true),
     "pipelined-tiny": Workload(connections: 16, depth: 16),
     "new-tiny": Workload(lifetime: .full),
     "idle": Workload(lifetime: .idle),

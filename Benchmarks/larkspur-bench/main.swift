@@ -64,7 +64,7 @@ guard let arguments = Arguments(CommandLine.arguments) else {
 }
 
 // The pool is who puts requests one behind another.
-guard arguments.usesPool || arguments.workload.depth == 1 else {
+guard !arguments.workload.isForSessions, arguments.usesPool || arguments.workload.depth == 1 else {
   print("{\"unsupported\":true}")
   exit(0)
 }

@@ -25,6 +25,8 @@ struct Workload {
     "concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, tasks: 64),
     "concurrent-100k": Workload(path: "/100k", bodyBytes: 100 << 10, tasks: 64),
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .discard),
+    "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .download),
+    "download-1g-memory": Workload(path: "/1g", bodyBytes: 1 << 30),
     "https-serial-tiny": Workload(path: "/tiny", bodyBytes: 13, isSecure: true),
     "https-concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, tasks: 64, isSecure: true),
     "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .discard, isSecure: true),
@@ -137,6 +139,8 @@ guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let reque
   print("{\"unsupported\":true}")
   exit(0)
 }
+// Downloads go to where there is no disk.
+setenv("TMPDIR", "/dev/shm", 1)
 // The main thread waits, and the calls come from Swift's pool, as in a server.
 Task.detached {
   do {

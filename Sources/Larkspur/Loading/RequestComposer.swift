@@ -3,7 +3,7 @@ import LarkspurHTTP
 import Synchronization
 
 /// Writes the heads of a session's requests: what the request says, then the configuration's fields, then the defaults.
-struct RequestComposer: Sendable {
+final class RequestComposer: Sendable {
   /// For requests that do not say otherwise.
   private let defaults: [RequestFields.Field]
   /// The same, as they are sent: for requests that set none of them.

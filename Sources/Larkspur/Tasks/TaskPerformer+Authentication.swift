@@ -8,30 +8,25 @@ extension TaskPerformer {
   func prepareAuthentication(
     of request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?, _ extras: inout RequestComposer.Extras
   ) {
-    if let authorization { extras.authorization = authorization }
-    if let proxyAuthorization { extras.proxyAuthorization = proxyAuthorization }
+    if let authentication {
+      extras.authorization = authentication.origin.value
+      extras.proxyAuthorization = authentication.proxy.value ?? extras.proxyAuthorization
+    }
     guard !core.memory.isBlank, let url = request.url else { return }
+    let known = authentication ?? TaskAuthentication()
     // What the program has set itself is its own affair, until the server refuses it.
-    if authorization == nil, originTalk == nil, request.value(forHTTPHeaderField: "Authorization") == nil,
+    if known.origin.isOpen, request.value(forHTTPHeaderField: "Authorization") == nil,
       var talk = conversation(for: .origin, request, target, url, nil)
     {
       extras.authorization = talk.preemptiveValue()
-      originTalk = talk
+      known.origin.talk = talk
+      authentication = known
     }
-    if let proxy, proxyAuthorization == nil, proxyTalk == nil,
-      var talk = conversation(for: .proxy, request, target, url, proxy)
-    {
+    if let proxy, known.proxy.isOpen, var talk = conversation(for: .proxy, request, target, url, proxy) {
       extras.proxyAuthorization = talk.preemptiveValue() ?? extras.proxyAuthorization
-      proxyTalk = talk
+      known.proxy.talk = talk
+      authentication = known
     }
-  }
-
-  /// A redirection leads to another request: whatever was said was about the one before.
-  func forgetAuthentication() {
-    originTalk = nil
-    proxyTalk = nil
-    authorization = nil
-    proxyAuthorization = nil
   }
 
   private func conversation(
@@ -69,14 +64,6 @@ extension TaskPerformer {
     }
   }
 
-  /// The server or the proxy has let the request pass.
-  func authenticationAccepted(by response: HTTPURLResponse) {
-    if response.statusCode != 401 { originTalk?.accepted(info: response.fields.values(of: "Authentication-Info")) }
-    if response.statusCode != 407 {
-      proxyTalk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
-    }
-  }
-
   /// Finds credentials for what a response demands.
   func answerChallenge(
     of response: HTTPURLResponse, to request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?
@@ -85,7 +72,9 @@ extension TaskPerformer {
     // A 407 that comes through a tunnel is no proxy's: an origin may not ask for the proxy's credentials.
     guard !isProxy || proxy != nil, let url = request.url else { return machine.credentialRefused() }
     let role: AuthenticationTarget.Role = isProxy ? .proxy : .origin
-    guard var talk = (isProxy ? proxyTalk : originTalk) ?? conversation(for: role, request, target, url, proxy) else {
+    let authentication = authentication ?? TaskAuthentication()
+    self.authentication = authentication
+    guard var talk = authentication[role].talk ?? conversation(for: role, request, target, url, proxy) else {
       return machine.credentialRefused()
     }
     let fields = response.fields.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
@@ -93,10 +82,10 @@ extension TaskPerformer {
     while case .ask(let question) = step {
       step = talk.replied(try await askDelegate(question.challenge(response: response)))
     }
-    if isProxy { proxyTalk = talk } else { originTalk = talk }
+    authentication[role].talk = talk
     switch step {
     case .send(let value):
-      if isProxy { proxyAuthorization = value } else { authorization = value }
+      authentication[role].value = value
       return machine.credentialGiven()
     case .cancel: throw URLError.make(.cancelled, "cancelled")
     case .ask, .deliver, .nothing: return machine.credentialRefused()

@@ -64,7 +64,7 @@ extension TaskPerformer {
   func deliver(
     _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) {
-    try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.head.contentLength ?? -1))
+    try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.contentLength ?? -1))
     if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {

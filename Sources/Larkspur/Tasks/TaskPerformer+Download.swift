@@ -33,8 +33,7 @@ extension TaskPerformer {
   // MARK: - Before the request
 
   /// Finds what the task is to go on from.
-  func prepareDownload() throws(URLError) {
-    guard let resumption = task.resumption else { return }
+  func goOn(from resumption: Resumption) throws(URLError) {
     switch resumption {
     case .refused(let refusal): throw URLError(refusal)
     case .point(let data, let encoded):

@@ -25,7 +25,8 @@ extension TaskPerformer {
       self.challenges = challenges
       challenges.isAsked(for: task)
     }
-    var extras = extras(for: request, target, way)
+    var extras = RequestComposer.Extras()
+    fill(&extras, for: request, target, way)
     var caching: CacheExchange?
     var plan: CachePlan?
     let sendDate = cache?.now ?? .distantPast
@@ -48,8 +49,10 @@ extension TaskPerformer {
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
+    if case .request = task.source, request.own.method == "POST", body.length != .none {
+      extras.addsDefaultContentType = true
+    }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)
-    poolRequest.priority = task.poolPriority
     if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
     let running: RunningExchange
     do throws(TransportError) {
@@ -95,10 +98,9 @@ extension TaskPerformer {
 
   // MARK: - The request
 
-  private func extras(
-    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
-  ) -> RequestComposer.Extras {
-    var extras = RequestComposer.Extras()
+  private func fill(
+    _ extras: inout RequestComposer.Extras, for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
+  ) {
     extras.isElsewhere = machine.isElsewhere
     if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
       let url = request.url
@@ -112,30 +114,23 @@ extension TaskPerformer {
     let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
     if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
     prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
-    return extras
   }
 
   private func poolRequest(
     for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras,
     _ sent: Body
   ) throws(URLError) -> PoolRequest {
-    var extras = extras
     let (body, length) = (sent.content, sent.length)
     if request.own.method == "GET", case .none = body {
     } else if request.own.method == "GET" {
       // As Darwin does it: a GET whose body a server on the way may take for the next request.
       throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
     }
-    if case .request = task.source, request.own.method == "POST", length != .none {
-      extras.addsDefaultContentType = true
-    }
     do throws(RequestError) {
       let head = try core.composer.head(
         for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false,
         common: way.common, body: length, extras: extras)
-      var poolRequest = PoolRequest(head)
-      poolRequest.body = body
-      return poolRequest
+      return PoolRequest(head, body: body, priority: task.poolPriority)
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
     }
@@ -202,7 +197,7 @@ extension TaskPerformer {
       fields: fields, isDecoded: decoder != nil)
     latestResponse = response
     keepCookies(of: response, request)
-    if originTalk != nil || proxyTalk != nil { authenticationAccepted(by: response) }
+    authentication?.accepted(by: response)
     var storing: CacheStoring?
     switch cacheVerdict(on: response, caching) {
     case .deliver: break
@@ -225,7 +220,8 @@ extension TaskPerformer {
       case .askRedirection(let response, let next):
         redirection = storing
         step = machine.redirectionAnswered(try await askRedirection(response, next))
-        forgetAuthentication()
+        // Whatever was said was about the request before.
+        authentication = nil
       case .askCredential(let response):
         let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
         step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)

@@ -138,7 +138,7 @@ extension TaskPerformer {
     switch step {
     case .load:
       hearing.response = response
-      forgetAuthentication()
+      authentication = nil
       return true
     case .fail(let error): throw error
     case .deliver, .askRedirection, .askCredential:

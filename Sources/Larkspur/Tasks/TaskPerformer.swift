@@ -53,11 +53,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     _modify { yield &own.state.content }
   }
 
-  /// What is said about credentials to the present origin, and to its proxy, and what comes of it.
-  var originTalk: AuthenticationConversation?
-  var proxyTalk: AuthenticationConversation?
-  var authorization: String?
-  var proxyAuthorization: String?
+  /// Nil: nobody has said anything about credentials.
+  var authentication: TaskAuthentication?
   /// What the server has said last.
   var latestResponse: HTTPURLResponse?
   /// A download's file, while it is being written, and after it while somebody looks at it.
@@ -204,10 +201,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
 
   @inline(__always)
   private func perform() async throws(URLError) {
-    if task is URLSessionWebSocketTask || task is URLSessionStreamTask {
-      throw URLError.make(.unsupportedURL, "WebSocket and stream tasks are not supported")
-    }
-    try prepareDownload()
+    try task.prepare(self)
     while true {
       task.read { $0.currentRequest = machine.request }
       guard try await load(machine.request) else { return }

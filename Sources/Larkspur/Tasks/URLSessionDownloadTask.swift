@@ -2,24 +2,28 @@ import Foundation
 
 /// Loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-  private let goingOnFrom: Resumption?
-  override var resumption: Resumption? { goingOnFrom }
+  /// What it goes on from. Nil: it begins at the beginning.
+  private let resumption: Resumption?
 
   /// A task of nobody's, which loads nothing: for subclasses in tests.
   public override init() {
-    goingOnFrom = nil
+    resumption = nil
     super.init()
   }
 
   override init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
-    goingOnFrom = nil
+    resumption = nil
     super.init(core, request: request, source: source, output: output)
   }
 
   init(_ core: SessionCore, resumeData: Data, output: TaskOutput) {
     let resumption = Resumption(resumeData, .standard)
-    goingOnFrom = resumption
+    self.resumption = resumption
     super.init(core, request: resumption.request, output: output)
+  }
+
+  override func prepare(_ performer: TaskPerformer) throws(URLError) {
+    if let resumption { try performer.goOn(from: resumption) }
   }
 
   /// Cancels the download so that it can go on later, with ``URLSession/downloadTask(withResumeData:)``.

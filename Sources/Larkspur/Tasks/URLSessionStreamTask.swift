@@ -40,5 +40,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// Would begin TLS when everything has been read and written.
   open func startSecureConnection() {}
 
+  override func prepare(_ performer: TaskPerformer) throws(URLError) { throw Self.unsupported }
+
   private static var unsupported: URLError { .make(.unsupportedURL, "stream tasks are not supported") }
 }

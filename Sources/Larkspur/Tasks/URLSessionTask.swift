@@ -77,11 +77,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     identifier = core.nextIdentifier()
     self.source = source
     self.output = output
-    var details = Details()
-    details.originalRequest = request
-    details.currentRequest = request
-    details.bytesExpectedToSend = source.byteCount(of: request)
-    self.details = Mutex(details)
+    details = Mutex(
+      Details(
+        originalRequest: request, currentRequest: request, bytesExpectedToSend: source.byteCount(of: request)))
     super.init()
   }
 
@@ -90,8 +88,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// A task is its own copy: it cannot be done twice.
   open func copy(with zone: NSZone?) -> Any { self }
 
-  /// What a download goes on from. Nil: it begins at the beginning.
-  var resumption: Resumption? { nil }
+  /// What this kind of task does before it loads, on the loop.
+  func prepare(_ performer: TaskPerformer) throws(URLError) {}
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 

@@ -21,6 +21,9 @@ package struct Exchange {
 
   package var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
 
+  /// What `Content-Length` says, if it is there.
+  package var contentLength: Int? { isPresent ? connection.head.contentLength : nil }
+
   /// The head as it came: status line, fields, empty line.
   package var headBytes: [UInt8] { isPresent ? connection.headBytes : [] }
 

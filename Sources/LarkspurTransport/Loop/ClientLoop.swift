@@ -253,7 +253,8 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// - Parameter successors: Who is to be called now.
   private func endTurn(_ successors: inout [any TurnSuccessor]) {
-    swap(&successors, &own.state.successors)
+    // (An empty list keeps its room: a guest has hardly ever got one.)
+    if !own.state.successors.isEmpty { swap(&successors, &own.state.successors) }
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
   }

@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// A request for a pool: what is sent, and how it may be.
 package struct PoolRequest {
   package var head: RequestHead
-  package var body = RequestBody.none
+  package var body: RequestBody
   /// How long the parts of the exchange may take, and all of it with the wait for a connection. Nil: as long as they do.
   /// Opening a connection is the pool's, and has the pool's own time.
   package var timeouts: Timeouts?
@@ -12,11 +12,15 @@ package struct PoolRequest {
   /// nothing. A request that is observed is not pipelined.
   package var observer: Connection.Observer?
   /// The larger one goes first.
-  package var priority: UInt8 = 128
+  package var priority: UInt8
   /// For everything, from the wait for a connection to the last byte of the body.
   package var deadline = Deadline.never
 
-  package init(_ head: RequestHead) { self.head = head }
+  package init(_ head: RequestHead, body: RequestBody = .none, priority: UInt8 = 128) {
+    self.head = head
+    self.body = body
+    self.priority = priority
+  }
 
   /// Whether it may follow another one that has not been answered, and be followed.
   var isPipelinable: Bool {

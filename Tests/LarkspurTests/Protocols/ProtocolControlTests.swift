@@ -282,7 +282,7 @@ import Testing
       await delegate.wait()
       let error = try #require(delegate.error as? URLError)
       #expect(error.code == .unsupportedURL)
-      #expect(error.localizedDescription == "WebSocket and stream tasks are not supported")
+      #expect(error.localizedDescription == "\(index == 0 ? "WebSocket" : "stream") tasks are not supported")
       #expect(delegate.events.last == "failure")
       session.invalidateAndCancel()
     }
