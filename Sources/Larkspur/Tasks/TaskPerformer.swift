@@ -170,7 +170,11 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     var failure: URLError?
     do throws(URLError) {
       if isHeldUp { try await passGate() }
-      try await perform()
+      try task.prepare(self)
+      while try await load(machine.request) {
+        task.read { $0.currentRequest = machine.request }
+        if isHeldUp { try await passGate() }
+      }
     } catch {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
@@ -198,16 +202,6 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
 
   /// Another task goes on in place of this one.
   func goOn(as other: URLSessionTask) { task = other }
-
-  @inline(__always)
-  private func perform() async throws(URLError) {
-    try task.prepare(self)
-    while true {
-      task.read { $0.currentRequest = machine.request }
-      guard try await load(machine.request) else { return }
-      if isHeldUp { try await passGate() }
-    }
-  }
 
   /// Loads a request. True: the machine wants another one to be loaded.
   @inline(__always)
