@@ -12,8 +12,8 @@ extension AFHTTPSessionManager {
     let serializer = requestSerializer
     let request: URLRequest
     if serializer.makesPlainRequests, let url = try url(of: path) {
-      let plain = serializer.state.withLock { $0.request(method, url) }
-      request = try serializer.complete(plain, parameters)
+      let (plain, hasQuery) = serializer.state.withLock { $0.request(method, url) }
+      request = parameters == nil && hasQuery ? plain : try serializer.complete(plain, parameters)
     } else {
       request =
         try serializer.request(withMethod: method, urlString: absolute(path), parameters: parameters) as URLRequest

@@ -30,19 +30,16 @@ extension AFURLSessionManager {
   /// A task's end, and what has been made of it. Each step is alone with it.
   private final class Ending: @unchecked Sendable {
     let task: URLSessionTask
-    let content: TaskRecord.Content
+    private(set) var content: TaskRecord.Content
     let serializer: any AFURLResponseSerialization
     var object: Any?
     var error: (any Error)?
 
-    init(
-      _ task: URLSessionTask, _ content: TaskRecord.Content, _ serializer: any AFURLResponseSerialization,
-      _ error: (any Error)?
-    ) {
-      self.task = task
-      self.content = content
+    init(_ record: TaskRecord, _ serializer: any AFURLResponseSerialization, _ error: (any Error)?) {
+      task = record.task
+      content = record.take()
       self.serializer = serializer
-      self.error = error
+      self.error = content.failure ?? error
     }
 
     func serialize() {
@@ -54,9 +51,16 @@ extension AFURLSessionManager {
       if let file = content.file { object = file }
     }
 
-    func tell(_ receive: TaskRecord.Completion) { receive(task.someResponse, object, error) }
+    /// And everybody else after it. What the receiver holds goes when it has been told, and not with the notification.
+    func tellReceiver() {
+      switch exchange(&content.receiver, with: .nobody) {
+      case .nobody: break
+      case .handler(let receive), .waiting(let receive): receive(task.someResponse, object, error)
+      }
+      NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, task) { self.userInfo }
+    }
 
-    var userInfo: [AnyHashable: Any] {
+    private var userInfo: [AnyHashable: Any] {
       if error == nil, let metrics = content.metrics, let object, !(task is URLSessionDownloadTask) {
         return SuccessInfo.shared.filled(serializer, metrics, content.data, object)
       }
@@ -75,11 +79,10 @@ extension AFURLSessionManager {
 
   func finish(_ record: TaskRecord, _ error: (any Error)?) {
     if error == nil { record.ended() }
-    let content = record.take()
-    let ending = Ending(record.task, content, state.withLock { $0.responseSerializer }, content.failure ?? error)
+    let ending = Ending(record, state.withLock { $0.responseSerializer }, error)
     guard ending.error == nil else { return deliver(ending) }
-    if !content.isWatched, !hearsEverything, !blocks.current.hasEndBlock,
-      Self.isReadAtOnce(ending.serializer, bytes: content.data.count)
+    if !ending.content.isWatched, !hearsEverything, !blocks.wants(.endOnQueue),
+      Self.isReadAtOnce(ending.serializer, bytes: ending.content.data.count)
     {
       ending.serialize()
       return deliver(ending)
@@ -91,27 +94,13 @@ extension AFURLSessionManager {
   }
 
   private func deliver(_ ending: Ending) {
-    let (queue, group) = state.withLock { ($0.completionQueue, $0.completionGroup) }
-    switch ending.content.receiver {
-    case .waiting(let receive):
-      ending.tell(receive)
-      post(ending)
-    case .nobody, .handler:
-      let tell: @Sendable () -> Void = { [self] in
-        if case .handler(let receive) = ending.content.receiver { ending.tell(receive) }
-        post(ending)
-      }
-      guard let queue else {
-        let work: @Sendable () -> Void = { NotificationOutbox.main.within(tell) }
-        if let group { return DispatchQueue.main.async(group: group, execute: work) }
-        return DispatchQueue.main.async(execute: work)
-      }
-      if let group { queue.async(group: group, execute: tell) } else { queue.async(execute: tell) }
+    if case .waiting = ending.content.receiver { return ending.tellReceiver() }
+    let (queue, group) = state.withLock { ($0.completesOnMain ? nil : $0.completionQueue, $0.completionGroup) }
+    if let queue {
+      queue.async(group: group) { ending.tellReceiver() }
+    } else {
+      DispatchQueue.main.async(group: group) { NotificationOutbox.main.within { ending.tellReceiver() } }
     }
-  }
-
-  private func post(_ ending: Ending) {
-    NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, ending.task) { ending.userInfo }
   }
 
   // MARK: - Downloads

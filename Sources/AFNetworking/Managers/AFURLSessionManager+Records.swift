@@ -7,6 +7,12 @@ import Synchronization
 extension AFURLSessionManager {
   func record(of task: URLSessionTask) -> TaskRecord? { state.withLock { $0.record(of: task) } }
 
+  /// The record of a task that somebody is about to watch.
+  func watched(_ task: URLSessionTask) -> TaskRecord? {
+    hasWatchedTasks.store(true, ordering: .releasing)
+    return record(of: task)
+  }
+
   func replace(_ old: URLSessionTask, by new: URLSessionTask) {
     state.withLock { state in
       if let record = state.forget(old) { state.keep(TaskRecord(new, of: record)) }
@@ -22,6 +28,7 @@ extension AFURLSessionManager {
       (state.noted(task), state.isInvalidated, state.refusal)
     }
     record.change(fill)
+    if record.isWatched { hasWatchedTasks.store(true, ordering: .releasing) }
     // A session that has been invalidated knows its delegate no more, and ends the task at once.
     if isInvalidated { task.delegate = self }
     if let refusal {

@@ -19,6 +19,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   let state: Mutex<ManagerState>
   /// A subclass may have overridden any of the delegate's methods: it gets every call.
   let hearsEverything: Bool
+  /// Whether anybody has ever wanted to see how far one of the tasks is. Until then no task has to be asked about.
+  let hasWatchedTasks = Atomic(false)
 
   /// With the default configuration.
   public override convenience init() { self.init(sessionConfiguration: nil) }
@@ -209,16 +211,17 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   /// How far the body of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
   /// none of the manager's, or is over.
-  open func uploadProgress(for task: URLSessionTask) -> Progress? { record(of: task)?.uploadProgress }
+  open func uploadProgress(for task: URLSessionTask) -> Progress? { watched(task)?.uploadProgress }
 
   /// How far the content of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
   /// none of the manager's, or is over.
-  open func downloadProgress(for task: URLSessionTask) -> Progress? { record(of: task)?.downloadProgress }
+  open func downloadProgress(for task: URLSessionTask) -> Progress? { watched(task)?.downloadProgress }
 
   // MARK: - What the session tells
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
-    if hearsEverything || blocks.current.wants(call) { return true }
+    if hearsEverything || blocks.wants(call) { return true }
+    guard hasWatchedTasks.load(ordering: .acquiring) else { return false }
     switch call {
     case .pieces, .writtenData: return record(of: task)?.watchesDownload ?? true
     case .sentBody: return record(of: task)?.watchesUpload ?? true
@@ -293,14 +296,12 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
   {
     record(of: task)?.change { $0.metrics = metrics }
-    let blocks = blocks.current
-    if blocks.hasEndBlock { blocks.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
+    if blocks.wants(.endOnQueue) { blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     if let record = state.withLock({ $0.forget(task) }) { finish(record, error) }
-    let blocks = blocks.current
-    if blocks.hasEndBlock { blocks.set.taskDidComplete?(session, task, error) }
+    if blocks.wants(.endOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
   }
 
   open func urlSession(
@@ -320,8 +321,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     record(of: dataTask)?.received(data)
-    let blocks = blocks.current
-    if blocks.hasEndBlock { blocks.set.dataTaskDidReceiveData?(session, dataTask, data) }
+    if blocks.wants(.endOnQueue) { blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
 
   open func urlSession(

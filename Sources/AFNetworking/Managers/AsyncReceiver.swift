@@ -5,26 +5,41 @@ import Synchronization
 /// Carries what a task ends with to the caller that waits for it. No queue has to be free for that: the handler is
 /// called where the response has been serialized.
 final class AsyncReceiver: Sendable {
-  struct Outcome: @unchecked Sendable {
+  private struct Outcome: @unchecked Sendable {
     let response: URLResponse
     let object: Any?
     let error: (any Error)?
   }
 
-  private enum State {
-    case waiting(CheckedContinuation<Outcome, Never>?)
-    case told(Outcome)
+  private struct State {
+    var isTold = false
+    var outcome: Outcome?
+    var waiter: CheckedContinuation<Void, Never>?
   }
 
-  private let state = Mutex(State.waiting(nil))
+  private let state = Mutex(State())
 
   private func tell(_ outcome: Outcome) {
-    let continuation = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
-      guard case .waiting(let continuation) = state else { return nil }
-      state = .told(outcome)
-      return continuation
+    let waiter = state.withLock { state in
+      if !state.isTold { state.outcome = outcome }
+      state.isTold = true
+      return state.waiter.take()
     }
-    continuation?.resume(returning: outcome)
+    waiter?.resume()
+  }
+
+  private func wait(for task: URLSessionTask) async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        let isTold = state.withLock { state in
+          if !state.isTold { state.waiter = waiter }
+          return state.isTold
+        }
+        if isTold { waiter.resume() } else { task.resume() }
+      }
+    } onCancel: {
+      task.cancel()
+    }
   }
 
   /// Runs a task to its end, and gives what has come of it. The manager makes it as for any handler, which is told at
@@ -37,19 +52,9 @@ final class AsyncReceiver: Sendable {
     manager.record(of: task)?.change { content in
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
     }
-    let outcome = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let told = receiver.state.withLock { state -> Outcome? in
-          if case .told(let outcome) = state { return outcome }
-          state = .waiting(continuation)
-          return nil
-        }
-        if let told { continuation.resume(returning: told) } else { task.resume() }
-      }
-    } onCancel: {
-      task.cancel()
-    }
-    if let error = outcome.error { throw error }
-    return (outcome.object, outcome.response)
+    await receiver.wait(for: task)
+    let outcome = receiver.state.withLock { $0.outcome.take() }
+    if let error = outcome?.error { throw error }
+    return (outcome?.object, outcome?.response ?? task.someResponse)
   }
 }

@@ -9,7 +9,8 @@ struct ManagerState: @unchecked Sendable {
   /// Set before a session is invalidated that no other follows.
   private(set) var isInvalidated = false
   var operationQueue: OperationQueue?
-  var completionQueue: DispatchQueue?
+  var completionQueue: DispatchQueue? { didSet { completesOnMain = completionQueue?.isMain ?? true } }
+  private(set) var completesOnMain = true
   var completionGroup: DispatchGroup?
   var responseSerializer: any AFURLResponseSerialization = AFJSONResponseSerializer()
   var securityPolicy = AFSecurityPolicy.default()

@@ -1,4 +1,5 @@
 import Foundation
+import Larkspur
 import Synchronization
 
 /// The blocks that a program has set for a manager's session, and which calls they make worth while. For any thread.
@@ -44,26 +45,34 @@ final class SessionBlocks: Sendable {
   /// What does not change any more: a reader keeps it with one reference.
   final class Snapshot: Sendable {
     let set: Set
-    private let wanted: Swift.Set<URLSessionDelegateCall>
-    let hasEndBlock: Bool
 
-    init(_ set: Set) {
-      self.set = set
-      wanted = Swift.Set(Self.calls.filter { set.wants($0) })
-      hasEndBlock = set.wants(.endOnQueue)
-    }
-
-    private static let calls: [URLSessionDelegateCall] = [
-      .response, .pieces, .sentBody, .writtenData, .cachedResponse, .redirection, .endOnQueue,
-    ]
-
-    /// Nearly always there is no block at all.
-    func wants(_ call: URLSessionDelegateCall) -> Bool { !wanted.isEmpty && wanted.contains(call) }
+    init(_ set: Set) { self.set = set }
   }
 
   private let snapshot = Mutex(Snapshot(Set()))
+  /// The calls that there are blocks for: asked several times for each request, and nearly always none.
+  private let wanted = Atomic<UInt8>(0)
 
   var current: Snapshot { snapshot.withLock { $0 } }
+
+  func wants(_ call: URLSessionDelegateCall) -> Bool { wanted.load(ordering: .acquiring) & Self.bit(of: call) != 0 }
+
+  private static func bit(of call: URLSessionDelegateCall) -> UInt8 {
+    switch call {
+    case .response: 1
+    case .pieces: 1 << 1
+    case .sentBody: 1 << 2
+    case .writtenData: 1 << 3
+    case .cachedResponse: 1 << 4
+    case .redirection: 1 << 5
+    case .endOnQueue: 1 << 6
+    case .informationalResponse: 1 << 7
+    }
+  }
+
+  private static let calls: [URLSessionDelegateCall] = [
+    .response, .pieces, .sentBody, .writtenData, .cachedResponse, .redirection, .endOnQueue, .informationalResponse,
+  ]
 
   func change(_ body: (inout Set) -> Void) {
     let old = snapshot.withLock { snapshot in
@@ -71,6 +80,8 @@ final class SessionBlocks: Sendable {
         var set = snapshot.set
         body(&set)
         snapshot = Snapshot(set)
+        let bits = Self.calls.filter { set.wants($0) }.map { Self.bit(of: $0) }
+        wanted.store(bits.reduce(0, |), ordering: .releasing)
       }
       return snapshot
     }

@@ -52,12 +52,7 @@ final class TaskRecord: Sendable {
   func change(_ body: (inout Content) -> Void) { content.withLock { body(&$0) } }
 
   /// What has come of it; the record keeps nothing of it.
-  func take() -> Content {
-    content.withLock { content in
-      defer { content = Content() }
-      return content
-    }
-  }
+  func take() -> Content { content.withLock { exchange(&$0, with: Content()) } }
 
   func fail(_ error: NSError) { content.withLock { $0.failure = error } }
 

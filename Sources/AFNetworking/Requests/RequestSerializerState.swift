@@ -22,12 +22,19 @@ struct RequestSerializerState {
     }
   }
 
+  /// The latest request, with the settings and the fields, and no parameters.
+  private struct Template {
+    let method: String
+    let url: URL
+    let request: URLRequest
+    let hasQuery: Bool
+  }
+
   var fields: [String: String] { didSet { template = nil } }
   var stringEncoding = String.Encoding.utf8.rawValue
   var settings = Settings() { didSet { template = nil } }
-  /// A request with the settings and the fields, once one has been made.
-  private var template: URLRequest?
-  var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"]
+  private var template: Template?
+  var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"] { didSet { template = nil } }
   var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
   var query: QueryBox?
   // Of JSON.
@@ -38,20 +45,22 @@ struct RequestSerializerState {
 
   init(fields: [String: String]) { self.fields = fields }
 
-  /// A request with the settings and the fields: a copy of what is made once.
-  mutating func request(_ method: String, _ url: URL) -> URLRequest {
+  /// A request with the settings and the fields, which are written once, and whether its parameters go to its query.
+  mutating func request(_ method: String, _ url: URL) -> (request: URLRequest, hasQuery: Bool) {
+    if let template, template.method == method, template.url == url { return (template.request, template.hasQuery) }
     var request: URLRequest
     if let template {
-      request = template
+      request = template.request
       request.url = url
     } else {
       request = URLRequest(url: url)
       settings.apply(to: &request)
       for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
-      template = request
     }
     request.httpMethod = method
-    return request
+    let hasQuery = methodsWithQuery.contains((request.httpMethod ?? "GET").uppercased())
+    template = Template(method: method, url: url, request: request, hasQuery: hasQuery)
+    return (request, hasQuery)
   }
 
   mutating func setField(_ field: String, to value: String?) {

@@ -44,8 +44,9 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   /// Dictionaries, arrays, strings, numbers and `NSNull`. With a status that is not acceptable there is an object as well:
   /// many servers say there what is wrong.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+    guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     // Rails answers `head :ok` with a space: it is to be nothing.
-    guard isReadable(response, data, error), let data, !data.isEmpty, data != Data([0x20]) else { return nil }
+    if data.count == 1, data.first == UInt8(ascii: " ") { return nil }
     let options = options.withLock { $0 }
     do {
       let object = try JSONSerialization.jsonObject(with: data, options: options.reading)

@@ -209,6 +209,28 @@ import Testing
     #expect(fixture.server.requestsReceived == 1)
   }
 
+  /// The same request as the one before, until the serializer is changed: then the next one shows it.
+  @Test func requestsThatFollowOneAnother() {
+    let serializer = manager.requestSerializer
+    func made(_ method: String, _ path: String, _ parameters: Any? = nil) -> URLRequest? {
+      manager.dataTask(
+        withHTTPMethod: method, urlString: path, parameters: parameters, success: nil, failure: nil)?.originalRequest
+    }
+    let first = made("GET", "get")
+    #expect(first != nil && made("GET", "get") == first)
+    #expect(made("GET", "get", ["key": "value"])?.url?.query == "key=value")
+    #expect(made("GET", "get") == first)
+    #expect(made("GET", "other")?.url?.path == "/other")
+    #expect(made("HEAD", "other")?.httpMethod == "HEAD")
+    serializer.setValue("another value", forHTTPHeaderField: "Field")
+    #expect(made("HEAD", "other")?.value(forHTTPHeaderField: "Field") == "another value")
+    serializer.timeoutInterval = 17
+    #expect(made("HEAD", "other")?.timeoutInterval == 17)
+    #expect(made("POST", "other")?.httpBody != nil)
+    serializer.httpMethodsEncodingParametersInURI.insert("POST")
+    #expect(made("POST", "other")?.httpBody == nil)
+  }
+
   // MARK: - Serializers
 
   /// The serializer's own type: its content types can be changed in place.

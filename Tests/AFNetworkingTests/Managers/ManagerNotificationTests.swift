@@ -137,34 +137,143 @@ import Testing
     withExtendedLifetime(observers) {}
   }
 
+  /// On the main queue a task's notifications come before its handler and after it, however fast it was.
+  @Test(arguments: [false, true]) func orderAroundHandlersOnTheMainQueue(isQueueSet: Bool) async throws {
+    if isQueueSet { manager.completionQueue = .main }
+    let journal = Journal()
+    for count in 1...10 {
+      let task = manager.dataTask(with: try fixture.request("/status/200")) { _, _, _ in journal.note("handler") }
+      let observers = [
+        Notified(.AFNetworkingTaskDidResume, of: task) { _ in journal.note("resume") },
+        Notified(.AFNetworkingTaskDidComplete, of: task) { _ in journal.note("complete") },
+      ]
+      task.resume()
+      await journal.wait { $0.count == 3 * count }
+      #expect(journal.lines.suffix(3) == ["resume", "handler", "complete"])
+      withExtendedLifetime(observers) {}
+    }
+  }
+
   // MARK: - The way to the main thread
+
+  /// An outbox whose clock stands still unless it is moved, and whose blocks wait until they are called.
+  private final class Post: Sendable {
+    private struct State {
+      var now: UInt64 = 1_000_000_000
+      var moments: [UInt64?] = []
+      var blocks: [@Sendable () -> Void] = []
+      var number = 0
+    }
+
+    private final class World: Sendable {
+      let state = Mutex(State())
+    }
+
+    private let world = World()
+    let journal = Journal()
+    let outbox: NotificationOutbox
+    private let name = NSNotification.Name(UUID().uuidString)
+    private let task: URLSessionTask
+    private let observer: Notified
+
+    init(max: Int = NotificationOutbox.waitingMax) throws {
+      task = URLSession.shared.dataTask(with: try #require(URL(string: "http://localhost/")))
+      observer = Notified(name, of: task) { [journal] in journal.note("\($0.userInfo?["number"] ?? "none")") }
+      outbox = NotificationOutbox(max: max, now: { [world] in world.state.withLock { $0.now } }) {
+        [world] moment, block in
+        world.state.withLock {
+          $0.moments.append(moment)
+          $0.blocks.append(block)
+        }
+      }
+    }
+
+    func post(_ count: Int) {
+      for _ in 0..<count {
+        let number = world.state.withLock { state in
+          state.number += 1
+          return state.number
+        }
+        outbox.post(name, task) { ["number": number] }
+      }
+    }
+
+    /// The main queue is served.
+    func serve() {
+      let blocks = world.state.withLock { state in
+        defer { state.blocks = [] }
+        return state.blocks
+      }
+      for block in blocks { block() }
+    }
+
+    func pass(_ nanoseconds: UInt64) { world.state.withLock { $0.now += nanoseconds } }
+
+    var now: UInt64 { world.state.withLock { $0.now } }
+
+    /// When blocks were wanted since this was asked last. Nil: at once.
+    var moments: [UInt64?] {
+      world.state.withLock { state in
+        defer { state.moments = [] }
+        return state.moments
+      }
+    }
+  }
 
   /// Posts that wait go by one block, in order; when too many wait the oldest are lost.
   @Test func aMainThreadThatDoesNotServeItsQueue() throws {
-    let scheduled = Mutex<[@Sendable () -> Void]>([])
-    let outbox = NotificationOutbox(max: 3) { block in scheduled.withLock { $0.append(block) } }
-    let journal = Journal()
-    let name = NSNotification.Name("test of the outbox")
-    let task = URLSession.shared.dataTask(with: try fixture.request("/get"))
-    let observer = Notified(name, of: task) { journal.note("\($0.userInfo?["number"] ?? "none")") }
-    for number in 1...3 { outbox.post(name, task) { ["number": number] } }
-    #expect(scheduled.withLock { $0.count } == 1)
-    scheduled.withLock { $0.removeFirst() }()
-    #expect(journal.lines == ["1", "2", "3"])
-    for number in 4...7 { outbox.post(name, task) { ["number": number] } }
-    #expect(scheduled.withLock { $0.count } == 1)
-    scheduled.withLock { $0.removeFirst() }()
-    #expect(journal.lines == ["1", "2", "3", "5", "6", "7"])
+    let post = try Post(max: 3)
+    post.post(3)
+    #expect(post.moments == [nil])
+    post.serve()
+    #expect(post.journal.lines == ["1", "2", "3"])
+    post.pass(NotificationOutbox.pauseNanoseconds)
+    post.post(4)
+    #expect(post.moments == [nil])
+    post.serve()
+    #expect(post.journal.lines == ["1", "2", "3", "5", "6", "7"])
     #expect(NotificationOutbox.waitingMax == 4096)
-    // What is posted on the main queue itself needs no block.
-    outbox.within {
-      for number in 8...9 { outbox.post(name, task) { ["number": number] } }
-      journal.note("within")
+  }
+
+  /// What is posted on the main queue itself needs no block; what was posted before comes before.
+  @Test func postsOfTheMainQueueItself() throws {
+    let post = try Post()
+    post.post(1)
+    #expect(post.moments == [nil])
+    post.outbox.within {
+      post.post(2)
+      post.journal.note("within")
     }
-    #expect(scheduled.withLock { $0.isEmpty })
-    #expect(journal.lines.suffix(3) == ["within", "8", "9"])
-    outbox.post(name, task) { ["number": 10] }
-    #expect(scheduled.withLock { $0.count } == 1)
-    withExtendedLifetime(observer) {}
+    #expect(post.journal.lines == ["1", "within", "2", "3"])
+    post.serve()
+    #expect(post.journal.lines.count == 4)
+    #expect(post.moments.isEmpty)
+    post.pass(NotificationOutbox.pauseNanoseconds)
+    post.post(1)
+    #expect(post.moments == [nil])
+  }
+
+  /// The main thread is not woken again as soon as it sleeps: what comes within a moment waits for its end.
+  @Test func postsThatFollowOneAnother() throws {
+    #expect(NotificationOutbox.pauseNanoseconds == 5_000_000)
+    let post = try Post()
+    post.post(1)
+    post.serve()
+    let served = post.now
+    #expect(post.moments == [nil])
+    post.pass(NotificationOutbox.pauseNanoseconds - 1)
+    post.post(2)
+    #expect(post.moments == [served + NotificationOutbox.pauseNanoseconds])
+    #expect(post.journal.lines == ["1"])
+    // Whoever is on the main queue meanwhile takes them along, and no second block is sent for what comes next.
+    post.outbox.within {}
+    #expect(post.journal.lines == ["1", "2", "3"])
+    post.post(1)
+    #expect(post.moments.isEmpty)
+    post.serve()
+    #expect(post.journal.lines == ["1", "2", "3", "4"])
+    post.pass(NotificationOutbox.pauseNanoseconds)
+    post.post(1)
+    #expect(post.moments == [nil])
   }
 }
