@@ -482,6 +482,8 @@ package struct ScriptedPeer: Sendable {
   package func send(_ text: String) { arrive([.bytes(Array(text.utf8))]) }
   package func close() { arrive([.end]) }
   package func reset() { arrive([.reset]) }
+  /// At once, without an event: as between the last wait and a request.
+  package func closeUnnoticed() { kernel.withSocket(index) { $0.hasEnded = true } }
   package func arrive(_ arrivals: [ScriptedKernel.Arrival]) {
     kernel.withSocket(index) { $0.arrivals += arrivals }
   }

@@ -77,7 +77,8 @@ extension ConnectionCore {
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable ? true : hasPlaintext() {
+    // What must not be sent twice asks for the end that no event has told yet: that costs a system call.
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable || !request.isIdempotent ? true : hasPlaintext() {
       lookForEnd(of: channel)
       if !machine.isIdle { throw .connectionClosed }
     }

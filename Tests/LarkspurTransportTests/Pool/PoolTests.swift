@@ -232,6 +232,23 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// A server that closes behind each response has most likely done so when the next request is about to leave.
+  @Test func aRequestThatMustNotBeRepeatedLooksForTheEndFirst() {
+    let pool = pool()
+    _ = fetch(through: pool)
+    world.settle()
+    kernel.peer().send(Self.response)
+    world.settle()
+    kernel.peer().closeUnnoticed()
+    let running = fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
+    world.settle()
+    #expect(!kernel.peer().receivedText.contains("POST"))
+    kernel.peer(1).send(Self.response)
+    world.settle()
+    #expect(running.value?.body == "hello")
+    #expect(leftovers(of: pool) == [])
+  }
+
   /// Nothing of it has left.
   @Test(arguments: [Errno.brokenPipe, .connectionReset]) func aRequestThatNeverLeftGoesElsewhere(error: Errno) {
     let pool = pool()
