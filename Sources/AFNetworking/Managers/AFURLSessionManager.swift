@@ -300,8 +300,10 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    if let record = state.withLock({ $0.forget(task) }) { finish(record, error) }
+    let record = state.withLock { $0.forget(task) }
+    // First: the handler is called on another queue, which may be quick.
     if blocks.wants(.endOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
+    if let record { finish(record, error) }
   }
 
   open func urlSession(
