@@ -203,6 +203,9 @@ package struct RequestHead: Hashable, Sendable {
   /// Whether the request may be sent again without knowing what became of it (RFC 9110 9.2.2).
   package var isIdempotent: Bool { method != .other }
 
+  /// The same of one whose body waits for the server's consent: without it nothing of the body has left.
+  package var mayBeSentAgain: Bool { isIdempotent || context.expectsContinue }
+
   /// Whether the request may follow another one that has not been answered.
   package var isPipelinable: Bool {
     // A body wants a framing of its own, which a queue of heads does not give it.

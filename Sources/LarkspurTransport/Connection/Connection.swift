@@ -376,6 +376,8 @@ package final class Connection: TurnFollower {
   var head: ResponseHead { confined.state.head }
   var headBytes: [UInt8] { confined.state.headBytes }
   /// Whether the present exchange is over, and the connection good for others.
+  /// When the latest exchange was over.
+  var exchangeEnded: Deadline { confined.state.record.ended }
   var hasEndedWell: Bool { confined.state.machine.isIdle }
   /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
   /// much memory then.

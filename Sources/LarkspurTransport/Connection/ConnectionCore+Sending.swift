@@ -78,7 +78,7 @@ extension ConnectionCore {
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
     // What must not be sent twice asks for the end that no event has told yet: that costs a system call.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable || !request.isIdempotent ? true : hasPlaintext() {
+    if exchangeNumber > 0, machine.isIdle, channel.isReadable || !request.mayBeSentAgain ? true : hasPlaintext() {
       lookForEnd(of: channel)
       if !machine.isIdle { throw .connectionClosed }
     }

@@ -154,6 +154,7 @@ package final class Pool: @unchecked Sendable {
         } else {
           try await wait(for: endpoint, demand, in: scope, deadline: deadline)
         }
+      if !request.head.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
       let isAlone: Bool
       let failure: TransportError
       // It may have been closed since it was chosen.
@@ -234,6 +235,20 @@ package final class Pool: @unchecked Sendable {
     return taken
   }
 
+  /// Waits until a connection has shown that its server means to keep it, for a request that must not be sent twice. If it
+  /// closes meanwhile, nothing is lost.
+  private func waitForProof(
+    of id: PoolMachine.ConnectionID, in scope: RequestScope, deadline: Deadline
+  ) async throws(TransportError) {
+    guard let moment = openConnection(id)?.provenAt, moment > loop.now else { return }
+    let timer = loop.startTimer(min(moment, deadline)) { scope.endPause() }
+    await Waiter.suspend { scope.pause = $0 }
+    loop.stopTimer(timer)
+    guard scope.isCancelled else { return }
+    if let connection = openConnection(id) { release(connection, id, nil) }
+    throw .cancelled
+  }
+
   /// Waits for a connection.
   private func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
@@ -301,6 +316,7 @@ package final class Pool: @unchecked Sendable {
   /// Ends what goes on in a scope.
   func cancel(_ scope: RequestScope) {
     scope.cancelRunning()
+    scope.endPause()
     if let entry = scope.entry { giveUp(entry, .cancelled) }
   }
 

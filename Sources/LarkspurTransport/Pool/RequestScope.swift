@@ -14,6 +14,8 @@ package final class RequestScope: @unchecked Sendable {
   private var number: UInt64 = 0
   /// The pool's entry for it, while it waits for a connection.
   var entry: Int?
+  /// Who waits before the request leaves.
+  var pause: Waiter?
 
   /// Whether `metrics` are wanted.
   package var collectsMetrics = false
@@ -55,6 +57,8 @@ package final class RequestScope: @unchecked Sendable {
     var last: Connection?
     swap(&last, &connection)
   }
+
+  func endPause() { pause.take()?.wake() }
 
   func cancelRunning() { connection?.cancel(number) }
 }

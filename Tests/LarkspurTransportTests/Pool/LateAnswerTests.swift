@@ -63,7 +63,7 @@ import Testing
     let pool = tests.pool()
     served(pool)
     let second = tests.fetch(request("POST", body: 2), body: [1, 2], through: pool)
-    world.settle()
+    world.advance(by: .seconds(1))
     kernel.peer(0).send(Self.tooLate)
     world.settle()
     #expect(second.value?.status == 408 && kernel.socketCount == 1)
