@@ -97,7 +97,10 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   /// Who takes the answer. Nil: the delegate's completion handler does.
   open var sender: (any URLAuthenticationChallengeSender)? { storedSender }
 
-  /// The delegate that is asked leaves the answer to the one that is asked next, as if it had no method for it. It gives
-  /// an answer all the same, which does not count.
-  package func passOn(by delegate: any URLSessionDelegate) { delegateWord.isMissing(in: delegate) }
+  /// The delegate that is asked leaves the answer to the one that is asked next, as if it had no method for it: a session's
+  /// challenge is then the task's. Called within the delegate's method, which gives an answer all the same, one that does
+  /// not count.
+  ///
+  /// An addition of Larkspur's, in place of `responds(to:)`, which Linux has not.
+  public final func passOn(by delegate: any URLSessionDelegate) { delegateWord.isMissing(in: delegate) }
 }
