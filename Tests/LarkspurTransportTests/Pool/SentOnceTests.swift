@@ -13,13 +13,19 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// A server that closes behind each response may be about to, when the next request is there already.
-  @Test(arguments: [false, true]) func aRequestThatMustNotBeRepeatedWaitsForProof(isKept: Bool) {
+  /// A pool with a connection that has served once, just now.
+  private func served() -> Pool {
     let pool = tests.pool()
     _ = tests.fetch(through: pool)
     world.settle()
     kernel.peer().send(PoolTests.response)
     world.settle()
+    return pool
+  }
+
+  /// A server that closes behind each response may be about to, when the next request is there already.
+  @Test(arguments: [false, true]) func aRequestThatMustNotBeRepeatedWaitsForProof(isKept: Bool) {
+    let pool = served()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
     world.advance(by: .milliseconds(9))
     #expect(kernel.socketCount == 1 && !kernel.peer().receivedText.contains("POST"))
@@ -41,11 +47,7 @@ import Testing
   }
 
   @Test func whoIsCancelledMeanwhileLeavesTheConnectionAsItWas() {
-    let pool = tests.pool()
-    _ = tests.fetch(through: pool)
-    world.settle()
-    kernel.peer().send(PoolTests.response)
-    world.settle()
+    let pool = served()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
     world.settle()
     running.cancel()
@@ -56,11 +58,7 @@ import Testing
   }
 
   @Test func aRequestThatMustNotBeRepeatedLooksForTheEndFirst() {
-    let pool = tests.pool()
-    _ = tests.fetch(through: pool)
-    world.settle()
-    kernel.peer().send(PoolTests.response)
-    world.settle()
+    let pool = served()
     world.advance(by: .seconds(1))
     kernel.peer().closeUnnoticed()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
