@@ -375,9 +375,9 @@ package final class Connection: TurnFollower {
   func canceller(of exchange: UInt64) -> Canceller? { confined.state.channel?.canceller(of: .exchange(exchange)) }
   var head: ResponseHead { confined.state.head }
   var headBytes: [UInt8] { confined.state.headBytes }
-  /// Whether the present exchange is over, and the connection good for others.
   /// When the latest exchange was over.
   var exchangeEnded: Deadline { confined.state.record.ended }
+  /// Whether the present exchange is over, and the connection good for others.
   var hasEndedWell: Bool { confined.state.machine.isIdle }
   /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
   /// much memory then.

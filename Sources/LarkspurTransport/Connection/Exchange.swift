@@ -4,9 +4,10 @@ import LarkspurIO
 
 /// A request whose response has begun to arrive. It is good until the connection's next `send`.
 package struct Exchange {
-  package let connection: Connection
   /// Nobody waits longer for a body that is thrown away than for a new connection.
   package static let drainTimeMax = Duration.milliseconds(250)
+
+  package let connection: Connection
   let number: UInt64
 
   private var isPresent: Bool { connection.exchangeNumber == number }
