@@ -119,7 +119,7 @@ import Testing
     let results = Results<(Int64, Int64)>()
     operation.setDownloadProgressBlock { results.add(($1, $2)) }
     operation.resume()
-    #expect(operation.isExecuting && !operation.isPaused())
+    #expect(!operation.isPaused())
     await operation.isOver()
     #expect(operation.error == nil && operation.responseData == Data(TestServer.content(0..<300_000)))
     let request = try #require(server.requests.last)
