@@ -252,7 +252,13 @@ import Testing
     let session = URLSession(configuration: configuration)
     // As many as may be are under way before one is over.
     let goesOn = TestServer.Signal()
-    server.route("GET", "/held", script: [.wait(goesOn), .respond(.text("held"))])
+    server.route("GET", "/held") { _ in
+      TestServer.Response(
+        body: .stream(count: 4) { writer in
+          try writer.wait(goesOn)
+          try writer.write("held")
+        })
+    }
     let url = try url("/held")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<30 { group.addTask { _ = try await session.data(from: url) } }

@@ -80,7 +80,7 @@ import Testing
 
   @Test func interimResponsesAreProgress() async throws {
     server.enqueue([
-      .expectRequest, .repeat(40, [.pause(.milliseconds(100)), .send("HTTP/1.1 103 Early Hints\r\n\r\n")]),
+      .expectRequest, .repeat(12, [.pause(.milliseconds(300)), .send("HTTP/1.1 103 Early Hints\r\n\r\n")]),
       .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
     ])
     let recorder = SessionRecorder()
