@@ -118,7 +118,7 @@ import Testing
     #expect(try await SecureClient(trusting: ca).get(from: server).problem == .untrustedRoot)
     let alone = try TestServer(tls: .init(certificate: try TestCA.selfSigned()))
     #expect(try await SecureClient(trusting: ca).get(from: alone).problem == .selfSigned)
-    #expect(server.handshakes.first?.alertsReceived.map(\.number) == [48])
+    #expect(try await server.waitForHandshakes(1).first?.alertsReceived.map(\.number) == [48])
   }
 
   /// A decision for one configuration is none for another: neither the trust nor the session.
