@@ -122,7 +122,8 @@ extension TaskPerformer {
       return details
     }
     other.read {
-      $0.state = details.state
+      // Who was about to let the old one go on finds it over.
+      $0.state = details.isResuming ? .running : details.state
       $0.hasBegun = true
       $0.suspensions = details.suspensions
       $0.currentRequest = details.currentRequest
@@ -137,6 +138,7 @@ extension TaskPerformer {
     }
     core.replace(old, by: other, of: session)
     goOn(as: other)
+    if details.isResuming { suspensionChanged(of: other) }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // It is of the old one that a delegate without the method says so.
