@@ -132,7 +132,7 @@ open class URLSession: NSObject, @unchecked Sendable {
       ) -> Void
   ) {
     core.delegateQueue.insist { [core] in
-      let tasks = core.tasks
+      let tasks = core.tasks.filter(\.isKnown)
       completionHandler(
         tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
         tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
@@ -141,7 +141,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-    core.delegateQueue.insist { [core] in completionHandler(core.tasks) }
+    core.delegateQueue.insist { [core] in completionHandler(core.tasks.filter(\.isKnown)) }
   }
 
   // MARK: - Makers of tasks. A new task is suspended: it begins with its first `resume()`. A session that has been

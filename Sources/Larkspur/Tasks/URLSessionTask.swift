@@ -106,6 +106,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What this kind of task does before it loads, on the loop.
   func prepare(_ performer: TaskPerformer) throws(URLError) {}
 
+  /// Whether the program knows of it.
+  var isKnown: Bool { true }
+
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
   // MARK: - What it is
@@ -293,7 +296,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Begins the task, or lets it go on.
   open func resume() {
     guard let core else { return }
-    let delegate = core.selectiveDelegate
+    let delegate = isKnown ? core.selectiveDelegate : nil
     let (session, start) = read { details -> (URLSession?, Start?) in
       guard details.state == .suspended, !details.isResuming else { return (nil, nil) }
       if details.suspensions > 0 { details.suspensions -= 1 }
