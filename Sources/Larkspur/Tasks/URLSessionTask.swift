@@ -350,6 +350,3 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
 /// Loads a URL into memory, or piece by piece to a delegate.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
-
-/// A data task that sends a body.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
