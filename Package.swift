@@ -232,6 +232,9 @@ if wantsBenchmarks {
     .executableTarget(
       name: "larkspur-session-bench", dependencies: ["Larkspur"], path: "Benchmarks/session-bench",
       swiftSettings: testSettings),
+    .executableTarget(
+      name: "larkspur-manager-bench", dependencies: ["AFNetworking"], path: "Benchmarks/manager-bench",
+      swiftSettings: testSettings),
   ]
 }
 

@@ -22,8 +22,15 @@ class Client:
     options: tuple[str, ...] = ()
     # A client of only one scheme takes no part in the workloads of the other.
     schemes: tuple[str, ...] = ("http", "https")
+    # Those that it was made for. None: it takes part in all but those that others were made for.
+    workloads: "tuple[str, ...] | None" = None
     # It takes no CA file: for it alone, ours is mounted over the system's.
     trusts_only_the_system: bool = False
+
+    def takes_part(self, workload):
+        if self.workloads or workload.is_for_few:
+            return workload.name in (self.workloads or ())
+        return workload.scheme in self.schemes
 
     def build(self):
         """Builds the client and returns the path of its program."""
@@ -57,4 +64,7 @@ CLIENTS = [
     Client("larkspur", **LARKSPUR),
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
     Client("larkspur-session", **(LARKSPUR | {"product": "larkspur-session-bench"})),
+    *(Client(form, **(LARKSPUR | {"product": "larkspur-manager-bench"}), options=(f"--{form}",),
+             workloads=("serial-json",))
+      for form in ("task", "task-main", "data", "manager-main", "manager-queue", "manager")),
 ]

@@ -55,15 +55,15 @@ def parse_options():
     return options
 
 
-def of_scheme(clients, workload):
-    return [client for client in clients if workload.scheme in client.schemes]
+def taking_part(clients, workload):
+    return [client for client in clients if client.takes_part(workload)]
 
 
 def time_clients(bench, options):
     objects = []
     for workload in options.workloads:
         requests = workload.quick_requests if options.quick else workload.requests
-        clients = of_scheme(options.clients, workload)
+        clients = taking_part(options.clients, workload)
         results = bench.measure(clients, workload, requests, options.rounds)
         print_timings(clients, workload, requests, options.rounds, results)
         objects += [summarise(name, workload, runs) for name, runs in results.items()]
@@ -76,7 +76,7 @@ def count_instructions(bench, options):
         if not workload.counts_instructions:
             continue
         rows = []
-        for client in of_scheme(options.clients, workload):
+        for client in taking_part(options.clients, workload):
             counts = bench.count(client, workload, InstructionCounter())
             if counts is None:
                 rows.append([client.name, "unsupported"])
@@ -92,7 +92,7 @@ def count_system_calls(bench, options):
     objects = []
     for workload in options.workloads:
         rows = []
-        for client in of_scheme(options.clients, workload):
+        for client in taking_part(options.clients, workload):
             counts = bench.count(client, workload, SystemCallCounter())
             if counts is None:
                 rows.append([client.name, "unsupported", ""])
@@ -112,6 +112,7 @@ def count_system_calls(bench, options):
 
 def compare(options):
     load = os.getloadavg()[0]  # before the builds add to it
+    options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     install_missing_packages(options)
     BUILD.mkdir(exist_ok=True)
     programs = {client.name: client.build() for client in options.clients}

@@ -32,6 +32,9 @@ events {{
 
 http {{
   default_type application/octet-stream;
+  types {{
+    application/json json;
+  }}
 
   # A connection lives as long as its client, also when that client is slowed down by valgrind or strace.
   keepalive_requests 1000000000;
@@ -155,8 +158,8 @@ class Server:
         files.mkdir()
         for workload in WORKLOADS:
             path = files / workload.path.lstrip("/")
-            if workload.body_bytes == len(TINY_BODY):
-                path.write_bytes(TINY_BODY)
+            if isinstance(workload.body, bytes):
+                path.write_bytes(workload.body)
             else:
                 # A file with a hole: no disk space, and nginx reads zeros.
                 path.touch()

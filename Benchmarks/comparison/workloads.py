@@ -23,7 +23,8 @@ class Workload:
     name: str
     what: str
     path: str
-    body_bytes: int
+    # What the server sends, or how many zeros.
+    body: "bytes | int"
     # With 64 connections a run needs at least 640 requests: a tenth of them is the warm-up, which must use them all.
     requests: int
     quick_requests: int
@@ -35,8 +36,14 @@ class Workload:
     is_download: bool = False
     # Whether a client may put these requests one behind another on a connection.
     pipelines: bool = False
+    # Only clients that were made for it take part.
+    is_for_few: bool = False
     # Instructions of whole downloads or of many connections say nothing that those of one request do not.
     counts_instructions: bool = False
+
+    @property
+    def body_bytes(self) -> int:
+        return self.body if isinstance(self.body, int) else len(self.body)
 
     @property
     def scheme(self) -> str:
@@ -52,12 +59,16 @@ class Workload:
 
 
 TINY_BODY = b"Hello, world!"
+JSON_BODY = b'{"id":17,"name":"Hello"}'
 
 WORKLOADS = [
     Workload("serial-tiny", "tiny GETs, one after the other over one connection",
-             "/tiny", len(TINY_BODY), 20_000, 2_000, (500, 1_500), counts_instructions=True),
+             "/tiny", TINY_BODY, 20_000, 2_000, (500, 1_500), counts_instructions=True),
+    Workload("serial-json", "GETs of a small JSON document, parsed, one after the other over one connection",
+             "/document.json", JSON_BODY, 20_000, 2_000, (500, 1_500), is_for_few=True,
+             counts_instructions=True),
     Workload("concurrent-tiny", "tiny GETs over 64 connections",
-             "/tiny", len(TINY_BODY), 20_000, 2_000, (1_000, 3_000)),
+             "/tiny", TINY_BODY, 20_000, 2_000, (1_000, 3_000)),
     Workload("concurrent-100k", "100 KiB GETs over 64 connections",
              "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
     Workload("download-1g", "GETs of 1 GiB, the body thrown away",
@@ -67,24 +78,24 @@ WORKLOADS = [
     Workload("download-1g-memory", "GETs of 1 GiB into memory, by sessions",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
     Workload("pipelined-tiny", "tiny GETs, 16 at a time: one behind another over one connection, or over 16",
-             "/tiny", len(TINY_BODY), 32_000, 3_200, (1_600, 4_800), pipelines=True, counts_instructions=True),
+             "/tiny", TINY_BODY, 32_000, 3_200, (1_600, 4_800), pipelines=True, counts_instructions=True),
     Workload("new-tiny", "tiny GETs, each over a new connection",
-             "/tiny", len(TINY_BODY), 5_000, 500, (200, 600), Lifetime.FULL, counts_instructions=True),
+             "/tiny", TINY_BODY, 5_000, 500, (200, 600), Lifetime.FULL, counts_instructions=True),
     Workload("idle", "connections that stay open after one tiny GET",
-             "/tiny", len(TINY_BODY), 800, 800, (50, 150), Lifetime.IDLE),
+             "/tiny", TINY_BODY, 800, 800, (50, 150), Lifetime.IDLE),
     Workload("https-serial-tiny", "tiny GETs over TLS, one after the other over one connection",
-             "/tiny", len(TINY_BODY), 20_000, 2_000, (500, 1_500), trust=Trust.ROOT, counts_instructions=True),
+             "/tiny", TINY_BODY, 20_000, 2_000, (500, 1_500), trust=Trust.ROOT, counts_instructions=True),
     Workload("https-concurrent-tiny", "tiny GETs over 64 TLS connections",
-             "/tiny", len(TINY_BODY), 20_000, 2_000, (1_000, 3_000), trust=Trust.ROOT),
+             "/tiny", TINY_BODY, 20_000, 2_000, (1_000, 3_000), trust=Trust.ROOT),
     Workload("https-download-1g", "GETs of 1 GiB over TLS, the body thrown away",
              "/1g", 1 << 30, 1, 1, (1, 2), trust=Trust.ROOT, warms_up=False, is_download=True),
     Workload("https-new-full", "tiny GETs, each over a new TLS connection with a full handshake",
-             "/tiny", len(TINY_BODY), 1_000, 50, (20, 60), Lifetime.FULL, Trust.ROOT, counts_instructions=True),
+             "/tiny", TINY_BODY, 1_000, 50, (20, 60), Lifetime.FULL, Trust.ROOT, counts_instructions=True),
     # Fewer, because clients that read the bundle for each connection take tens of milliseconds for one request.
     Workload("https-new-full-bundle", "the same, trusting the system's certificates as well",
-             "/tiny", len(TINY_BODY), 300, 20, (20, 60), Lifetime.FULL, Trust.BUNDLE, counts_instructions=True),
+             "/tiny", TINY_BODY, 300, 20, (20, 60), Lifetime.FULL, Trust.BUNDLE, counts_instructions=True),
     Workload("https-new-resumed", "tiny GETs, each over a new TLS connection with a resumed session",
-             "/tiny", len(TINY_BODY), 1_000, 50, (20, 60), Lifetime.RESUMED, Trust.ROOT, counts_instructions=True),
+             "/tiny", TINY_BODY, 1_000, 50, (20, 60), Lifetime.RESUMED, Trust.ROOT, counts_instructions=True),
     Workload("https-idle", "TLS connections that stay open after one tiny GET",
-             "/tiny", len(TINY_BODY), 200, 200, (50, 150), Lifetime.IDLE, Trust.ROOT),
+             "/tiny", TINY_BODY, 200, 200, (50, 150), Lifetime.IDLE, Trust.ROOT),
 ]

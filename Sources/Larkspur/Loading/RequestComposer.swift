@@ -1,16 +1,12 @@
 import Foundation
 import LarkspurHTTP
-import Synchronization
 
 /// Writes the heads of a session's requests: what the request says, then the configuration's fields, then the defaults.
 final class RequestComposer: Sendable {
   /// For requests that do not say otherwise.
   private let defaults: [RequestFields.Field]
-  /// The same, as they are sent: for requests that set none of them.
-  private let rendered: RenderedFields?
   /// Of them what says whose credentials these are: it does not go along to another origin.
   private let privateDefaults: [RequestFields.Field]
-  private let latest = LatestFields()
 
   /// What is written for one request beside its own fields.
   struct Extras {
@@ -44,8 +40,6 @@ final class RequestComposer: Sendable {
       defaults.append(field)
     }
     self.defaults = defaults
-    // Fields that cannot be sent fail with the request that has them.
-    rendered = try? RenderedFields(defaults)
     self.privateDefaults = privateDefaults
   }
 
@@ -79,40 +73,32 @@ final class RequestComposer: Sendable {
     request.own.fields?.value(of: "Accept-Encoding") == nil
   }
 
-  /// What requests to a host have in common that set no fields themselves. Nil: they have to be written one by one.
-  func common(to target: LoadTarget) -> CommonFields? {
-    guard let rendered, privateDefaults.isEmpty else { return nil }
-    return try? CommonFields(host: target.authority, rendered)
-  }
-
   /// - Parameters:
   ///   - proxy: Whether the request goes to a proxy in place of the host.
-  ///   - common: See `common(to:)`.
+  ///   - known: Of the target's origin. Nil: all fields are written.
   func head(
-    for request: URLRequest, to target: LoadTarget, through proxy: Bool, common: CommonFields?,
+    for request: URLRequest, to target: LoadTarget, through proxy: Bool, known: KnownFields?,
     body: RequestWriter.Body, extras: Extras
   ) throws(RequestError) -> RequestHead {
     let own = request.own
-    if let common, own.fields == nil, extras.isNone, !proxy {
-      return try RequestWriter(method: own.method, target: target.path, common).finish(body: body)
-    }
     let fields = own.fields?.all ?? []
-    var host = target.authority
-    for field in fields where field.name.isCaseless("Host") { host = field.value }
-    var writer = try RequestWriter(
-      method: own.method, target: proxy ? "http://" + target.authority + target.path : target.path, host: host,
-      to: proxy ? .proxy : .origin)
-    if let known = known(fields, extras) {
-      writer.fields(known)
+    let path = proxy ? "http://" + target.authority + target.path : target.path
+    var writer: RequestWriter
+    if let common = common(to: target, fields, extras, known) {
+      writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
     } else {
+      writer = try RequestWriter(
+        method: own.method, target: path, host: Self.host(fields, target), to: proxy ? .proxy : .origin)
       for field in given(fields, extras) { try writer.field(field.name, field.value) }
-      let missing = missing(fields, extras)
-      if let rendered, missing.count == defaults.count {
-        writer.fields(rendered)
-      } else {
-        for field in missing { try writer.field(field.name, field.value) }
-      }
+      for field in missing(fields, extras) { try writer.field(field.name, field.value) }
     }
+    if !extras.isNone { try write(extras, beside: fields, to: &writer) }
+    return writer.finish(body: body)
+  }
+
+  private func write(
+    _ extras: Extras, beside fields: [RequestFields.Field], to writer: inout RequestWriter
+  ) throws(RequestError) {
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
     }
@@ -120,7 +106,11 @@ final class RequestComposer: Sendable {
     if let value = extras.authorization { try writer.field("Authorization", value) }
     if let value = extras.proxyAuthorization { try writer.field("Proxy-Authorization", value) }
     for field in extras.conditions { try writer.field(field.name, field.value) }
-    return writer.finish(body: body)
+  }
+
+  /// Who sets `Host` names the host.
+  private static func host(_ fields: [RequestFields.Field], _ target: LoadTarget) -> String {
+    fields.last { $0.name.isCaseless("Host") }?.value ?? target.authority
   }
 
   /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
@@ -137,22 +127,22 @@ final class RequestComposer: Sendable {
   }
 
   /// The same as it is sent, if it is known. Nil: it has to be written.
-  private func known(_ fields: [RequestFields.Field], _ extras: Extras) -> RenderedFields? {
-    guard !extras.isElsewhere, extras.conditions.isEmpty else { return nil }
-    if fields.isEmpty, privateDefaults.isEmpty { return rendered }
+  private func common(
+    to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: Extras, _ known: KnownFields?
+  ) -> CommonFields? {
+    guard let known, extras.conditions.isEmpty, !extras.isElsewhere || privateDefaults.isEmpty else { return nil }
     // Whether these are sent depends on the extras.
-    guard extras.authorization == nil,
-      extras.cookie == nil || !Self.contains(fields, "Cookie") && !Self.contains(privateDefaults, "Cookie")
-    else { return nil }
-    switch latest.look(for: fields) {
-    case .new: return nil
-    case .known(let rendered): return rendered
-    case .seen:
+    if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
+    if extras.cookie != nil, isGiven("Cookie", fields) { return nil }
+    return known.common(for: fields) {
+      let none = Extras()
       // Fields that cannot be sent fail with the request that has them.
-      guard let rendered = try? RenderedFields(given(fields, extras) + missing(fields, extras)) else { return nil }
-      latest.keep(rendered, for: fields)
-      return rendered
+      return try? CommonFields(host: Self.host(fields, target), given(fields, none) + missing(fields, none))
     }
+  }
+
+  private func isGiven(_ name: String, _ fields: [RequestFields.Field]) -> Bool {
+    Self.contains(fields, name) || Self.contains(privateDefaults, name)
   }
 
   /// What will be sent beside what the cache adds, for the cache to choose by.
@@ -180,38 +170,5 @@ final class RequestComposer: Sendable {
     case 19: name.isCaseless("Proxy-Authorization")
     default: false
     }
-  }
-}
-
-/// The fields of the latest request, as they are sent: most programs say the same in all of their requests.
-private final class LatestFields: Sendable {
-  enum Find {
-    /// The request before had other fields.
-    case new
-    /// The request before had the same ones: from the second on it is worth the work to write them once for all.
-    case seen
-    case known(RenderedFields)
-  }
-
-  private let entry = Mutex<(fields: [RequestFields.Field], rendered: RenderedFields?)>(([], nil))
-
-  func look(for fields: [RequestFields.Field]) -> Find {
-    entry.withLock { entry in
-      if Self.areEqual(entry.fields, fields) { return entry.rendered.map { .known($0) } ?? .seen }
-      entry = (fields, nil)
-      return .new
-    }
-  }
-
-  func keep(_ rendered: RenderedFields, for fields: [RequestFields.Field]) {
-    entry.withLock { $0 = (fields, rendered) }
-  }
-
-  private static func areEqual(_ one: [RequestFields.Field], _ other: [RequestFields.Field]) -> Bool {
-    guard one.count == other.count else { return false }
-    for index in one.indices where one[index].value != other[index].value || one[index].name != other[index].name {
-      return false
-    }
-    return true
   }
 }

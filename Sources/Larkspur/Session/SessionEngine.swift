@@ -34,13 +34,12 @@ final class SessionEngine: @unchecked Sendable {
     let endpoint: Endpoint
     /// Nil: there is nobody to be asked.
     let challenges: SessionChallenges?
-    /// What most requests on it have in common.
-    let common: CommonFields?
+    /// What the requests on it have in common.
+    let knownFields = KnownFields()
 
-    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?, _ common: CommonFields?) {
+    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
       self.endpoint = endpoint
       self.challenges = challenges
-      self.common = common
     }
 
     var proxy: Proxy? { endpoint.route.proxy?.proxy }
@@ -94,8 +93,7 @@ final class SessionEngine: @unchecked Sendable {
   /// The way to a target that has not been gone before. On the loop.
   func makeWay(to target: LoadTarget, of core: SessionCore, asksDelegate: Bool) async throws(URLError) -> Way {
     let key = Key(origin: target.origin, asksDelegate: asksDelegate)
-    let common = core.composer.common(to: target)
-    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate, common)
+    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
     if ways.count >= Self.waysMax { ways = [:] }
     // Somebody else may have made it meanwhile.
     let first = ways[key] ?? way
@@ -106,7 +104,7 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   private func makeWay(
-    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool, _ common: CommonFields?
+    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool
   ) async throws(URLError) -> Way {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
     let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
@@ -124,7 +122,7 @@ final class SessionEngine: @unchecked Sendable {
     }
     // A connection to the origin itself, without TLS, asks nothing.
     let asksNothing = route.security == nil && route.proxy == nil
-    return Way(pool.endpoint(for: route), asksNothing ? nil : challenges, common)
+    return Way(pool.endpoint(for: route), asksNothing ? nil : challenges)
   }
 
   private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {

@@ -129,7 +129,7 @@ extension TaskPerformer {
     do throws(RequestError) {
       let head = try core.composer.head(
         for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false,
-        common: way.common, body: length, extras: extras)
+        known: way.knownFields, body: length, extras: extras)
       return PoolRequest(head, body: body, priority: task.poolPriority)
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)

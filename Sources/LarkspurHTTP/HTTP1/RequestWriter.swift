@@ -50,8 +50,10 @@ package struct RequestWriter: Sendable {
   }
 
   /// A head that goes on with what has been checked and written before.
-  package init(method: String, target: String, _ common: CommonFields) throws(RequestError) {
-    try self.init(method, target, .origin)
+  package init(
+    method: String, target: String, _ common: CommonFields, to recipient: RequestHead.Recipient = .origin
+  ) throws(RequestError) {
+    try self.init(method, target, recipient)
     bytes.append(contentsOf: common.bytes)
     context.adopt(common.context)
   }
@@ -105,12 +107,6 @@ package struct RequestWriter: Sendable {
     append(name, value)
   }
 
-  /// Adds fields that have been checked and written before.
-  package mutating func fields(_ rendered: RenderedFields) {
-    bytes.append(contentsOf: rendered.bytes)
-    context.adopt(rendered.context)
-  }
-
   /// Ends the head.
   package consuming func finish(body: Body = .none) -> RequestHead {
     switch body {
@@ -135,28 +131,14 @@ package struct RequestWriter: Sendable {
   }
 }
 
-/// Fields that many requests have in common, checked and written once.
-package struct RenderedFields: Sendable {
-  fileprivate let bytes: [UInt8]
-  fileprivate let context: RequestContext
-
-  package init(_ fields: [(name: String, value: String)]) throws(RequestError) {
-    var writer = try RequestWriter(method: "GET", target: "/", host: "")
-    let head = writer.bytes.count
-    for field in fields { try writer.field(field.name, field.value) }
-    bytes = Array(writer.bytes[head...])
-    context = writer.context
-  }
-}
-
-/// All that many requests to one host have in common: what comes behind the target, `Host` included.
+/// What many requests to one host have in common, checked and written once: all that comes behind the target.
 package struct CommonFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
 
-  package init(host: String, _ fields: RenderedFields) throws(RequestError) {
+  package init(host: String, _ fields: [(name: String, value: String)]) throws(RequestError) {
     var writer = try RequestWriter(method: "GET", target: "/", host: host)
-    writer.fields(fields)
+    for field in fields { try writer.field(field.name, field.value) }
     bytes = Array(writer.bytes["GET /".utf8.count...])
     context = writer.context
   }

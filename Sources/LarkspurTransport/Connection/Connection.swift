@@ -351,11 +351,7 @@ package final class Connection: TurnFollower {
     guard core.exchangeNumber == number else { return nil }
     var metrics = core.record.metrics(requested: requested)
     metrics.isReused = number > 1
-    // The kernel is asked when somebody wants to know, and only once.
-    if let dialRecord {
-      if dialRecord.metrics.localAddress == nil { dialRecord.metrics.localAddress = core.channel?.localAddress }
-      metrics.connection = dialRecord.metrics
-    }
+    metrics.opening = dialRecord?.finished(localAddress: core.channel?.localAddress)
     return metrics
   }
 

@@ -79,7 +79,19 @@ package struct ConnectionMetrics: Sendable {
 
 /// Takes the metrics of one connection down while it is being opened.
 final class DialRecord {
-  var metrics = ConnectionMetrics()
+  private var metrics = ConnectionMetrics()
+  private var opening: OpeningMetrics?
 
   func note(_ event: ConnectionEvent, at time: Deadline) { metrics.note(event, at: time) }
+
+  /// What has been taken down when the connection is open, or could not be opened: nothing is noted after this.
+  ///
+  /// - Parameter localAddress: The kernel is asked when somebody wants to know, and only once.
+  func finished(localAddress: @autoclosure () -> SocketAddress? = nil) -> OpeningMetrics {
+    if let opening { return opening }
+    metrics.localAddress = localAddress()
+    let finished = OpeningMetrics(metrics)
+    opening = finished
+    return finished
+  }
 }

@@ -22,10 +22,19 @@ package struct ExchangeMetrics: Sendable {
   package var responseBodyBytes = 0
   /// Whether the connection had served before.
   package var isReused = false
+  /// Of all exchanges of a connection the same: shared, because it is large to copy.
+  var opening: OpeningMetrics?
   /// How the connection came to be: perhaps long before, and for another request. Nil: there was none.
-  package var connection: ConnectionMetrics?
+  package var connection: ConnectionMetrics? { opening?.metrics }
 
   package init(requested: Deadline) { self.requested = requested }
+}
+
+/// A connection's metrics when it has been opened, or could not be.
+final class OpeningMetrics: Sendable {
+  let metrics: ConnectionMetrics
+
+  init(_ metrics: ConnectionMetrics) { self.metrics = metrics }
 }
 
 /// What a connection's core writes down of the present exchange.

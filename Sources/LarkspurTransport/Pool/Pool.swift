@@ -258,7 +258,7 @@ package final class Pool: @unchecked Sendable {
     defer {
       if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
         var metrics = ExchangeMetrics(requested: scope.requested)
-        metrics.connection = dial.metrics
+        metrics.opening = dial.finished()
         scope.metrics.append(metrics)
       }
       scope.entry = nil

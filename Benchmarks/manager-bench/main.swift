@@ -1,0 +1,126 @@
+// A manager's GET beside a bare task's, as clients of `Benchmarks/compare`: JSON, one request after the other, each made
+// when the one before has been handled. Called as `larkspur-manager-bench --FORM serial-json HOST PORT REQUESTS`.
+
+import AFNetworking
+import Dispatch
+import Foundation
+
+/// Who makes the requests, and where their answers are handled.
+enum Form: String {
+  /// A data task with a handler.
+  case task
+  /// The same, whose handler goes to the main queue.
+  case taskMain = "task-main"
+  /// `URLSession.data(from:)`.
+  case data
+  /// A manager with blocks on the main queue, as it is by default.
+  case managerMain = "manager-main"
+  /// A manager with blocks on a completion queue.
+  case managerQueue = "manager-queue"
+  /// A manager's async function.
+  case manager
+}
+
+/// One request at a time: what changes belongs to whoever handles the present one.
+final class Client: @unchecked Sendable {
+  private let form: Form
+  private let url: URL
+  private let session: URLSession
+  private let manager: AFHTTPSessionManager
+  private var left = 0
+  private var isDone: CheckedContinuation<Void, Never>?
+
+  init(_ form: Form, _ url: URL) {
+    self.form = form
+    self.url = url
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    session = URLSession(configuration: configuration)
+    manager = AFHTTPSessionManager(sessionConfiguration: configuration)
+    if form == .managerQueue { manager.completionQueue = DispatchQueue(label: "completion") }
+  }
+
+  func run(_ count: Int) async throws {
+    switch form {
+    case .data: for _ in 0..<count { try Self.check(Self.parse(try await session.data(from: url).0)) }
+    case .manager: for _ in 0..<count { try Self.check(try await manager.get(url.absoluteString).value) }
+    case .task, .taskMain, .managerMain, .managerQueue:
+      left = count
+      await withCheckedContinuation { continuation in
+        isDone = continuation
+        next()
+      }
+    }
+  }
+
+  private func next() {
+    guard left > 0 else { return isDone.take()?.resume() ?? () }
+    left -= 1
+    switch form {
+    case .task: session.dataTask(with: url) { [self] data, _, _ in handled(Self.parse(data)) }.resume()
+    case .taskMain:
+      session.dataTask(with: url) { [self] data, _, _ in
+        nonisolated(unsafe) let object = Self.parse(data)
+        DispatchQueue.main.async { [self] in handled(object) }
+      }.resume()
+    default:
+      manager.get(url.absoluteString, parameters: nil, headers: nil, progress: nil) { [self] _, object in
+        handled(object)
+      } failure: { _, error in
+        Self.fail(error)
+      }
+    }
+  }
+
+  private func handled(_ object: Any?) {
+    do { try Self.check(object) } catch { Self.fail(error) }
+    next()
+  }
+
+  private static func parse(_ data: Data?) -> Any? {
+    data.flatMap { try? JSONSerialization.jsonObject(with: $0) }
+  }
+
+  private static func check(_ object: Any?) throws {
+    guard let fields = object as? [String: Any], fields["id"] as? Int == 17 else {
+      throw URLError(.cannotParseResponse)
+    }
+  }
+
+  static func fail(_ error: any Error) -> Never {
+    FileHandle.standardError.write(Data("larkspur-manager-bench: \(error)\n".utf8))
+    exit(1)
+  }
+}
+
+func cpuMicroseconds() -> Int {
+  var usage = rusage()
+  getrusage(RUSAGE_SELF.rawValue, &usage)
+  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 6, let form = Form(rawValue: String(arguments[1].dropFirst(2))), arguments[2] == "serial-json",
+  let requests = Int(arguments[5]), let url = URL(string: "http://\(arguments[3]):\(arguments[4])/document.json")
+else {
+  print("{\"unsupported\":true}")
+  exit(0)
+}
+Task.detached {
+  do {
+    let client = Client(form, url)
+    try await client.run(min(requests / 10, 1_000))
+    let (cpu, start) = (cpuMicroseconds(), ContinuousClock.now)
+    try await client.run(requests)
+    let wall = Int((ContinuousClock.now - start) / .microseconds(1))
+    var usage = rusage()
+    getrusage(RUSAGE_SELF.rawValue, &usage)
+    print(
+      "{\"requests\":\(requests),\"cpu_us\":\(cpuMicroseconds() - cpu),\"wall_us\":\(wall),"
+        + "\"bytes\":\(requests * 24),\"peak_rss_kib\":\(usage.ru_maxrss)}")
+    exit(0)
+  } catch {
+    Client.fail(error)
+  }
+}
+RunLoop.main.run()
