@@ -104,7 +104,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
     guard baseURL?.scheme?.lowercased() != "https" else { return nil }
     return NSError(
-      domain: NSURLErrorDomain, code: NSURLErrorSecureConnectionFailed,
+      domain: NSURLErrorDomain, code: URLError.Code.secureConnectionFailed.rawValue,
       userInfo: [
         NSLocalizedDescriptionKey: "Invalid Security Policy",
         NSLocalizedFailureReasonErrorKey:

@@ -111,7 +111,8 @@ extension AFURLSessionManager {
     info["NSURLErrorFailingURLPeerTrustErrorKey"] = trust
     info[NSURLErrorFailingURLErrorKey] = url
     info["NSErrorFailingURLStringKey"] = url?.absoluteString
-    return NSError(domain: NSURLErrorDomain, code: NSURLErrorServerCertificateUntrusted, userInfo: info)
+    // Not `NSURLErrorServerCertificateUntrusted`: of what fails with TLS Foundation's constants on Linux are off by one.
+    return NSError(domain: NSURLErrorDomain, code: URLError.Code.serverCertificateUntrusted.rawValue, userInfo: info)
   }
 }
 
