@@ -95,7 +95,8 @@ import Testing
     let error = try #require(await get(fixture.manager).error)
     // Apple's number, and what a session says: Foundation's constant of that name is another one on Linux.
     #expect(error.domain == NSURLErrorDomain && error.code == -1202)
-    #expect((error as any Error as? URLError)?.code == .serverCertificateUntrusted)
+    let thrown = await #expect(throws: URLError.self) { _ = try await fixture.manager.get("get") }
+    #expect(thrown?.code == .serverCertificateUntrusted)
     #expect(
       error.localizedDescription
         == "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
@@ -184,7 +185,8 @@ import Testing
     let error = try #require(await get(manager).error)
     let name = mode == .certificate ? "AFSSLPinningModeCertificate" : "AFSSLPinningModePublicKey"
     #expect(error.localizedDescription == "Invalid Security Policy")
-    #expect((error as any Error as? URLError)?.code == .secureConnectionFailed)
+    let thrown = await #expect(throws: URLError.self) { _ = try await manager.get("get") }
+    #expect(thrown?.code == .secureConnectionFailed)
     #expect(
       error.localizedFailureReason
         == "A security policy configured with `\(name)` can only be applied on a manager with a secure base URL "
