@@ -4,9 +4,9 @@ import LarkspurHTTP
 
 /// What the fields of a response say of its content.
 enum ContentType {
-  /// - Parameter values: Those of `Content-Type`, line by line.
-  static func parse(_ values: [String]) -> (mimeType: String?, charset: String?) {
-    if values.count == 1, let plain = plain(values[0]) { return plain }
+  static func parse(_ fields: ResponseFields) -> (mimeType: String?, charset: String?) {
+    if let plain = fields.only(KnownField.contentType, plain) { return plain }
+    let values = fields.values(of: KnownField.contentType)
     if let type = MediaType(fieldValues: values) { return (type.essence, type.charset) }
     // No media type, but what programs have been shown all the same: `text` stays `text`.
     let first = values.last?.prefix { $0 != ";" } ?? ""
@@ -16,33 +16,32 @@ enum ContentType {
 
   /// What nearly every server sends, `text/html` or `text/html; charset=utf-8`, without the detours that the standard
   /// allows for. Nil: it is not of that kind.
-  static func plain(_ value: String) -> (mimeType: String?, charset: String?)? {
-    let bytes = value.utf8Span.span
-    let typeEnd = Scan.endOfToken(in: bytes, from: 0, to: bytes.count)
-    guard typeEnd > 0, typeEnd < bytes.count, bytes[typeEnd] == UInt8(ascii: "/"), bytes[0] != UInt8(ascii: "*")
+  static func plain(_ value: Span<UInt8>) -> (mimeType: String?, charset: String?)? {
+    let typeEnd = Scan.endOfToken(in: value, from: 0, to: value.count)
+    guard typeEnd > 0, typeEnd < value.count, value[typeEnd] == UInt8(ascii: "/"), value[0] != UInt8(ascii: "*")
     else { return nil }
-    let end = Scan.endOfToken(in: bytes, from: typeEnd + 1, to: bytes.count)
-    guard end > typeEnd + 1 else { return nil }
-    let essence = lowercased(value, 0..<end, bytes)
-    guard end < bytes.count else { return (essence, nil) }
-    guard bytes[end] == UInt8(ascii: ";") else { return nil }
+    let end = Scan.endOfToken(in: value, from: typeEnd + 1, to: value.count)
+    guard end > typeEnd + 1, let essence = lowercased(value.extracting(0..<end)) else { return nil }
+    guard end < value.count else { return (essence, nil) }
+    guard value[end] == UInt8(ascii: ";") else { return nil }
     var start = end + 1
-    while start < bytes.count, bytes[start] == UInt8(ascii: " ") { start += 1 }
+    while start < value.count, value[start] == UInt8(ascii: " ") { start += 1 }
     let nameEnd = start + charsetName.count
-    guard nameEnd < bytes.count, charsetName.matches(bytes, start..<nameEnd), bytes[nameEnd] == UInt8(ascii: "="),
-      Scan.endOfToken(in: bytes, from: nameEnd + 1, to: bytes.count) == bytes.count, nameEnd + 1 < bytes.count
+    guard nameEnd < value.count, charsetName.matches(value, start..<nameEnd), value[nameEnd] == UInt8(ascii: "="),
+      Scan.endOfToken(in: value, from: nameEnd + 1, to: value.count) == value.count, nameEnd + 1 < value.count
     else { return nil }
-    return (essence, lowercased(value, nameEnd + 1..<bytes.count, bytes))
+    return (essence, lowercased(value.extracting((nameEnd + 1)...)))
   }
 
   private static let charsetName: CaselessWord = "charset"
 
-  private static func lowercased(_ value: String, _ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
-    let isLower = !range.contains { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= bytes[$0] }
-    if isLower, range.count == bytes.count { return value }
-    let start = value.utf8.index(value.startIndex, offsetBy: range.lowerBound)
-    let part = value[start..<value.utf8.index(start, offsetBy: range.count)]
-    return isLower ? String(part) : part.lowercased()
+  private static func lowercased(_ text: Span<UInt8>) -> String? {
+    guard let text = try? UTF8Span(validating: text) else { return nil }
+    let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
+    for index in text.span.indices where capitals.contains(text.span[index]) {
+      return String(copying: text).lowercased()
+    }
+    return String(copying: text)
   }
 }
 

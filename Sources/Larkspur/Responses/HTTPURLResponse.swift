@@ -32,7 +32,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   }
 
   override func makeType() -> (mimeType: String?, charset: String?) {
-    ContentType.parse(fields.values(of: KnownField.contentType))
+    ContentType.parse(fields)
   }
 
   override func makeLength() -> Int64 {

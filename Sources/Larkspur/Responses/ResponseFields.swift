@@ -86,11 +86,22 @@ enum ResponseFields: Sendable {
         .map(\.value)
     case .wire(let bytes, let table):
       var values: [String] = []
-      for index in 0..<table.count where name.matches(bytes.span, table[index].name) {
+      var index = table.index(of: name, from: 0, in: bytes.span)
+      while index < table.count {
         values.append(FieldValue.text(table[index].value, in: bytes.span))
+        index = table.index(of: name, from: index + 1, in: bytes.span)
       }
       return values
     }
+  }
+
+  /// What `read` makes of the value of the field of that name, if it came over the wire and only once. Nil: it did not, or
+  /// nothing.
+  func only<Result>(_ name: CaselessWord, _ read: (Span<UInt8>) -> Result?) -> Result? {
+    guard case .wire(let bytes, let table) = self else { return nil }
+    let index = table.index(of: name, from: 0, in: bytes.span)
+    guard index < table.count, table.index(of: name, from: index + 1, in: bytes.span) == table.count else { return nil }
+    return read(bytes.span.extracting(table[index].value))
   }
 
   /// The values of the fields of that name, one by one.

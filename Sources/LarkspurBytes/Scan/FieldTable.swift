@@ -55,8 +55,18 @@ package struct FieldTable: Sendable {
 
   /// The first field called `name`. `bytes` is what the table describes.
   package func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
-    for index in 0..<count where name.matches(bytes, storage[index].name) { return storage[index] }
-    return nil
+    let index = index(of: name, from: 0, in: bytes)
+    return index < count ? storage[index] : nil
+  }
+
+  /// The first field called `name` from `index` on, or `count`.
+  package func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
+    let lengths: UInt32 = 1 << UInt32(truncatingIfNeeded: name.count & 31)
+    var index = self.index(from: index, nameLengths: lengths)
+    while index < count, !name.matches(bytes, storage[index].name) {
+      index = self.index(from: index + 1, nameLengths: lengths)
+    }
+    return index
   }
 
   /// The first field from `index` on whose name may be as long as one of `lengths` (bit N: N bytes, modulo 32), or

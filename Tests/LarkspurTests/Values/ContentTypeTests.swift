@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
@@ -14,17 +15,32 @@ import Testing
     "text /html", "täxt/html", "text/html; chärset=utf-8", "text//html", "multipart/form-data; boundary=charset=x",
   ]
 
+  /// As they come over the wire, behind a field whose name is as long.
+  private static func fields(_ values: String...) -> ResponseFields {
+    var (bytes, table) = ([UInt8]("x-type-count7".utf8), FieldTable())
+    table.append(FieldPosition(name: 0..<12, value: 12..<13))
+    for value in values {
+      let name = bytes.count..<bytes.count + 12
+      bytes += Array("Content-Type\(value)".utf8)
+      table.append(FieldPosition(name: name, value: name.upperBound..<bytes.count))
+    }
+    return .wire(bytes: bytes, table: table)
+  }
+
   /// The short way says what the long one says, or nothing.
   @Test(arguments: values) func theShortWay(value: String) {
     let whole = MediaType(fieldValues: [value])
-    if let plain = ContentType.plain(value) {
+    if let plain = ContentType.plain(value.utf8Span.span) {
       #expect(plain.mimeType == whole?.essence && plain.charset == whole?.charset)
     }
-    let parsed = ContentType.parse([value])
+    let parsed = ContentType.parse(Self.fields(value))
     if let whole { #expect(parsed.mimeType == whole.essence && parsed.charset == whole.charset) }
+    // Of what came twice the last one counts, and that is not known of either alone.
+    let twice = MediaType(fieldValues: [value, "text/css"])
+    #expect(ContentType.parse(Self.fields(value, "text/css")).mimeType == twice?.essence)
   }
 
   @Test func whatIsCommonGoesTheShortWay() {
-    for value in Self.values.prefix(8) { #expect(ContentType.plain(value) != nil, "\(value)") }
+    for value in Self.values.prefix(8) { #expect(ContentType.plain(value.utf8Span.span) != nil, "\(value)") }
   }
 }
