@@ -133,6 +133,8 @@ extension TaskPerformer {
   private func refresh(_ request: URLRequest) {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
+    // Once is enough for all who find it stale meanwhile.
+    guard !core.tasks.contains(where: { ($0 as? RefreshTask)?.originalRequest == request }) else { return }
     let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
     task.resume()

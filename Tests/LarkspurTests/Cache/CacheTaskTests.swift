@@ -269,13 +269,18 @@ import Testing
     await recorder.waitForEnds(2)
     try await arrived.wait()
     #expect(await world.session.allTasks.isEmpty)
+    // Nor does it happen twice at a time.
+    let third = world.session.dataTask(with: url)
+    third.resume()
+    await recorder.waitForEnds(3)
+    #expect(world.session.core.tasks.count { $0.state == .running } == 1)
     goOn.fire()
     await world.settle()
     world.session.finishTasksAndInvalidate()
     await recorder.waitForInvalidation()
-    let known = [first.taskIdentifier, second.taskIdentifier]
+    let known = [first, second, third].map(\.taskIdentifier)
     #expect(recorder.events.filter { if case .created = $0 { true } else { false } } == known.map { .created($0) })
-    #expect(recorder.metrics.count == 2)
+    #expect(recorder.metrics.count == 3)
     // A redirection that nobody was asked about has not been followed.
     #expect(!recorder.events.contains { if case .redirected = $0 { true } else { false } })
     #expect(world.requests == 2)
