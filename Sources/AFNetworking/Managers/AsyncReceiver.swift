@@ -5,10 +5,17 @@ import Synchronization
 /// Carries what a task ends with to the caller that waits for it. No queue has to be free for that: the handler is
 /// called where the response has been serialized.
 final class AsyncReceiver: Sendable {
-  private struct Outcome: @unchecked Sendable {
+  /// (An object: three existentials cost more to copy.)
+  private final class Outcome: @unchecked Sendable {
     let response: URLResponse
     let object: Any?
     let error: (any Error)?
+
+    init(_ response: URLResponse, _ object: Any?, _ error: (any Error)?) {
+      self.response = response
+      self.object = object
+      self.error = error
+    }
   }
 
   private struct State {
@@ -48,7 +55,7 @@ final class AsyncReceiver: Sendable {
     _ manager: AFURLSessionManager, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> URLSessionTask
   ) async throws -> (object: Any?, response: URLResponse) {
     let receiver = AsyncReceiver()
-    let task = make { receiver.tell(Outcome(response: $0, object: $1, error: $2)) }
+    let task = make { receiver.tell(Outcome($0, $1, $2)) }
     manager.record(of: task)?.change { content in
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
     }

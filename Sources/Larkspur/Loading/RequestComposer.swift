@@ -93,7 +93,7 @@ final class RequestComposer: Sendable {
       for field in missing(fields, extras) { try writer.field(field.name, field.value) }
     }
     if !extras.isNone { try write(extras, beside: fields, to: &writer) }
-    return writer.finish(body: body)
+    return (consume writer).finish(body: body)
   }
 
   private func write(
