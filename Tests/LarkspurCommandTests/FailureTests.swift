@@ -117,20 +117,20 @@ import Testing
 
   @Test func noResponseInTime() async throws {
     check(
-      try await get([.expectRequest, .hang], "--max-time", "0.5"), 28,
+      try await get([.expectRequest, .hang], "--max-time", "2.5"), 28,
       "timed out while waiting for the response (--max-time)")
   }
 
   @Test func noWholeBodyInTime() async throws {
     let result = try await get(
-      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--max-time=0.5")
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--max-time=2.5")
     check(result, 28, "timed out while receiving the body (--max-time)")
     #expect(result.text == "hello")
   }
 
   /// A limit for the connection says nothing of what comes after it.
   @Test func slowResponseOnAFastConnection() async throws {
-    let result = try await Command.run("get", server.url("/delay/1200"), "--connect-timeout", "1")
+    let result = try await Command.run("get", server.url("/delay/3500"), "--connect-timeout", "3")
     #expect(result.status == 0)
   }
 

@@ -184,7 +184,7 @@ import larkspur
 
   @Test func noTunnelInTime() async throws {
     proxy.enqueue([.expectRequest, .hang])
-    let result = try await get("https://a.invalid/", "-x", proxy.authority, "--connect-timeout", "0.5")
+    let result = try await get("https://a.invalid/", "-x", proxy.authority, "--connect-timeout", "2.5")
     #expect(result.status == 28)
     #expect(result.errors.contains("timed out while asking the proxy for a tunnel (--connect-timeout)"))
   }

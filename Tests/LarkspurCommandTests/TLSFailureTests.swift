@@ -59,9 +59,9 @@ import Testing
   // MARK: - Time
 
   @Test(arguments: [
-    (["--connect-timeout", "0.3"], "--connect-timeout"), (["--max-time", "0.3"], "--max-time"),
-    (["--connect-timeout", "0.3", "--max-time", "600"], "--connect-timeout"),
-    (["--connect-timeout", "600", "--max-time", "0.3"], "--max-time"),
+    (["--connect-timeout", "2.5"], "--connect-timeout"), (["--max-time", "2.5"], "--max-time"),
+    (["--connect-timeout", "2.5", "--max-time", "600"], "--connect-timeout"),
+    (["--connect-timeout", "600", "--max-time", "2.5"], "--max-time"),
   ])
   func stalledHandshake(arguments: [String], option: String) async throws {
     let server = try TLSServer()

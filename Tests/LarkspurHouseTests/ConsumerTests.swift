@@ -13,13 +13,15 @@ extension Tag {
     var description: String
   }
 
+  private let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-consumer-\(UUID().uuidString)")
+
   @Test func aPackageThatDependsOnUsByVersion() throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-consumer-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     let clone = folder.appending(path: "larkspur")
     let consumer = folder.appending(path: "consumer")
-    try FileManager.default.createDirectory(
-      at: consumer.appending(path: "Sources/consumer"), withIntermediateDirectories: true)
+    for place in [consumer.appending(path: "Sources/consumer"), folder.appending(path: "tmp")] {
+      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    }
 
     // What is committed counts: a version is a commit.
     try run("git", "clone", "--quiet", "--no-hardlinks", House.root.path, clone.path)
@@ -81,6 +83,8 @@ extension Tag {
     environment["GIT_CONFIG_COUNT"] = "1"
     environment["GIT_CONFIG_KEY_0"] = "safe.directory"
     environment["GIT_CONFIG_VALUE_0"] = "*"
+    // The package manager leaves locks there.
+    environment["TMPDIR"] = folder.appending(path: "tmp").path
     process.environment = environment
     let output = Pipe()
     process.standardOutput = output

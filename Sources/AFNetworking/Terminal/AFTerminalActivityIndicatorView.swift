@@ -29,6 +29,9 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
   private let terminal: AFTerminal
   private let ticker: TaskTicker
   private let state = Mutex(State())
+  /// Held while something is drawn: what was decided first is drawn first, and nothing behind the end. Whoever takes the
+  /// text may call back.
+  private let pen = NSRecursiveLock()
 
   /// - Parameters:
   ///   - terminal: Where it draws: standard error at first.
@@ -63,11 +66,13 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
   open func stopAnimating() {
     _ = attach()
     ticker.stop()
-    let wasAnimating = state.withLock { state in
-      defer { state.isAnimating = false }
-      return state.isAnimating
+    pen.withLock {
+      let wasAnimating = state.withLock { state in
+        defer { state.isAnimating = false }
+        return state.isAnimating
+      }
+      if wasAnimating { terminal.clear() }
     }
-    if wasAnimating { terminal.clear() }
   }
 
   /// Turns while the task runs. Nil: it stops.
@@ -91,6 +96,8 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
       case clear
       case nothing
     }
+    pen.lock()
+    defer { pen.unlock() }
     let (drawing, goesOn) = state.withLock { state -> (Drawing, Bool) in
       guard state.attachment == attachment else { return (.nothing, false) }
       let wasAnimating = state.isAnimating

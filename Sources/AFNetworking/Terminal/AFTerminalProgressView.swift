@@ -31,6 +31,8 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
   private let terminal: AFTerminal
   private let ticker: TaskTicker
   private let state = Mutex(State())
+  /// Held while something is drawn: what was set first is drawn first. Whoever takes the text may call back.
+  private let pen = NSRecursiveLock()
 
   /// - Parameters:
   ///   - terminal: Where it draws: standard error at first.
@@ -60,6 +62,8 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
 
   /// Sets how much is done, and draws. A terminal does not animate: `animated` is there for programs that have it.
   open func setProgress(_ progress: Float, animated: Bool) {
+    pen.lock()
+    defer { pen.unlock() }
     state.withLock { state in
       state.progress = progress.isNaN ? 0 : min(max(progress, 0), 1)
       state.numbers = ""
@@ -103,6 +107,8 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
 
   /// Whether there is more to show.
   private func show(_ done: Int64, of expected: Int64, isOver: Bool, attachment: Int) -> Bool {
+    pen.lock()
+    defer { pen.unlock() }
     let isCurrent = state.withLock { state in
       guard state.attachment == attachment else { return false }
       state.progress = expected > 0 ? Float(min(Double(done) / Double(expected), 1)) : 0

@@ -110,7 +110,7 @@ final class CredentialFile: Sendable {
 
   /// Another writer is waited for so many times, a few milliseconds each: it may have been stopped in the middle, and is
   /// passed by then.
-  private static let lockAttemptsMax = 250
+  private static let lockAttemptsMax = 1250
 
   /// Does what reads and writes the file, while no other process or thread does the same.
   func exclusively(_ body: () -> Void) {

@@ -40,11 +40,15 @@ extension HTTPCookieStorage {
   /// What changed last counts, for each cookie. What cannot be written is tried again with the next change.
   package func write() -> Written {
     guard let disk else { return .done }
-    let (changes, cookies) = state.withLock { state in
+    let work = state.withLock { state -> (changes: [Cookie.Identity: CookieTime], cookies: [Cookie])? in
+      // Nothing may be left to write, and not everything on the disk.
+      guard !state.isWriting else { return nil }
       state.isWriteScheduled = false
       let changes = state.jar.takeChanges()
+      state.isWriting = !changes.isEmpty
       return (changes, state.jar.persistent(of: changes))
     }
+    guard let (changes, cookies) = work else { return .busy }
     guard !changes.isEmpty else { return .done }
     var stored: [Cookie]?
     var written = Written.done
@@ -55,6 +59,7 @@ extension HTTPCookieStorage {
       written = .failed
     }
     state.withLock { state in
+      state.isWriting = false
       if let stored {
         state.jar.adopt(stored)
       } else {

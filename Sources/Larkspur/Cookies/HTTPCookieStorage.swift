@@ -18,6 +18,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     var policy = HTTPCookie.AcceptPolicy.always
     var isLoaded: Bool
     var isWriteScheduled = false
+    var isWriting = false
   }
 
   let state: Mutex<State>

@@ -44,7 +44,10 @@ extension Operation {
     await withCheckedContinuation { continuation in
       let next = BlockOperation { continuation.resume() }
       next.addDependency(self)
-      OperationQueue().addOperation(next)
+      let queue = OperationQueue()
+      queue.addOperation(next)
+      // Foundation overlooks a dependency that ends while the operation is being added, and looks once more only for this.
+      queue.isSuspended = false
     }
   }
 }

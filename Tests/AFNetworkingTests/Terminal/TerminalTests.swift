@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTestServer
+import Synchronization
 import Testing
 
 @testable import AFNetworking
@@ -163,6 +164,34 @@ import Testing
     await screen.wait(for: "\r\u{1b}[K")
     #expect(!indicator.isAnimating && screen.lines == [""])
     task.cancel()
+  }
+
+  /// It is stopped while a picture is drawn.
+  @Test func nothingIsDrawnBehindTheEnd() async throws {
+    let isDrawing = TestServer.Signal()
+    let isStopping = Atomic(false)
+    let screen = Mutex("")
+    let clear = "\r\u{1b}[K"
+    let terminal = AFTerminal { piece in
+      if piece != clear {
+        isDrawing.fire()
+        while !isStopping.load(ordering: .acquiring) { sched_yield() }
+        // Whoever does not wait for the picture overtakes it here.
+        for _ in 0..<1000 { sched_yield() }
+      }
+      screen.withLock { $0 += piece }
+    }
+    let indicator = AFTerminalActivityIndicatorView(terminal: terminal, drawInterval: 0.001)
+    indicator.startAnimating()
+    try await isDrawing.wait()
+    await withCheckedContinuation { stopped in
+      Thread.detachNewThread {
+        isStopping.store(true, ordering: .releasing)
+        indicator.stopAnimating()
+        stopped.resume()
+      }
+    }
+    #expect(screen.withLock { $0.hasSuffix(clear) } && !indicator.isAnimating)
   }
 
   @Test func anIndicatorWithoutATask() async {

@@ -128,7 +128,7 @@ import Testing
     let begun = Mutex(0)
     try await load.run(6, lanes: 6) { _ in
       var request = PoolRequest(request("GET", "/halves"))
-      request.deadline = load.loop.kernel.now().advanced(by: .seconds(2))
+      request.deadline = load.loop.kernel.now().advanced(by: .seconds(4))
       await #expect(throws: TransportError.timedOut(.receivingBody)) {
         try await load.pool.cancelledWithTask { scope in
           try await load.pool.exchange(request, with: load.pool.endpoint(for: route), in: scope) {
@@ -195,7 +195,7 @@ import Testing
     try hosts.server.ip("link set cable down")
     try await load.run(kept, lanes: kept) { _ in
       var request = PoolRequest(request())
-      request.deadline = load.loop.kernel.now().advanced(by: .milliseconds(200))
+      request.deadline = load.loop.kernel.now().advanced(by: .seconds(2))
       await #expect(throws: TransportError.timedOut(.awaitingHead)) {
         try await load.pool.fetch(request, from: route)
       }

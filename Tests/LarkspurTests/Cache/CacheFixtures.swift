@@ -5,11 +5,15 @@ import Synchronization
 
 @testable import Larkspur
 
-/// A folder that is removed when its test is done.
+/// A folder that is removed when its test is done, and its caches have written what they had to.
 final class CacheFolder {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-cache-\(UUID().uuidString)")
+  private var caches: [URLCache] = []
 
-  deinit { try? FileManager.default.removeItem(at: url) }
+  deinit {
+    for cache in caches { cache.core.settle() }
+    try? FileManager.default.removeItem(at: url)
+  }
 
   /// Where the cache has its files.
   var path: String { url.path + "/URLCache" }
@@ -17,7 +21,9 @@ final class CacheFolder {
   var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
 
   func cache(memory: Int = 0, disk: Int = 1 << 20) -> URLCache {
-    URLCache(memoryCapacity: memory, diskCapacity: disk, directory: url)
+    let cache = URLCache(memoryCapacity: memory, diskCapacity: disk, directory: url)
+    caches.append(cache)
+    return cache
   }
 }
 

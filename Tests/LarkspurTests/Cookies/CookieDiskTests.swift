@@ -176,6 +176,24 @@ import Testing
     #expect(left == ["cookies", "cookies.lock"])
   }
 
+  /// Whoever finds nothing left to write is not told that it is on the disk before it is.
+  @Test func aWriteThatIsUnderWay() throws {
+    let folder = try TemporaryFolder()
+    let own = Mutex<HTTPCookieStorage?>(nil)
+    let found = Mutex<HTTPCookieStorage.Written?>(nil)
+    let disk = CookieDisk(path: folder.url.path) { step in
+      guard step == .half, let storage = own.withLock({ $0.take() }) else { return }
+      found.withLock { $0 = storage.write() }
+    }
+    let storage = HTTPCookieStorage(disk: disk)
+    storage.setCookie(try Self.cookie("a"))
+    own.withLock { $0 = storage }
+    #expect(Self.write(storage) == .done)
+    #expect(found.withLock { $0 } == .busy)
+    #expect(Self.write(storage) == .done)
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))) == ["a=1"])
+  }
+
   /// A write that finds another one under way does nothing.
   @Test func aLockedFile() throws {
     let folder = try TemporaryFolder()

@@ -60,7 +60,7 @@ import Testing
   @Test func aProtocolThatSaysNothingTimesOut() async throws {
     let script = try ScriptedProtocol.script { _ in }
     var request = URLRequest(url: script.url)
-    request.timeoutInterval = 0.05
+    request.timeoutInterval = 1.5
     let error = await #expect(throws: URLError.self) { try await script.session().data(for: request) }
     #expect(error?.code == .timedOut)
     await script.wait(for: "stop")

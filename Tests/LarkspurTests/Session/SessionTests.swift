@@ -250,9 +250,20 @@ import Testing
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = most
     let session = URLSession(configuration: configuration)
-    let url = try url("/delay/5")
+    // As many as may be are under way before one is over.
+    let goesOn = TestServer.Signal()
+    server.route("GET", "/held") { _ in
+      TestServer.Response(
+        body: .stream(count: 4) { writer in
+          try writer.wait(goesOn)
+          try writer.write("held")
+        })
+    }
+    let url = try url("/held")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<30 { group.addTask { _ = try await session.data(from: url) } }
+      try await server.waitForRequests(most)
+      goesOn.fire()
       try await group.waitForAll()
     }
     #expect(server.connectionsAccepted == most)

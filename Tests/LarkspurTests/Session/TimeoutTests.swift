@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What a task's times count, and what they do not. Where a test waits for a time to be up, that is the outcome; where
-/// it must not be up, the server takes much longer than it.
+/// it must not be up, the whole takes longer than it, and a machine has seconds for each part.
 @Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
   let server: TestServer
 
@@ -44,6 +44,18 @@ import Testing
     server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
     let (session, request) = (session(), try request("/x", timeout: 0.2))
     #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+  }
+
+  /// The connection goes with the task.
+  @Test func whatHasTimedOutIsClosed() async throws {
+    server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
+    let recorder = SessionRecorder()
+    let session = session(request: 2.5, delegate: recorder)
+    defer { session.invalidateAndCancel() }
+    let task = session.dataTask(with: try request("/x"))
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .timedOut))
     try await server.waitForClosedConnections(1)
     #expect(server.failures == [])
   }
@@ -61,18 +73,18 @@ import Testing
   }
 
   @Test func aSlowDripIsNoTimeout() async throws {
-    let session = session(request: 1)
-    let (data, _) = try await session.data(for: try request("/drip?bytes=20&pieces=20&interval=100"))
-    #expect(data.count == 20)
+    let session = session(request: 3)
+    let (data, _) = try await session.data(for: try request("/drip?bytes=40&pieces=40&interval=100"))
+    #expect(data.count == 40)
   }
 
   @Test func interimResponsesAreProgress() async throws {
     server.enqueue([
-      .expectRequest, .repeat(6, [.pause(.milliseconds(300)), .send("HTTP/1.1 103 Early Hints\r\n\r\n")]),
+      .expectRequest, .repeat(12, [.pause(.milliseconds(300)), .send("HTTP/1.1 103 Early Hints\r\n\r\n")]),
       .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
     ])
     let recorder = SessionRecorder()
-    let session = session(request: 1, delegate: recorder)
+    let session = session(request: 3, delegate: recorder)
     defer { session.invalidateAndCancel() }
     let (data, _) = try await session.data(for: try request("/x"))
     #expect(data.count == 2)
@@ -89,13 +101,17 @@ import Testing
 
   @Test func aSuspendedTaskHasTime() async throws {
     let recorder = SessionRecorder()
-    recorder.onResponse = { $0.suspend() }
-    let session = session(request: 1, resource: 2, delegate: recorder)
+    let isSuspended = TestServer.Signal()
+    recorder.onResponse = {
+      $0.suspend()
+      isSuspended.fire()
+    }
+    let session = session(request: 3, resource: 4, delegate: recorder)
     defer { session.invalidateAndCancel() }
     let task = session.dataTask(with: try request("/bytes/1000"))
     task.resume()
-    await recorder.wait { !$0.filter { if case .response = $0 { true } else { false } }.isEmpty }
-    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/2500"))
+    try await isSuspended.wait()
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/4500"))
     #expect(task.state == .suspended)
     task.resume()
     await recorder.waitForEnds()
@@ -106,23 +122,23 @@ import Testing
     let recorder = SessionRecorder()
     let goesOn = DispatchSemaphore(value: 0)
     recorder.onData = { _, _ in goesOn.wait() }
-    let session = session(request: 0.5, resource: 1, delegate: recorder)
+    let session = session(request: 3, resource: 4, delegate: recorder)
     defer { session.invalidateAndCancel() }
     let task = session.dataTask(with: try request("/bytes/10"))
     task.resume()
     await recorder.wait { $0.contains(.data(task.taskIdentifier)) }
-    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/1500"))
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/4500"))
     goesOn.signal()
     await recorder.waitForEnds()
     #expect(recorder.events.last == .completed(task.taskIdentifier, nil))
   }
 
   @Test func aReaderOfBytesMayTakeItsTime() async throws {
-    let session = session(request: 0.5, resource: 1)
+    let session = session(request: 3, resource: 4)
     let (bytes, _) = try await session.bytes(for: try request("/bytes/300000"))
     var iterator = bytes.makeAsyncIterator()
     var count = try await iterator.next() == nil ? 0 : 1
-    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/1500"))
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/4500"))
     while try await iterator.next() != nil { count += 1 }
     #expect(count == 300_000)
   }
@@ -131,12 +147,12 @@ import Testing
   @Test func sendingIsProgress() async throws {
     let count = 16 << 20
     server.enqueue([
-      .expectHead, .repeat(count >> 19, [.expectBytes(count: 1 << 19), .pause(.milliseconds(100))]),
+      .expectHead, .repeat(count >> 19, [.expectBytes(count: 1 << 19), .pause(.milliseconds(125))]),
       .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
     ])
     var request = try request("/x")
     request.httpMethod = "POST"
-    let session = session(request: 1.5)
+    let session = session(request: 3)
     let (data, _) = try await session.upload(for: request, from: Data(count: count))
     #expect(data.count == 2)
     #expect(server.failures == [])

@@ -139,7 +139,7 @@ import Testing
           host: "localhost", port: 443, security: security, via: route, on: loop)
         defer { connection.close() }
         // The script leaves it unanswered: what comes is only TLS's own.
-        _ = try await connection.send(request(), deadline: loop.kernel.now().advanced(by: .milliseconds(300)))
+        _ = try await connection.send(request(), deadline: loop.kernel.now().advanced(by: .seconds(2)))
         return nil
       } catch {
         return error
@@ -342,7 +342,7 @@ import Testing
       try? await TestServer.Signal().wait()
       return "x"
     }
-    let outcome = await transfer(via: route, deadline: .milliseconds(200))
+    let outcome = await transfer(via: route, deadline: .seconds(2))
     guard case .failure(.timedOut(.tunnelling, _)) = outcome else {
       Issue.record("\(outcome)")
       return
