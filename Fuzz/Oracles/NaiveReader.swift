@@ -131,7 +131,8 @@ package enum NaiveReader {
     let isFaulty = !codings.isEmpty && (head.contentLength != nil || head.minorVersion == 0)
     let keepsAlive = head.minorVersion == 1 || options.contains(Array("keep-alive".utf8))
     let isWanted = keepsAlive && !options.contains(Array("close".utf8))
-    head.isPersistent = isWanted && !isFaulty && head.framing != .untilClose
+    let announcesWrongly = head.status == 204 && (!codings.isEmpty || (head.contentLength ?? 0) > 0)
+    head.isPersistent = isWanted && !isFaulty && !announcesWrongly && head.framing != .untilClose
     return true
   }
 

@@ -54,12 +54,15 @@ extension ResponseHead {
     case _: framing = length.map { $0.value == 0 ? .none : .length($0.value) } ?? .untilClose
     }
 
+    // RFC 9110 8.6, RFC 9112 6.1: a 204 announces no body. A server that announces one may send it too, and late:
+    // no further request goes where the answer would begin with it.
+    let announcesWrongly = status == 204 && (codings.isPresent || (length?.value ?? 0) > 0)
     // RFC 9112 9.3: `close` wins over `keep-alive`; HTTP/1.0 lives on only by `keep-alive`. RFC 9112 6.1:
     // Transfer-Encoding beside Content-Length may be an attack, and the connection ends with the response.
     isPersistent =
       !says.close && !request.closesConnection && (minorVersion > 0 || says.keepAlive)
       && !(codings.isPresent && (length != nil || minorVersion == 0))
-      && framing != .untilClose
+      && framing != .untilClose && !announcesWrongly
   }
 }
 

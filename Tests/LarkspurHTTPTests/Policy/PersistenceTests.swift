@@ -41,4 +41,15 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\n").heads.first?.isPersistent == false)
     #expect(read("HTTP/1.1 204 OK\r\nConnection: keep-alive\r\n\r\n").heads.first?.isPersistent == true)
   }
+
+  /// RFC 9110 8.6, RFC 9112 6.1: what a 204 announces against the rules may come behind the next request.
+  @Test(arguments: [
+    ("Content-Length: 4", 204, false), ("Transfer-Encoding: chunked", 204, false), ("Content-Length: 0", 204, true),
+    ("X: y", 204, true),
+    // Of what is not sent again, the length may be told.
+    ("Content-Length: 4", 304, true), ("Transfer-Encoding: chunked", 304, true),
+  ])
+  func aBodyAnnouncedWhereNoneMayBeEndsTheConnection(line: String, status: Int, expected: Bool) {
+    #expect(read("HTTP/1.1 \(status) X\r\n\(line)\r\n\r\n").heads.first?.isPersistent == expected)
+  }
 }
