@@ -11,6 +11,8 @@ struct Workload {
     case data
     /// To a delegate, which throws it away.
     case discard
+    /// Byte by byte, by `bytes(from:)`.
+    case bytes
     case download
   }
 
@@ -27,6 +29,7 @@ struct Workload {
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .discard),
     "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .download),
     "download-1g-memory": Workload(path: "/1g", bodyBytes: 1 << 30),
+    "bytes-1g": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .bytes),
     "https-serial-tiny": Workload(path: "/tiny", bodyBytes: 13, isSecure: true),
     "https-concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, tasks: 64, isSecure: true),
     "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, kind: .discard, isSecure: true),
@@ -106,6 +109,10 @@ struct Client: Sendable {
       guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw Failure(description: "\(response)") }
       received = data.count
     case .discard: received = try await discarder.load(url, by: session)
+    case .bytes:
+      var count = 0
+      for try await _ in try await session.bytes(from: url).0 { count += 1 }
+      received = count
     case .download:
       let (file, _) = try await session.download(from: url)
       received = (try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int) ?? 0

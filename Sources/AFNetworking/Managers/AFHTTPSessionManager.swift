@@ -95,7 +95,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
   }
 
-  private func refusal(of policy: AFSecurityPolicy) -> NSError? {
+  private func refusal(of policy: AFSecurityPolicy) -> URLError? {
     let name: String
     switch policy.sslPinningMode {
     case .none: return nil
@@ -103,8 +103,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     case .publicKey: name = "AFSSLPinningModePublicKey"
     }
     guard baseURL?.scheme?.lowercased() != "https" else { return nil }
-    return NSError(
-      domain: NSURLErrorDomain, code: NSURLErrorSecureConnectionFailed,
+    return URLError(
+      .secureConnectionFailed,
       userInfo: [
         NSLocalizedDescriptionKey: "Invalid Security Policy",
         NSLocalizedFailureReasonErrorKey:

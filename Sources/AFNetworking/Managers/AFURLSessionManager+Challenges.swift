@@ -73,15 +73,14 @@ extension AFURLSessionManager {
       answer(disposition ?? .cancelAuthenticationChallenge, nil)
     case .useCredential, nil:
       // AFNetworking raises an exception for what is not one of these; a request that fails says it as well.
-      let error = result as? NSError ?? (result as? any Error).map { $0 as NSError } ?? Self.handlerError
-      record(of: task)?.fail(error)
+      record(of: task)?.fail(result as? any Error ?? Self.handlerError)
       answer(.cancelAuthenticationChallenge, nil)
     }
   }
 
-  private static var handlerError: NSError {
-    NSError(
-      domain: NSURLErrorDomain, code: NSURLErrorUserAuthenticationRequired,
+  private static var handlerError: URLError {
+    URLError(
+      .userAuthenticationRequired,
       userInfo: [
         NSLocalizedDescriptionKey:
           "The authentication challenge handler must return nil, an error, a credential or a disposition without one."
@@ -102,7 +101,7 @@ extension AFURLSessionManager {
   }
 
   /// A server that is not trusted, in the words of Apple's systems.
-  static func trustError(_ trust: SecTrust?, _ url: URL?) -> NSError {
+  static func trustError(_ trust: SecTrust?, _ url: URL?) -> URLError {
     var info: [String: Any] = [
       NSLocalizedDescriptionKey:
         "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
@@ -111,7 +110,7 @@ extension AFURLSessionManager {
     info["NSURLErrorFailingURLPeerTrustErrorKey"] = trust
     info[NSURLErrorFailingURLErrorKey] = url
     info["NSErrorFailingURLStringKey"] = url?.absoluteString
-    return NSError(domain: NSURLErrorDomain, code: NSURLErrorServerCertificateUntrusted, userInfo: info)
+    return URLError(.serverCertificateUntrusted, userInfo: info)
   }
 }
 

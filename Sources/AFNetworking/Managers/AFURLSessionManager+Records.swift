@@ -24,7 +24,7 @@ extension AFURLSessionManager {
     _ make: (URLSession) -> Kind, _ fill: (inout TaskRecord.Content) -> Void
   ) -> Kind {
     let task = make(session)
-    let (record, isInvalidated, refusal) = state.withLock { state -> (TaskRecord, Bool, NSError?) in
+    let (record, isInvalidated, refusal) = state.withLock { state -> (TaskRecord, Bool, URLError?) in
       (state.noted(task), state.isInvalidated, state.refusal)
     }
     record.change(fill)

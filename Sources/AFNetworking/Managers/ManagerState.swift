@@ -17,7 +17,7 @@ struct ManagerState: @unchecked Sendable {
   var reachabilityManager: AFNetworkReachabilityManager?
   var attemptsToRecreateUploadTasks = false
   /// Why the manager may not make any request.
-  var refusal: NSError?
+  var refusal: URLError?
   /// By the tasks themselves, which they keep: identifiers of an old session's tasks may be those of a new one's.
   private var records: [ObjectIdentifier: TaskRecord] = [:]
 

@@ -28,7 +28,7 @@ final class TaskRecord: Sendable {
     /// Where a download has landed.
     var file: URL?
     /// What is to be told in place of the session's error.
-    var failure: NSError?
+    var failure: (any Error)?
     var metrics: URLSessionTaskMetrics?
 
     var watchesUpload: Bool { uploadBlock != nil || uploadProgress != nil }
@@ -54,7 +54,7 @@ final class TaskRecord: Sendable {
   /// What has come of it; the record keeps nothing of it.
   func take() -> Content { content.withLock { exchange(&$0, with: Content()) } }
 
-  func fail(_ error: NSError) { content.withLock { $0.failure = error } }
+  func fail(_ error: any Error) { content.withLock { $0.failure = error } }
 
   // MARK: - Progress
 

@@ -62,8 +62,8 @@ struct CacheAnswer: Sendable {
   var isStale = false
   /// The server answered that it still holds. Nil in ``CachePlan/serve(_:)``.
   var isValidated = false
-  /// The answer may be used while it is validated: send this exchange in the background as well, read its answer to
-  /// the end, and do with it as with any other but show nobody (RFC 5861 3).
+  /// The answer may be used while it is validated (RFC 5861 3): what validates it. A session makes a request of its own
+  /// for that, whose answer nobody is shown.
   var refresh: CacheExchange?
 }
 

@@ -55,13 +55,16 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     self.origin = origin
   }
 
+  /// The head of what is stored.
   open var response: URLResponse { storedResponse }
 
   /// The content, with its content codings undone if the session did so.
   open var data: Data { storedData }
 
+  /// What the program has added.
   open var userInfo: [AnyHashable: Any]? { storedUserInfo }
 
+  /// Where it may be stored.
   open var storagePolicy: URLCache.StoragePolicy { storedPolicy }
 
   open override func copy() -> Any { copy(with: nil) }

@@ -70,7 +70,9 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   /// 0 or 1.
   open var version: Int { content.version }
+  /// As the server spells it: names are compared with regard to case.
   open var name: String { content.name }
+  /// As the server spells it.
   open var value: String { content.value }
   /// When the cookie expires. Nil: when the session ends.
   open var expiresDate: Date? { content.expires }

@@ -149,6 +149,10 @@ extension URLError {
   /// start over.
   public var downloadTaskResumeData: Data? { userInfo[URLSessionDownloadTaskResumeData] as? Data }
 
+  /// What an upload that has failed can go on from. Nil in this version: see
+  /// ``URLSessionUploadTask/cancel(byProducingResumeData:)``.
+  public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
+
   func adding(resumeData: Data) -> URLError {
     var info = userInfo
     info[URLSessionDownloadTaskResumeData] = resumeData

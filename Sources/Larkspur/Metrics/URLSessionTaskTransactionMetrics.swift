@@ -7,7 +7,9 @@ import LarkspurTransport
 /// One request and its response in numbers. Dates are nil for what did not happen, so all of the connection's are for a
 /// request over one that was there already. Immutable, and for any thread.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
+  /// As it was made: before what the session adds.
   public let request: URLRequest
+  /// Nil: none has come.
   public let response: URLResponse?
 
   // The rest is made when somebody asks: most programs ask for no metrics at all.
@@ -24,13 +26,17 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
   /// When the task asked for the resource.
   public var fetchStartDate: Date? { dates.fetchStart }
+  /// The look-up of the host's addresses, or of the proxy's.
   public var domainLookupStartDate: Date? { dates.lookUpStart }
   public var domainLookupEndDate: Date? { dates.lookUpEnd }
   /// With the handshake, if there was one, up to `connectEndDate`.
   public var connectStartDate: Date? { dates.connectStart }
+  /// The TLS handshake. Nil without TLS.
   public var secureConnectionStartDate: Date? { dates.handshakeStart }
   public var secureConnectionEndDate: Date? { dates.handshakeEnd }
+  /// When the connection could take a request.
   public var connectEndDate: Date? { dates.connectEnd }
+  /// The first and the last byte of the request; of the response below. For what came from the cache: of reading it.
   public var requestStartDate: Date? { dates.requestStart }
   public var requestEndDate: Date? { dates.requestEnd }
   public var responseStartDate: Date? { dates.responseStart }
@@ -55,10 +61,14 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   public var networkProtocolName: String? {
     exchange == nil ? nil : (response as? HTTPURLResponse)?.httpVersion.lowercased()
   }
+  /// Of the server, or of the proxy. An address without brackets, and its port in decimal: text as in FoundationNetworking,
+  /// where Darwin has a number.
   public var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
   public var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
+  /// This end of the connection, in the same way.
   public var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
   public var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
+  /// Nil without TLS, here and below.
   public var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
     exchange?.connection?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
   }
@@ -69,10 +79,15 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   public let isCellular = false
   public let isExpensive = false
   public let isConstrained = false
+  /// Whether it went by a proxy, of whatever kind.
   public let isProxyConnection: Bool
+  /// Whether an earlier request had opened the connection: then its dates are nil.
   public var isReusedConnection: Bool { exchange?.isReused ?? false }
+  /// False: multipath TCP is not used.
   public let isMultipath = false
+  /// From the network, from the cache, or (`unknown`) from a program's protocol.
   public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
+  /// `unknown`: the system's resolver does not tell how it asks.
   public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
   /// For a resource that came from the cache, or from a program's protocol.

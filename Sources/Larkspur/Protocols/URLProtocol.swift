@@ -114,6 +114,7 @@ open class URLProtocol: NSObject {
     request.value.setProperty(value, key)
   }
 
+  /// Forgets what ``setProperty(_:forKey:in:)`` has kept.
   open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
     request.value.setProperty(nil, key)
   }

@@ -4,6 +4,7 @@ import Foundation
 open class NSMutableURLRequest: NSURLRequest {
   override init(_ value: URLRequest) { super.init(value) }
 
+  /// A GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
   }

@@ -17,6 +17,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     /// Asks the server whether what is in the cache is still good.
     case reloadRevalidatingCacheData = 5
 
+    /// The older name of `reloadIgnoringLocalCacheData`.
     public static var reloadIgnoringCacheData: CachePolicy { .reloadIgnoringLocalCacheData }
   }
 
@@ -49,13 +50,17 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
   init(_ value: URLRequest) { self.value = value }
 
+  /// A GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
   }
 
+  /// See ``URLRequest/init(url:cachePolicy:timeoutInterval:)``.
   public init(url: URL, cachePolicy: NSURLRequest.CachePolicy, timeoutInterval: TimeInterval) {
     value = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
   }
+
+  // What these mean says ``URLRequest``.
 
   open var url: URL? { value.url }
   open var mainDocumentURL: URL? { value.mainDocumentURL }

@@ -37,6 +37,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 
   init(_ storage: RequestStorage) { self.storage = storage }
 
+  /// What is asked for. Nil: the request cannot be loaded.
   public var url: URL? {
     get { storage.url }
     set { change { $0.url = newValue } }
@@ -61,7 +62,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.mainDocumentURL = newValue } }
   }
 
-  /// What the traffic is for. It marks packets (RFC 4594) and sets who goes first.
+  /// What the traffic is for. Kept as it is set, without effect: who goes first is said by ``URLSessionTask/priority``.
   public var networkServiceType: NetworkServiceType {
     get { storage.networkServiceType }
     set { change { $0.networkServiceType = newValue } }
@@ -185,6 +186,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 }
 
 extension URLRequest {
+  /// Timeouts, pipelining and what protocols remember do not count. Streams are equal if they are the same one.
   public static func == (lhs: URLRequest, rhs: URLRequest) -> Bool { lhs.storage == rhs.storage }
 
   public func hash(into hasher: inout Hasher) {

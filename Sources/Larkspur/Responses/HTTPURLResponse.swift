@@ -4,6 +4,7 @@ import LarkspurHTTP
 
 /// The head of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+  /// 100 to 599 as a rule; whatever three digits the server has sent.
   public let statusCode: Int
 
   /// Of the wire: 0 for HTTP/1.0. Nil: somebody made this response.

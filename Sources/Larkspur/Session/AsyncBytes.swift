@@ -3,6 +3,10 @@ import Foundation
 extension URLSession {
   /// The bytes of a body as they come. A reader that is slow slows the server down: nothing is read ahead but one piece.
   /// When the last copy and iterator go, the task is cancelled if it is not over.
+  ///
+  /// In an optimised program a byte costs about a nanosecond. On an actor, the main one among them, it costs twenty: there
+  /// Swift looks for each byte whether it is still on that actor. Loops over large bodies belong into a `@concurrent`
+  /// function.
   public struct AsyncBytes: AsyncSequence, Sendable {
     public typealias Element = UInt8
     public typealias AsyncIterator = Iterator
@@ -28,16 +32,26 @@ extension URLSession {
     }
 
     /// Hands the bytes out one by one, from the piece that came last.
+    ///
+    /// (Without `@inlinable` a byte costs thirty nanoseconds. `bytes-1g` of the benchmarks measures it.)
     public struct Iterator: AsyncIteratorProtocol {
       private let life: Life
-      private var piece: [UInt8] = []
-      private var position = 0
+      @usableFromInline var piece: [UInt8] = []
+      @usableFromInline var position = 0
 
       init(_ life: Life) { self.life = life }
 
-      public mutating func next() async throws -> UInt8? { try await next(isolation: #isolation) }
+      @inlinable
+      public mutating func next() async throws -> UInt8? {
+        if position < piece.count {
+          position += 1
+          return piece[position - 1]
+        }
+        return try await nextOfPiece(isolation: nil)
+      }
 
       /// The same, without leaving the caller's actor: a byte that is there already costs no hop.
+      @inlinable
       public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         if position < piece.count {
           position += 1
@@ -46,7 +60,8 @@ extension URLSession {
         return try await nextOfPiece(isolation: actor)
       }
 
-      private mutating func nextOfPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+      @usableFromInline
+      mutating func nextOfPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         let life = life
         repeat {
           let next = try await withTaskCancellationHandler {

@@ -114,7 +114,7 @@ final class SessionCore: @unchecked Sendable {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
 
-  /// Those that are under way.
+  /// Those that are under way, also those that the program has not made.
   var tasks: [URLSessionTask] {
     state.withLock { Array($0.tasks.values) }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
   }
@@ -134,6 +134,7 @@ final class SessionCore: @unchecked Sendable {
       details.session = session
       return details.delegate
     }
+    guard task.isKnown else { return }
     if let own {
       let hasWord = task.delegateWord.isGiven(by: own) {
         own.urlSession(session, didCreateTask: task)

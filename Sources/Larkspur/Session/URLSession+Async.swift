@@ -42,6 +42,15 @@ extension URLSession {
     return try result.takeData()
   }
 
+  /// As ``uploadTask(withResumeData:)``: throws `URLError.unsupportedURL` in this version.
+  public func upload(
+    resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (Data, URLResponse) {
+    let result = TaskResult()
+    try await core.run(ResumedUploadTask(core, request: nil, output: .dataResult(result)), self, delegate, result)
+    return try result.takeData()
+  }
+
   /// Loads a request into a file in the temporary directory, which is the caller's from then on.
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil

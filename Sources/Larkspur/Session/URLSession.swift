@@ -10,6 +10,9 @@ public let URLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeDat
 /// The same by the name that it has on Darwin.
 public let NSURLSessionDownloadTaskResumeData = URLSessionDownloadTaskResumeData
 
+/// The key of the resume data in the `userInfo` of a failed upload's error. No error has it in this version.
+public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
+
 /// Makes tasks that load URLs, and holds what they share: connections, cookies, cache, credentials, and a delegate.
 ///
 /// For any thread. A session keeps its delegate, and itself while it has tasks or a delegate, until it is invalidated with
@@ -66,6 +69,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     super.init()
   }
 
+  /// A session without a delegate. The configuration is copied: what changes in it later has no effect here.
   public init(configuration: URLSessionConfiguration) {
     core = SessionCore(configuration.frozen(), delegate: nil, queue: nil)
     details = Mutex(Details())
@@ -94,6 +98,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   /// somebody asks for it. Ask before the first task begins if that matters.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
+  /// Nil: there is none, or the session is over and has let it go.
   open var delegate: (any URLSessionDelegate)? { core.delegate }
 
   /// A copy: changing it has no effect on the session.
@@ -132,7 +137,7 @@ open class URLSession: NSObject, @unchecked Sendable {
       ) -> Void
   ) {
     core.delegateQueue.insist { [core] in
-      let tasks = core.tasks
+      let tasks = core.tasks.filter(\.isKnown)
       completionHandler(
         tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
         tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
@@ -141,7 +146,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-    core.delegateQueue.insist { [core] in completionHandler(core.tasks) }
+    core.delegateQueue.insist { [core] in completionHandler(core.tasks.filter(\.isKnown)) }
   }
 
   // MARK: - Makers of tasks. A new task is suspended: it begins with its first `resume()`. A session that has been
@@ -154,10 +159,12 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Data
 
+  /// A task that tells the delegate of the content as it comes.
   open func dataTask(with request: URLRequest) -> URLSessionDataTask {
     make(URLSessionDataTask(core, request: request, output: .delegate))
   }
 
+  /// The same of a URL, by GET.
   open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
   /// The handler is called once, on the delegate queue. The delegate hears of challenges, redirections and metrics
@@ -168,6 +175,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionDataTask(core, request: request, output: .dataHandler(completionHandler)))
   }
 
+  /// The same of a URL, by GET.
   open func dataTask(
     with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
@@ -181,6 +189,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .delegate))
   }
 
+  /// The data is sent as the body, in place of the request's own.
   open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .delegate))
   }
@@ -191,6 +200,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionUploadTask(core, request: request, source: .delegateStream, output: .delegate))
   }
 
+  /// As ``uploadTask(with:fromFile:)``. The handler is called once, on the delegate queue.
   open func uploadTask(
     with request: URLRequest, fromFile fileURL: URL,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -198,6 +208,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataHandler(completionHandler)))
   }
 
+  /// As ``uploadTask(with:from:)``; nil is an empty body. The handler is called once, on the delegate queue.
   open func uploadTask(
     with request: URLRequest, from bodyData: Data?,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -206,12 +217,28 @@ open class URLSession: NSObject, @unchecked Sendable {
     return make(URLSessionUploadTask(core, request: request, source: source, output: .dataHandler(completionHandler)))
   }
 
+  /// Would go on with an upload at a server that speaks the draft of resumable uploads. Not spoken in this version, which
+  /// makes no resume data of uploads: the task fails with `URLError.unsupportedURL` when it is resumed.
+  open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
+    make(ResumedUploadTask(core, request: nil, output: .delegate))
+  }
+
+  /// As ``uploadTask(withResumeData:)``.
+  open func uploadTask(
+    withResumeData resumeData: Data,
+    completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionUploadTask {
+    make(ResumedUploadTask(core, request: nil, output: .dataHandler(completionHandler)))
+  }
+
   // MARK: - Download
 
+  /// A task whose delegate is given the file.
   open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
     make(URLSessionDownloadTask(core, request: request, output: .delegate))
   }
 
+  /// The same of a URL, by GET.
   open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
   /// The file is removed when the handler has returned: move it, or read it.
@@ -221,6 +248,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionDownloadTask(core, request: request, output: .fileHandler(completionHandler)))
   }
 
+  /// The same of a URL, by GET. The file is removed when the handler has returned: move it, or read it.
   open func downloadTask(
     with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDownloadTask {

@@ -99,6 +99,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.timeoutIntervalForResource = newValue }
   }
 
+  /// What the traffic is for. Kept as it is set, without effect.
   open var networkServiceType: URLRequest.NetworkServiceType {
     get { storage.networkServiceType }
     set { storage.networkServiceType = newValue }
@@ -135,11 +136,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.isDiscretionary = newValue }
   }
 
+  /// Kept, without effect: there are no containers.
   open var sharedContainerIdentifier: String? {
     get { storage.sharedContainerIdentifier }
     set { storage.sharedContainerIdentifier = newValue }
   }
 
+  /// Kept, without effect: nothing launches a program for the sake of its transfers.
   open var sessionSendsLaunchEvents: Bool {
     get { storage.sessionSendsLaunchEvents }
     set { storage.sessionSendsLaunchEvents = newValue }
@@ -158,6 +161,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.tlsMinimum = newValue }
   }
 
+  /// TLS 1.3 is the latest there is.
   open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
     get { storage.tlsMaximum }
     set { storage.tlsMaximum = newValue }
@@ -200,11 +204,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.maximumConnectionsPerHost = newValue }
   }
 
+  /// Where cookies come from, and are kept. Nil: none are sent, and none are kept.
   open var httpCookieStorage: HTTPCookieStorage? {
     get { storage.cookieStorage }
     set { storage.cookieStorage = newValue }
   }
 
+  /// Where credentials are looked for before the delegate is asked, and kept as their persistence says. Nil: nowhere.
   open var urlCredentialStorage: URLCredentialStorage? {
     get { storage.credentialStorage }
     set { storage.credentialStorage = newValue }

@@ -34,7 +34,8 @@ public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
   /// a delegate of its own makes all calls.
   func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool
 
-  /// A suspended task has begun to run, or goes on. Called on the thread that has resumed it, at once.
+  /// A suspended task is about to run, or to go on. Called on the thread that resumes it, at once: the task's other calls
+  /// follow when this one has returned. It may suspend or cancel the task, which then does not run.
   func urlSession(_ session: URLSession, didResume task: URLSessionTask)
 
   /// A task that ran stands still. Called on the thread that has suspended it, at once.

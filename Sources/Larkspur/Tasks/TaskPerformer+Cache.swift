@@ -133,8 +133,16 @@ extension TaskPerformer {
   private func refresh(_ request: URLRequest) {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
-    let task = URLSessionDataTask(core, request: request, output: .dataHandler({ _, _, _ in }))
+    // Once is enough for all who find it stale meanwhile.
+    guard !core.tasks.contains(where: { ($0 as? RefreshTask)?.originalRequest == request }) else { return }
+    let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
     task.resume()
   }
+}
+
+/// What the cache loads for itself. No delegate hears of a task that its program has not made; but who trusts servers is asked
+/// for its connection as for any other.
+private final class RefreshTask: URLSessionDataTask, @unchecked Sendable {
+  override var isKnown: Bool { false }
 }

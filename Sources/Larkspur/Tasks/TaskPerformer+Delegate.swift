@@ -4,7 +4,7 @@ import LarkspurTransport
 /// Calls to the owner.
 extension TaskPerformer {
   /// Whether there is anybody to call. A task may get a delegate at any time.
-  var hasDelegate: Bool { core.hasTaskDelegate || task.read { $0.delegate != nil } }
+  var hasDelegate: Bool { task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil }) }
 
   /// Whether a call is to be made. Nobody but a delegate that is asked does without it.
   func wants(_ call: URLSessionDelegateCall) -> Bool {
@@ -98,6 +98,8 @@ extension TaskPerformer {
   }
 
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    // What the delegate cannot be asked about does not leave its place.
+    guard task.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
     let task = task
     return try await ask(otherwise: next) { session, delegate, answer in
@@ -122,7 +124,8 @@ extension TaskPerformer {
       return details
     }
     other.read {
-      $0.state = details.state
+      // Who was about to let the old one go on finds it over.
+      $0.state = details.isResuming ? .running : details.state
       $0.hasBegun = true
       $0.suspensions = details.suspensions
       $0.currentRequest = details.currentRequest
@@ -137,6 +140,7 @@ extension TaskPerformer {
     }
     core.replace(old, by: other, of: session)
     goOn(as: other)
+    if details.isResuming { suspensionChanged(of: other) }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // It is of the old one that a delegate without the method says so.

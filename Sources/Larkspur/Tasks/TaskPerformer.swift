@@ -84,7 +84,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     let idle =
       request.own.timeoutInterval.map { TaskClock.nanoseconds(Duration(interval: $0)) } ?? core.timeoutForRequest
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
-    wantsMetrics = core.hasTaskDelegate || task.read { $0.delegate != nil }
+    wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
     scope.collectsMetrics = wantsMetrics
     isSuspended = Atomic(false)
     startDate = wantsMetrics ? Date() : .distantPast

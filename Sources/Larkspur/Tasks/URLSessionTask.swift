@@ -29,6 +29,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var suspensions = 1
     /// Whether it has ever run, or been told to end.
     var hasBegun = false
+    /// A delegate hears that it is about to run.
+    var isResuming = false
     var originalRequest: URLRequest?
     var currentRequest: URLRequest?
     var response: URLResponse?
@@ -50,6 +52,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var performer: TaskPerformer?
     /// Of a download task.
     var resumeDataHandlers: [ResumeDataHandler] = []
+
+    mutating func start() -> Start {
+      defer { hasBegun = true }
+      isResuming = false
+      state = .running
+      return Start(isFirst: !hasBegun, performer: performer)
+    }
+  }
+
+  /// A task has been set running, and somebody has to be told.
+  struct Start {
+    var isFirst: Bool
+    var performer: TaskPerformer?
   }
 
   let details: Mutex<Details>
@@ -90,6 +105,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// What this kind of task does before it loads, on the loop.
   func prepare(_ performer: TaskPerformer) throws(URLError) {}
+
+  /// Whether the program knows of it.
+  var isKnown: Bool { true }
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
@@ -263,9 +281,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func suspend() {
     let (hasRun, performer) = read { details -> (Bool, TaskPerformer?) in
       guard details.state == .running || details.state == .suspended else { return (false, nil) }
-      defer { details.state = .suspended }
+      defer {
+        details.state = .suspended
+        details.isResuming = false
+      }
       details.suspensions += 1
-      return (details.state == .running, details.performer)
+      return (details.state == .running || details.isResuming, details.performer)
     }
     performer?.suspensionChanged(of: self)
     guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
@@ -275,22 +296,25 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Begins the task, or lets it go on.
   open func resume() {
     guard let core else { return }
-    let (runs, begins, performer) = read { details -> (Bool, Bool, TaskPerformer?) in
-      guard details.state == .suspended else { return (false, false, nil) }
+    let delegate = isKnown ? core.selectiveDelegate : nil
+    let (session, start) = read { details -> (URLSession?, Start?) in
+      guard details.state == .suspended, !details.isResuming else { return (nil, nil) }
       if details.suspensions > 0 { details.suspensions -= 1 }
-      guard details.suspensions == 0 else { return (false, false, nil) }
-      details.state = .running
-      let begins = !details.hasBegun
-      details.hasBegun = true
-      return (true, begins, details.performer)
+      guard details.suspensions == 0 else { return (nil, nil) }
+      if delegate == nil { return (nil, details.start()) }
+      details.isResuming = true
+      return (details.session, nil)
     }
-    guard runs else { return }
-    // Before it begins, or goes on: it may be over at once.
-    if let delegate = core.selectiveDelegate, let session = read({ $0.session }) {
-      delegate.urlSession(session, didResume: self)
-    }
-    performer?.suspensionChanged(of: self)
-    if begins { core.begin(self) }
+    if let start { return self.start(start, core) }
+    guard let delegate, let session else { return }
+    // Before it runs: it may be over at once. And who hears of it may suspend it, or cancel it.
+    delegate.urlSession(session, didResume: self)
+    if let start = read({ $0.isResuming && $0.state == .suspended ? $0.start() : nil }) { self.start(start, core) }
+  }
+
+  private func start(_ start: Start, _ core: SessionCore) {
+    start.performer?.suspensionChanged(of: self)
+    if start.isFirst { core.begin(self) }
   }
 
   /// Its properties say what came of it: before its owner is told.
@@ -326,6 +350,3 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
 /// Loads a URL into memory, or piece by piece to a delegate.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
-
-/// A data task that sends a body.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}

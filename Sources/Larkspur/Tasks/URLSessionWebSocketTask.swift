@@ -28,25 +28,36 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// Larger messages are refused. Bytes.
   open var maximumMessageSize: Int = 1 << 20
 
+  /// Always `invalid` in this version.
   open var closeCode: CloseCode { .invalid }
+  /// Always nil in this version.
   open var closeReason: Data? { nil }
 
+  // Whatever is asked of it fails with `URLError.unsupportedURL`; handlers are called on the delegate queue.
+
+  /// Would send a ping, and wait for the pong. Fails in this version.
   open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
     core?.delegateQueue.async { pongReceiveHandler(Self.unsupported) }
   }
 
+  /// See ``sendPing(pongReceiveHandler:)``.
   open func sendPing() async throws { throw Self.unsupported }
 
+  /// Would close the WebSocket. Cancels the task in this version.
   open func cancel(with closeCode: CloseCode, reason: Data?) { cancel() }
 
+  /// Would send a message. Throws in this version.
   public func send(_ message: Message) async throws { throw Self.unsupported }
 
+  /// See ``send(_:)``.
   public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
     core?.delegateQueue.async { completionHandler(Self.unsupported) }
   }
 
+  /// Would wait for a message. Throws in this version.
   public func receive() async throws -> Message { throw Self.unsupported }
 
+  /// See ``receive()``.
   public func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
     core?.delegateQueue.async { completionHandler(.failure(Self.unsupported)) }
   }

@@ -58,7 +58,7 @@ final class CacheWorld: Sendable {
 
   /// What goes on behind the caller's back is over.
   func settle() async {
-    while !(await session.allTasks).isEmpty { await Task.yield() }
+    while !session.core.tasks.isEmpty { await Task.yield() }
     cache.core.settle()
   }
 

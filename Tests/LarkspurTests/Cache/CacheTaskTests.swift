@@ -245,6 +245,47 @@ import Testing
     #expect(world.requests == 3)
   }
 
+  /// Its delegate knows the tasks that the program has made. What is fetched behind its back is none of them.
+  @Test func nobodyHearsOfTheRevalidation() async throws {
+    let recorder = SessionRecorder()
+    let world = try CacheWorld(delegate: recorder)
+    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    let fields: TestServer.Fields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
+    world.serve("/a", fields)
+    let url = try world.url("/a")
+    let first = world.session.dataTask(with: url)
+    first.resume()
+    await recorder.waitForEnds(1)
+    await world.settle()
+    world.server.route(
+      "GET", "/a",
+      script: [
+        .fire(arrived), .wait(goOn),
+        .respond(TestServer.Response(status: 302, fields: ["Location": "/b", "Cache-Control": "max-age=10"])),
+      ])
+    world.clock.advance(seconds: 20)
+    let second = world.session.dataTask(with: url)
+    second.resume()
+    await recorder.waitForEnds(2)
+    try await arrived.wait()
+    #expect(await world.session.allTasks.isEmpty)
+    // Nor does it happen twice at a time.
+    let third = world.session.dataTask(with: url)
+    third.resume()
+    await recorder.waitForEnds(3)
+    #expect(world.session.core.tasks.count { $0.state == .running } == 1)
+    goOn.fire()
+    await world.settle()
+    world.session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    let known = [first, second, third].map(\.taskIdentifier)
+    #expect(recorder.events.filter { if case .created = $0 { true } else { false } } == known.map { .created($0) })
+    #expect(recorder.metrics.count == 3)
+    // A redirection that nobody was asked about has not been followed.
+    #expect(!recorder.events.contains { if case .redirected = $0 { true } else { false } })
+    #expect(world.requests == 2)
+  }
+
   @Test(arguments: [true, false]) func staleIfError(isReset: Bool) async throws {
     world.serve("/a", ["Cache-Control": "max-age=10, stale-if-error=60"])
     #expect(try await world.load("/a") == .init(200, "v1"))

@@ -15,6 +15,8 @@ import Testing
     let state: Mutex<State>
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     let endedOnQueue = Atomic(false)
+    /// Called within `didResume`.
+    let whenResumed: (@Sendable (URLSessionTask) -> Void)?
     /// Set before the first task.
     private let observed = Mutex<OperationQueue?>(nil)
     var queue: OperationQueue? {
@@ -22,8 +24,11 @@ import Testing
       set { observed.withLock { $0 = newValue } }
     }
 
-    init(wanting wanted: Set<URLSessionDelegateCall>) {
+    init(
+      wanting wanted: Set<URLSessionDelegateCall>, whenResumed: (@Sendable (URLSessionTask) -> Void)? = nil
+    ) {
       state = Mutex(State(wanted: wanted))
+      self.whenResumed = whenResumed
       super.init()
     }
 
@@ -37,7 +42,10 @@ import Testing
       state.withLock { $0.wanted.contains(call) }
     }
 
-    func urlSession(_ session: URLSession, didResume task: URLSessionTask) { note("resume") }
+    func urlSession(_ session: URLSession, didResume task: URLSessionTask) {
+      note("resume")
+      whenResumed?(task)
+    }
 
     func urlSession(_ session: URLSession, didSuspend task: URLSessionTask) { note("suspend") }
 
@@ -207,6 +215,55 @@ import Testing
     task.resume()
     task.suspend()
     #expect(delegate.events.count == 6)
+    session.invalidateAndCancel()
+  }
+
+  /// What runs may end, and its delegate would hear of the end first: so it does not run before the delegate has heard.
+  @Test func aTaskRunsWhenItsDelegateHasHeardOfIt() async throws {
+    let server = try server()
+    let states = Mutex<[URLSessionTask.State]>([])
+    let delegate = Chooser(wanting: []) { task in
+      // A second call changes nothing.
+      task.resume()
+      states.withLock { $0.append(task.state) }
+    }
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    task.resume()
+    #expect(states.withLock { $0 } == [.suspended])
+    await delegate.wait()
+    #expect(delegate.events == ["resume", "data 300000", "metrics", "end"])
+    session.invalidateAndCancel()
+  }
+
+  @Test func aTaskIsSuspendedByWhoHearsThatItWillRun() async throws {
+    let server = try server()
+    let isFirst = Mutex(true)
+    let delegate = Chooser(wanting: []) { task in
+      if isFirst.withLock({ exchange(&$0, with: false) }) { task.suspend() }
+    }
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    task.resume()
+    #expect(task.state == .suspended)
+    #expect(delegate.events == ["resume", "suspend"])
+    #expect(await session.allTasks.isEmpty)
+    task.resume()
+    await delegate.wait()
+    #expect(delegate.events == ["resume", "suspend", "resume", "data 300000", "metrics", "end"])
+    session.invalidateAndCancel()
+  }
+
+  @Test func aTaskIsCancelledByWhoHearsThatItWillRun() async throws {
+    let server = try server()
+    let delegate = Chooser(wanting: []) { $0.cancel() }
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
+    task.resume()
+    await delegate.wait()
+    #expect(delegate.events == ["resume", "metrics", "end"])
+    #expect((task.error as? URLError)?.code == .cancelled)
+    #expect(server.requests.isEmpty)
     session.invalidateAndCancel()
   }
 

@@ -18,7 +18,7 @@ extension DemoPart {
     } catch {
       let code = (error as NSError).code
       stage.say("\(code): \(error.localizedDescription)")
-      try DemoFailure.unless(code == NSURLErrorServerCertificateUntrusted, "the error is another one")
+      try DemoFailure.unless(code == URLError.Code.serverCertificateUntrusted.rawValue, "the error is another one")
       try DemoFailure.unless(
         stage.secureServer.requestsReceived == requestsBefore, "the server has got a request all the same")
       return "refused before anything was sent"
