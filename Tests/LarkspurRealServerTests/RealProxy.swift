@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestServer
