@@ -66,5 +66,5 @@ CLIENTS = [
     Client("larkspur-session", **(LARKSPUR | {"product": "larkspur-session-bench"})),
     *(Client(form, **(LARKSPUR | {"product": "larkspur-manager-bench"}), options=(f"--{form}",),
              workloads=("serial-json",))
-      for form in ("task", "task-main", "data", "manager-main", "manager-queue", "manager")),
+      for form in ("task", "task-unparsed", "task-main", "data", "manager-main", "manager-queue", "manager")),
 ]

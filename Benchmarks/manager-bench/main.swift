@@ -9,6 +9,8 @@ import Foundation
 enum Form: String {
   /// A data task with a handler.
   case task
+  /// The same, which does not read the document: what it takes less than the other is what the parsing takes.
+  case taskUnparsed = "task-unparsed"
   /// The same, whose handler goes to the main queue.
   case taskMain = "task-main"
   /// `URLSession.data(from:)`.
@@ -44,7 +46,7 @@ final class Client: @unchecked Sendable {
     switch form {
     case .data: for _ in 0..<count { try Self.check(Self.parse(try await session.data(from: url).0)) }
     case .manager: for _ in 0..<count { try Self.check(try await manager.get(url.absoluteString).value) }
-    case .task, .taskMain, .managerMain, .managerQueue:
+    case .task, .taskUnparsed, .taskMain, .managerMain, .managerQueue:
       left = count
       await withCheckedContinuation { continuation in
         isDone = continuation
@@ -58,6 +60,11 @@ final class Client: @unchecked Sendable {
     left -= 1
     switch form {
     case .task: session.dataTask(with: url) { [self] data, _, _ in handled(Self.parse(data)) }.resume()
+    case .taskUnparsed:
+      session.dataTask(with: url) { [self] data, _, error in
+        if data == nil { Self.fail(error ?? URLError(.unknown)) }
+        next()
+      }.resume()
     case .taskMain:
       session.dataTask(with: url) { [self] data, _, _ in
         nonisolated(unsafe) let object = Self.parse(data)

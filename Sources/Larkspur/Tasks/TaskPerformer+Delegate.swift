@@ -8,8 +8,8 @@ extension TaskPerformer {
 
   /// Whether a call is to be made. Nobody but a delegate that is asked does without it.
   func wants(_ call: URLSessionDelegateCall) -> Bool {
-    guard let delegate = core.selectiveDelegate else { return true }
-    return task.read { $0.delegate != nil } || delegate.urlSession(session, wants: call, for: task)
+    guard let selective else { return true }
+    return task.read { $0.delegate != nil } || selective.urlSession(session, wants: call, for: task)
   }
 
   typealias Teller = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool

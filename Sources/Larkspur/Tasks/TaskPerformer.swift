@@ -18,6 +18,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   let clock: TaskClock
   var scope: RequestScope
   let wantsMetrics: Bool
+  /// The session's delegate, if it is asked what it wants.
+  let selective: (any URLSessionSelectiveDelegate)?
   var transactions: [URLSessionTaskTransactionMetrics] = []
   let startDate: Date
 
@@ -86,6 +88,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
     scope.collectsMetrics = wantsMetrics
+    selective = core.selectiveDelegate
     isSuspended = Atomic(false)
     startDate = wantsMetrics ? Date() : .distantPast
     bodyStream = request.httpBodyStream
