@@ -10,6 +10,7 @@ import Larkspur
 open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   private let document = DocumentBox()
 
+  /// An operation for `urlRequest`, which begins when it is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     responseSerializer = Self.accepting(AFXMLParserResponseSerializer())

@@ -122,6 +122,35 @@ import Testing
     }
   }
 
+  /// What has its words where it is required: the members of Foundation's and Swift's protocols, and delegates' methods.
+  private static let documentedElsewhere = [
+    "override ", "static func ==", "func hash(into", "var description", "var debugDescription", "var customMirror",
+    "typealias ", "init?(coder", "func encode(with", "func copy(with", "func mutableCopy(with", "supportsSecureCoding",
+    "func makeAsyncIterator", "mutating func next", "ObjectiveC", "func urlSession(", "func urlSessionDidFinishEvents(",
+  ]
+
+  /// Of the modules that programs import in place of others.
+  @Test func publicDeclarationsHaveWords() {
+    let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML"]
+    for file in Self.sources where modules.contains(file.module) {
+      for (number, line) in file.code.enumerated() {
+        let words = line.split(separator: " ")
+        let access = words.first { !$0.hasPrefix("@") }
+        guard access == "public" || access == "open", !words.contains("extension"), !words.contains("+="),
+          !Self.documentedElsewhere.contains(where: line.contains)
+        else { continue }
+        // Attributes and notes stand between the words and the declaration.
+        let above = file.lines[..<number].last { line in
+          let text = line.drop { $0 == " " }
+          return !text.hasPrefix("@") && (!text.hasPrefix("//") || text.hasPrefix("///"))
+        }
+        if above?.drop(while: { $0 == " " }).hasPrefix("///") != true {
+          Issue.record("\(file.path):\(number + 1): \(line)")
+        }
+      }
+    }
+  }
+
   @Test func noTestSleeps() {
     for file in Self.tests {
       for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord)

@@ -52,6 +52,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     super.init(sessionConfiguration: configuration)
   }
 
+  /// With the default configuration.
   public convenience init(baseURL url: URL?) { self.init(baseURL: url, sessionConfiguration: nil) }
 
   public override convenience init(sessionConfiguration configuration: URLSessionConfiguration?) {

@@ -48,6 +48,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
 
   private static let imageQueue = DispatchQueue(label: "afnetworking.image-request.processing", attributes: .concurrent)
 
+  /// An operation for `urlRequest`, which begins when it is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()

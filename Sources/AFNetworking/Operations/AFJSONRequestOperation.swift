@@ -22,6 +22,7 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     }
   }
 
+  /// An operation for `urlRequest`, which begins when it is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()

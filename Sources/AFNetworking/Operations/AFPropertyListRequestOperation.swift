@@ -23,6 +23,7 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     }
   }
 
+  /// An operation for `urlRequest`, which begins when it is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()

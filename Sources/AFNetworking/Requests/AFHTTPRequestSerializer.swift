@@ -196,6 +196,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   // MARK: - Serialization
 
+  /// See ``AFURLRequestSerialization``.
   open func request(
     bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
   ) -> URLRequest? {

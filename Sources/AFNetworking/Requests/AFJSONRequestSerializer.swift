@@ -13,6 +13,7 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
 
   public override init() { super.init() }
 
+  /// As `init()`, with options.
   public convenience init(writingOptions: JSONSerialization.WritingOptions) {
     self.init()
     self.writingOptions = writingOptions

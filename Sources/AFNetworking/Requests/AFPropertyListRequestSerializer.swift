@@ -19,6 +19,7 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
 
   public override init() { super.init() }
 
+  /// As `init()`, with a format and options.
   public convenience init(
     format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
   ) {

@@ -48,6 +48,7 @@ public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Sendable {
   /// `a[b]=c`, `a[]=b`, keys in their order.
   case defaultStyle = 0
 
+  /// The other spelling of `defaultStyle`.
   public static var `default`: AFHTTPRequestQueryStringSerializationStyle { .defaultStyle }
 }
 

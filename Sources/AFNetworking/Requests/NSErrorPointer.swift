@@ -6,8 +6,10 @@ import Foundation
 ///
 /// It is for one thread, and for as long as the call lasts.
 public final class AutoreleasingUnsafeMutablePointer<Pointee> {
+  /// What has been put here.
   public var pointee: Pointee
 
+  /// With what stands here until somebody puts something else.
   public init(_ pointee: Pointee) { self.pointee = pointee }
 }
 

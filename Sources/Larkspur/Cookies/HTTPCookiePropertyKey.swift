@@ -2,10 +2,13 @@ import Foundation
 
 /// A key in a cookie's dictionary of properties (see ``HTTPCookie/init(properties:)``).
 public struct HTTPCookiePropertyKey: RawRepresentable, Equatable, Hashable, Sendable {
+  /// What the key is called in a dictionary.
   public let rawValue: String
 
+  /// A key by its name.
   public init(_ rawValue: String) { self.rawValue = rawValue }
 
+  /// A key by its name.
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
@@ -44,8 +47,10 @@ extension HTTPCookiePropertyKey {
 
 /// Which requests that come from another site include a cookie (RFC 6265bis 5.2).
 public struct HTTPCookieStringPolicy: RawRepresentable, Equatable, Hashable, Sendable {
+  /// As `Set-Cookie` says it, in lower case.
   public let rawValue: String
 
+  /// A policy by its name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Those that change nothing, and whose answer the user will see.

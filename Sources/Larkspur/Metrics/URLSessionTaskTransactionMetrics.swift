@@ -28,33 +28,44 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   public var fetchStartDate: Date? { dates.fetchStart }
   /// The look-up of the host's addresses, or of the proxy's.
   public var domainLookupStartDate: Date? { dates.lookUpStart }
+  /// See ``domainLookupStartDate``.
   public var domainLookupEndDate: Date? { dates.lookUpEnd }
   /// With the handshake, if there was one, up to `connectEndDate`.
   public var connectStartDate: Date? { dates.connectStart }
   /// The TLS handshake. Nil without TLS.
   public var secureConnectionStartDate: Date? { dates.handshakeStart }
+  /// See ``secureConnectionStartDate``.
   public var secureConnectionEndDate: Date? { dates.handshakeEnd }
   /// When the connection could take a request.
   public var connectEndDate: Date? { dates.connectEnd }
-  /// The first and the last byte of the request; of the response below. For what came from the cache: of reading it.
+  /// When the first byte of the request left. What came from the cache has these dates, too: those of its reading.
   public var requestStartDate: Date? { dates.requestStart }
+  /// When the last byte of the request left.
   public var requestEndDate: Date? { dates.requestEnd }
+  /// When the first byte of the response came.
   public var responseStartDate: Date? { dates.responseStart }
+  /// When the last byte of the response came.
   public var responseEndDate: Date? { dates.responseEnd }
 
-  /// Bytes, here and below. Larkspur puts no coding on a body, so these two are equal but for the chunked coding.
+  /// Bytes, here and below. Larkspur puts no coding on a body, so this and ``countOfRequestBodyBytesSent`` differ by the
+  /// chunked coding only.
   public var countOfRequestBodyBytesBeforeEncoding: Int64 {
     if case .network(_, _, let bodyBytes, _) = source { bodyBytes } else { 0 }
   }
+  /// With the chunked coding around it.
   public var countOfRequestBodyBytesSent: Int64 { Int64(exchange?.requestBodyBytes ?? 0) }
+  /// The request line among them.
   public var countOfRequestHeaderBytesSent: Int64 { Int64(exchange?.requestHeadBytes ?? 0) }
+  /// Of the content, as the task has received it.
   public var countOfResponseBodyBytesAfterDecoding: Int64 {
     switch source {
     case .local(_, let bytes): bytes
     case .network(_, _, _, let decodedBytes): decodedBytes
     }
   }
+  /// Of the body, as it came over the wire.
   public var countOfResponseBodyBytesReceived: Int64 { Int64(exchange?.responseBodyBytes ?? 0) }
+  /// The status line among them.
   public var countOfResponseHeaderBytesReceived: Int64 { Int64(exchange?.responseHeadBytes ?? 0) }
 
   /// `http/1.1`, or `http/1.0` if the server answers so.
@@ -64,20 +75,25 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   /// Of the server, or of the proxy. An address without brackets, and its port in decimal: text as in FoundationNetworking,
   /// where Darwin has a number.
   public var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
+  /// See ``remoteAddress``.
   public var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
   /// This end of the connection, in the same way.
   public var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
+  /// See ``localAddress``.
   public var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
-  /// Nil without TLS, here and below.
+  /// Nil without TLS.
   public var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
     exchange?.connection?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
   }
+  /// See ``negotiatedTLSCipherSuite``.
   public var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
     exchange?.connection?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
   }
-  /// False: no interface of Linux says so of itself. The same goes for the next two.
+  /// False: no interface of Linux says so of itself.
   public let isCellular = false
+  /// See ``isCellular``.
   public let isExpensive = false
+  /// See ``isCellular``.
   public let isConstrained = false
   /// Whether it went by a proxy, of whatever kind.
   public let isProxyConnection: Bool

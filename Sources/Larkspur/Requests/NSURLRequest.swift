@@ -60,15 +60,21 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     value = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
   }
 
-  // What these mean says ``URLRequest``.
-
+  /// See ``URLRequest/url``.
   open var url: URL? { value.url }
+  /// See ``URLRequest/mainDocumentURL``.
   open var mainDocumentURL: URL? { value.mainDocumentURL }
+  /// See ``URLRequest/cachePolicy``.
   open var cachePolicy: CachePolicy { value.cachePolicy }
+  /// See ``URLRequest/timeoutInterval``.
   open var timeoutInterval: TimeInterval { value.timeoutInterval }
+  /// See ``URLRequest/networkServiceType``.
   open var networkServiceType: NetworkServiceType { value.networkServiceType }
+  /// See ``URLRequest/allowsCellularAccess``.
   open var allowsCellularAccess: Bool { value.allowsCellularAccess }
+  /// See ``URLRequest/allowsExpensiveNetworkAccess``.
   open var allowsExpensiveNetworkAccess: Bool { value.allowsExpensiveNetworkAccess }
+  /// See ``URLRequest/allowsConstrainedNetworkAccess``.
   open var allowsConstrainedNetworkAccess: Bool { value.allowsConstrainedNetworkAccess }
   /// See ``URLRequest/assumesHTTP3Capable``.
   open var assumesHTTP3Capable: Bool { value.assumesHTTP3Capable }
@@ -80,15 +86,22 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   open var allowsPersistentDNS: Bool { value.allowsPersistentDNS }
   /// See ``URLRequest/cookiePartitionIdentifier``.
   open var cookiePartitionIdentifier: String? { value.cookiePartitionIdentifier }
+  /// See ``URLRequest/httpMethod``.
   open var httpMethod: String? {
     get { value.httpMethod }
     set { value.httpMethod = newValue }
   }
+  /// See ``URLRequest/allHTTPHeaderFields``.
   open var allHTTPHeaderFields: [String: String]? { value.allHTTPHeaderFields }
+  /// See ``URLRequest/httpBody``.
   open var httpBody: Data? { value.httpBody }
+  /// See ``URLRequest/httpBodyStream``.
   open var httpBodyStream: InputStream? { value.httpBodyStream }
+  /// See ``URLRequest/httpShouldHandleCookies``.
   open var httpShouldHandleCookies: Bool { value.httpShouldHandleCookies }
+  /// See ``URLRequest/httpShouldUsePipelining``.
   open var httpShouldUsePipelining: Bool { value.httpShouldUsePipelining }
+  /// See ``URLRequest/value(forHTTPHeaderField:)``.
   open func value(forHTTPHeaderField field: String) -> String? { value.value(forHTTPHeaderField: field) }
 
   open override func copy() -> Any { copy(with: nil) }

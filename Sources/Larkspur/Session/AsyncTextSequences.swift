@@ -11,14 +11,17 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base.makeAsyncIterator()) }
 
   /// Collects bytes until a scalar is there. It throws what the bytes throw.
+  ///
+  /// (`@inlinable`, here and below, for the reason that ``AsyncLineSequence`` has.)
   public struct AsyncIterator: AsyncIteratorProtocol {
-    private var bytes: Base.AsyncIterator
-    private var part = ScalarPart()
+    @usableFromInline var bytes: Base.AsyncIterator
+    @usableFromInline var part = ScalarPart()
     /// It ended the scalar before it, and begins the next one.
-    private var held: UInt8?
+    @usableFromInline var held: UInt8?
 
     init(_ bytes: Base.AsyncIterator) { self.bytes = bytes }
 
+    @inlinable
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
       while true {
         var next = held.take()
@@ -49,11 +52,12 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
 
   /// Collects scalars until a character is there. It throws what the bytes throw.
   public struct AsyncIterator: AsyncIteratorProtocol {
-    private var scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator
-    private var text = ""
+    @usableFromInline var scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator
+    @usableFromInline var text = ""
 
     init(_ scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator) { self.scalars = scalars }
 
+    @inlinable
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
       while let scalar = try await scalars.next(isolation: actor) {
         text.unicodeScalars.append(scalar)
@@ -79,7 +83,9 @@ extension AsyncSequence where Element == UInt8 {
 }
 
 /// The bytes of a scalar as far as they are there: the UTF-8 decoder of WHATWG's Encoding.
-private struct ScalarPart {
+@usableFromInline
+struct ScalarPart {
+  @usableFromInline
   enum Step {
     case scalar(Unicode.Scalar)
     case part
@@ -92,13 +98,15 @@ private struct ScalarPart {
   /// What the next byte may be: fewer than all that go on, behind some first bytes.
   private var next: ClosedRange<UInt8> = 0x80...0xBF
 
-  var isEmpty: Bool { bytesToCome == 0 }
+  @usableFromInline var isEmpty: Bool { bytesToCome == 0 }
 
+  @usableFromInline
   mutating func breakOff() -> Unicode.Scalar {
     self = Self()
     return "\u{FFFD}"
   }
 
+  @usableFromInline
   mutating func take(_ byte: UInt8) -> Step {
     guard !isEmpty else { return begin(byte) }
     guard next.contains(byte) else { return .other }

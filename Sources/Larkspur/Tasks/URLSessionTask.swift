@@ -20,7 +20,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// The priorities that have a name. They are between 0 and 1; who has the higher one gets a connection first.
   public static let defaultPriority: Float = 0.5
+  /// See ``defaultPriority``.
   public static let lowPriority: Float = 0.25
+  /// See ``defaultPriority``.
   public static let highPriority: Float = 0.75
 
   struct Details {
@@ -143,6 +145,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     set { read { $0.description = newValue } }
   }
 
+  /// What it is doing at present.
   open internal(set) var state: State {
     get { read { $0.state } }
     set { read { $0.state = newValue } }
