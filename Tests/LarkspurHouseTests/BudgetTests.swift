@@ -214,6 +214,9 @@ final class CountingKernel: Kernel {
     other { kernel.bind(descriptor, to: address) }
   }
   func deferPort(_ descriptor: Int32) { other { kernel.deferPort(descriptor) } }
+  func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
+    other { kernel.setTrafficClass(descriptor, trafficClass) }
+  }
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32 {
     other { kernel.bind(descriptor, toInterface: name) }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestServer
@@ -64,7 +65,9 @@ final class RealProxy {
 
   /// microsocks says nothing, and squid says so before it listens: a connection tells.
   private func waitUntilItListens(_ port: UInt16) throws {
-    for _ in 0..<1_000_000 {
+    let kernel = LinuxKernel.shared
+    let deadline = kernel.now().advanced(by: .seconds(60))
+    while kernel.now() < deadline {
       if (try? BlockingSocket.connect(to: .loopback(port: port))) != nil { return }
       sched_yield()
     }

@@ -1,6 +1,11 @@
 import Glibc
 import LarkspurIO
 
+// glibc declares these only under `_GNU_SOURCE`, which Swift's view of it is without.
+
+@_silgen_name("pipe2")
+private func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
+
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
 
@@ -69,8 +74,8 @@ struct ServerProcess {
     _ program: String, _ arguments: [String], in folder: String? = nil
   ) throws(RealServer.Unavailable) -> (pid_t, Int32) {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { throw RealServer.Unavailable(description: "no pipe") }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // Close-on-exec from the beginning: a program that another test starts meanwhile must not hold it open.
+    guard pipe2(&ends, O_CLOEXEC) == 0 else { throw RealServer.Unavailable(description: "no pipe") }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }

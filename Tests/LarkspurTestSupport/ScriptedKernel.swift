@@ -39,6 +39,7 @@ package final class ScriptedKernel: Kernel {
     case bindInterface(String)
     case deferPort
     case bind(SocketAddress)
+    case setTrafficClass(UInt8)
   }
 
   /// How often each call was made.
@@ -204,6 +205,13 @@ package final class ScriptedKernel: Kernel {
   package func deferPort(_ descriptor: Int32) {
     called()
     with { state in state.withSocket(descriptor, "deferPort", else: ()) { $0.local.append(.deferPort) } }
+  }
+
+  package func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
+    called()
+    with { state in
+      state.withSocket(descriptor, "setTrafficClass", else: ()) { $0.local.append(.setTrafficClass(trafficClass)) }
+    }
   }
 
   package func interfaceIndex(of name: String) -> Int32 {

@@ -36,7 +36,8 @@ import Testing
       (
         LocalEndpoint(address: ownFour, interface: "a23456789012345"),
         [.bindInterface("a23456789012345"), .deferPort, .bind(ownFour)]
-      ),
+      ), (LocalEndpoint(trafficClass: 0x20), [.setTrafficClass(0x20)]),
+      (LocalEndpoint(interface: "eth0", trafficClass: 0xb8), [.setTrafficClass(0xb8), .bindInterface("eth0")]),
     ] as [(LocalEndpoint, [ScriptedKernel.LocalCall])])
   func theCalls(local: LocalEndpoint, calls: [ScriptedKernel.LocalCall]) {
     #expect(open(from: local, to: [Self.four]).value == .some(Self.four))
@@ -47,7 +48,7 @@ import Testing
   @Test(
     arguments: [
       (LocalEndpoint(address: ownFour), four), (LocalEndpoint(address: ownSix), six),
-      (LocalEndpoint(interface: "lo"), six), (LocalEndpoint(), path),
+      (LocalEndpoint(interface: "lo"), six), (LocalEndpoint(), path), (LocalEndpoint(trafficClass: 0x20), path),
     ])
   func otherFamiliesAreNotTried(local: LocalEndpoint, address: SocketAddress) {
     #expect(open(from: local, to: [Self.path, Self.six, Self.four]).value == .some(address))

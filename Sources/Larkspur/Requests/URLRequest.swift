@@ -62,7 +62,9 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.mainDocumentURL = newValue } }
   }
 
-  /// What the traffic is for. Kept as it is set, without effect: who goes first is said by ``URLSessionTask/priority``.
+  /// What the traffic is for: its packets are marked so (RFC 4594), on connections of their own, and networks and the kernel
+  /// may treat them by it. `default`: as the configuration says. Who of a session's tasks goes first is said by
+  /// ``URLSessionTask/priority``.
   public var networkServiceType: NetworkServiceType {
     get { storage.networkServiceType }
     set { change { $0.networkServiceType = newValue } }

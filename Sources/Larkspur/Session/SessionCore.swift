@@ -32,6 +32,7 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
+  let networkServiceType: URLRequest.NetworkServiceType
   let isBackground: Bool
   let waitsForConnectivity: Bool
   /// In nanoseconds.
@@ -87,6 +88,7 @@ final class SessionCore: @unchecked Sendable {
     credentialStorage = storage.credentialStorage
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
+    networkServiceType = storage.networkServiceType
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
     timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForRequest))

@@ -27,6 +27,7 @@ final class SessionEngine: @unchecked Sendable {
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
     var asksDelegate: Bool
+    var trafficClass: UInt8
   }
 
   /// How to get to an origin.
@@ -77,13 +78,17 @@ final class SessionEngine: @unchecked Sendable {
 
   /// The way to a target, for a task, if it has been gone before. On the loop.
   ///
-  /// - Parameter asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
-  ///   connections with those who are not.
-  func knownWay(to target: LoadTarget, asksDelegate: Bool) -> Way? {
-    if let lastKey, let lastWay, lastKey.asksDelegate == asksDelegate, lastKey.origin.isOrigin(of: target) {
+  /// - Parameters:
+  ///   - asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
+  ///     connections with those who are not.
+  ///   - trafficClass: The mark of its packets: connections with different ones are different.
+  func knownWay(to target: LoadTarget, asksDelegate: Bool, trafficClass: UInt8) -> Way? {
+    if let lastKey, let lastWay, lastKey.asksDelegate == asksDelegate, lastKey.trafficClass == trafficClass,
+      lastKey.origin.isOrigin(of: target)
+    {
       return lastWay
     }
-    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
     guard let way = ways[key] else { return nil }
     lastKey = key
     lastWay = way
@@ -91,9 +96,11 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   /// The way to a target that has not been gone before. On the loop.
-  func makeWay(to target: LoadTarget, of core: SessionCore, asksDelegate: Bool) async throws(URLError) -> Way {
-    let key = Key(origin: target.origin, asksDelegate: asksDelegate)
-    let way = try await makeWay(to: key.origin, of: core, asksDelegate: asksDelegate)
+  func makeWay(
+    to target: LoadTarget, of core: SessionCore, asksDelegate: Bool, trafficClass: UInt8
+  ) async throws(URLError) -> Way {
+    let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
+    let way = try await makeWay(key, of: core)
     if ways.count >= Self.waysMax { ways = [:] }
     // Somebody else may have made it meanwhile.
     let first = ways[key] ?? way
@@ -103,12 +110,12 @@ final class SessionEngine: @unchecked Sendable {
     return first
   }
 
-  private func makeWay(
-    to origin: LoadTarget.Origin, of core: SessionCore, asksDelegate: Bool
-  ) async throws(URLError) -> Way {
+  private func makeWay(_ key: Key, of core: SessionCore) async throws(URLError) -> Way {
+    let origin = key.origin
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    let challenges = asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
+    let challenges = key.asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
     var route = Route(host: origin.host, port: origin.port)
+    if key.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: key.trafficClass) }
     if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
     if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
       var way = ProxyRoute(proxy)

@@ -99,7 +99,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.timeoutIntervalForResource = newValue }
   }
 
-  /// What the traffic is for. Kept as it is set, without effect.
+  /// What the traffic is for, unless a request says otherwise. See ``URLRequest/networkServiceType``.
   open var networkServiceType: URLRequest.NetworkServiceType {
     get { storage.networkServiceType }
     set { storage.networkServiceType = newValue }

@@ -13,12 +13,14 @@ extension TaskPerformer {
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
     let asksDelegate = hasDelegate || core.hasDelegate
-    let known = engine.knownWay(to: target, asksDelegate: asksDelegate)
+    let serviceType = request.own.networkServiceType
+    let trafficClass = (serviceType == .default ? core.networkServiceType : serviceType).trafficClass
+    let known = engine.knownWay(to: target, asksDelegate: asksDelegate, trafficClass: trafficClass)
     let way: SessionEngine.Way
     if let known {
       way = known
     } else {
-      way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate)
+      way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate, trafficClass: trafficClass)
     }
     if let challenges = way.challenges {
       if let before = self.challenges, before !== challenges { before.isOver(task) }

@@ -20,6 +20,7 @@ package struct ClientSocket: ~Copyable {
 
   /// Chooses this end of the connection, before `connect`.
   package func bind(to local: LocalEndpoint) throws(Errno) {
+    if local.trafficClass != 0 { descriptor.kernel.setTrafficClass(descriptor.number, local.trafficClass) }
     if let interface = local.interface {
       // The kernel would take an empty name for "any", and cut one that is too long.
       guard NetworkInterface.isName(interface) else { throw .noSuchDevice }

@@ -1,13 +1,18 @@
-/// The client's own end of a connection, for machines with several: an address, a network interface, or both.
+/// The client's own end of a connection: an address or a network interface, for machines with several, and the mark that
+/// its packets carry.
 package struct LocalEndpoint: Hashable, Sendable {
   /// An address of this machine's. With port 0, as usual, the kernel chooses the port.
   package let address: SocketAddress?
   /// The name of a network interface, as `eth0`. Linux lets everybody choose one (since 5.7; before, `CAP_NET_RAW`).
   package let interface: String?
 
-  package init(address: SocketAddress? = nil, interface: String? = nil) {
+  /// The traffic class of the packets that are sent: a code point in the upper six bits (RFC 2474). 0: the usual one.
+  package let trafficClass: UInt8
+
+  package init(address: SocketAddress? = nil, interface: String? = nil, trafficClass: UInt8 = 0) {
     self.address = address
     self.interface = interface
+    self.trafficClass = trafficClass
   }
 
   /// Whether a connection from here to `peer` can be: addresses of two families never meet, and nobody connects to a

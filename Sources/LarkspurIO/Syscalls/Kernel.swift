@@ -27,6 +27,8 @@ package protocol Kernel: AnyObject, Sendable {
   func pendingError(_ descriptor: Int32) -> Int32
   /// Switches off Nagle's algorithm: a request leaves at once.
   func setNoDelay(_ descriptor: Int32)
+  /// Marks the packets that are sent, and gives them the kernel's priority for that mark.
+  func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8)
   /// Appends what has arrived; 0 is the end of the stream.
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int
   /// Sends at most `count` bytes from the front of `queue`, without taking anything out of it.

@@ -68,6 +68,12 @@ package final class LinuxKernel: Kernel {
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
   }
 
+  package func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
+    // One of the two is for another family; and a mark that is refused costs nothing but itself.
+    _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IP), IP_TOS, Int32(trafficClass))
+    _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IPV6), IPV6_TCLASS, Int32(trafficClass))
+  }
+
   package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
     var received = 0
     unsafe buffer.withUnsafeMutableBytes { bytes, count in

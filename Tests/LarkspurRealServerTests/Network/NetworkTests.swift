@@ -117,6 +117,7 @@ import Testing
   /// The cable is pulled while bodies are on their way, and nothing says so: the deadline ends them. When it is plugged in
   /// again, the next requests go over new connections.
   @Test func theLinkGoesDownInMidTransfer() async throws {
+    try hosts.neverGiveUp()
     let server = try hosts.start()
     let goOn = TestServer.Signal()
     server.route(
@@ -155,6 +156,7 @@ import Testing
 
   /// An outage that ends in time is not noticed: TCP sends again what was lost.
   @Test func theLinkComesBackInTime() async throws {
+    try hosts.neverGiveUp()
     let server = try hosts.start()
     let goOn = TestServer.Signal()
     server.route(
@@ -186,6 +188,7 @@ import Testing
 
   /// Idle connections do not learn of an outage. The requests on them end by their deadlines, and with them the connections.
   @Test func anOutageWhileConnectionsAreIdle() async throws {
+    try hosts.neverGiveUp()
     let server = try hosts.start()
     let load = try hosts.load()
     let route = Route(host: "10.9.0.2", port: UInt16(server.port))

@@ -32,6 +32,13 @@ struct TwoHosts {
     try client.run { try PoolLoad(change) }
   }
 
+  /// An outage may be long: the client's machine asks for the server's hardware address again and again, and does not
+  /// give up after three seconds, to whoever connects when the cable is plugged in again.
+  func neverGiveUp() throws {
+    try client.set("ipv4/neigh/cable/retrans_time_ms", to: "50")
+    try client.set("ipv4/neigh/cable/mcast_solicit", to: "10000")
+  }
+
   /// Packets from the client to these addresses go to a machine that is not there: nothing answers.
   func swallow(_ addresses: String...) throws {
     for address in addresses {

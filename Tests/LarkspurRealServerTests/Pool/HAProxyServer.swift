@@ -38,10 +38,22 @@ final class HAProxyServer {
   /// Starts a new process in place of the present one, and waits until that has ended.
   func reload() throws {
     let old = process
-    process = try ServerProcess(
-      Self.program,
-      Self.arguments(folder.path + "/configuration")
-        + ["-x", folder.path + "/control", "-sf", "\(old.identifier)"], readyWords: Self.readyWords)
+    var attempt = 1
+    while true {
+      do throws(RealServer.Unavailable) {
+        process = try ServerProcess(
+          Self.program,
+          Self.arguments(folder.path + "/configuration")
+            + ["-x", folder.path + "/control", "-sf", "\(old.identifier)"], readyWords: Self.readyWords)
+        break
+      } catch {
+        // The present one may be too busy to hand its sockets over in time, and goes on.
+        guard attempt < 5 else { throw error }
+        attempt += 1
+      }
+    }
+    // Once more: the first signal may have come before it listened to any.
+    kill(old.identifier, SIGUSR1)
     old.wait()
   }
 

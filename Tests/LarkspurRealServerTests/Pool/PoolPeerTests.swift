@@ -131,8 +131,11 @@ import Testing
         }
       }
     }
-    for _ in 0..<6 { try proxy.reload() }
-    isReloading.store(false, ordering: .relaxed)
+    do {
+      // Also if one does not start: the requests would go on for ever.
+      defer { isReloading.store(false, ordering: .relaxed) }
+      for _ in 0..<6 { try proxy.reload() }
+    }
     try await requests
     // Only a POST may be lost, and then it is not known whether it was received.
     let (sent, answered) = posted.withLock { $0 }
