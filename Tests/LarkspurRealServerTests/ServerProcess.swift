@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import LarkspurIO
 
@@ -57,6 +58,18 @@ struct ServerProcess {
 
   /// Waits until it has ended by itself.
   func wait() { _ = Self.reap(identifier) }
+
+  /// Asks it to end by a signal, and waits until it has. It is asked again and again: a signal that comes before it listens
+  /// to any is lost.
+  func end(by signal: Int32) throws(Errno) {
+    let hasEnded = DispatchSemaphore(value: 0)
+    let waiter = try SystemThread(name: "server-end") { [identifier] in
+      _ = Self.reap(identifier)
+      hasEnded.signal()
+    }
+    waiter.detach()
+    repeat { kill(identifier, signal) } while hasEnded.wait(timeout: .now() + .milliseconds(100)) == .timedOut
+  }
 
   /// Runs a program to its end. Throws what it said if it fails.
   static func run(_ program: String, _ arguments: [String]) throws(RealServer.Unavailable) {

@@ -52,9 +52,8 @@ final class HAProxyServer {
         attempt += 1
       }
     }
-    // Once more: the first signal may have come before it listened to any.
-    kill(old.identifier, SIGUSR1)
-    old.wait()
+    // Its successor has told it, perhaps before it listened.
+    try old.end(by: SIGUSR1)
   }
 
   /// A connection that is opened and not used is ended without a word: an old process waits for it so long.
