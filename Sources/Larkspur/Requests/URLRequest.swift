@@ -226,7 +226,8 @@ extension URLRequest {
 extension URLRequest: _ObjectiveCBridgeable {
   public static func _getObjectiveCType() -> Any.Type { NSURLRequest.self }
 
-  public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
+  /// A mutable one of its own, as on Darwin: programs cast it to that.
+  public func _bridgeToObjectiveC() -> NSURLRequest { NSMutableURLRequest(self) }
 
   public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
     result = source.value
