@@ -65,7 +65,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// URL, status and fields, for people to read.
   open override var description: String {
-    let lines = fields.dictionary.sorted { $0.key < $1.key }.map { "   \"\($0.key)\" = \($0.value);\n" }.joined()
+    let lines = fields.dictionary.sorted { $0.key < $1.key }.map { name, value in
+      // As Foundation has it.
+      let isQuoted = name == "Content-Type" || name == "Content-Disposition" && value.contains(";")
+      return "   \"\(name)\" = \(isQuoted ? "\"\(value)\"" : value);\n"
+    }.joined()
     // `<HTTPURLResponse: 0x1>`, without the colon.
     var name = super.description
     if let colon = name.firstIndex(of: ":") { name.remove(at: colon) }
