@@ -223,6 +223,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
       case .hostMissing: throw URLError.make(.badURL, "HTTP URL must have a host", url: url)
       case .hostInvalid: throw URLError.make(.badURL, "the URL's host is invalid", url: url)
       case .portInvalid: throw URLError.make(.badURL, "the URL's port is invalid", url: url)
+      case .portZero: throw URLError.make(.cannotConnectToHost, "no server has port 0", url: url)
       }
     }
     return try await loadFromNetwork(request, target)

@@ -50,6 +50,13 @@ import Testing
     #expect(seen.fields["content-type"] == "application/x-www-form-urlencoded")
   }
 
+  /// Elsewhere too nothing answers there.
+  @Test func noServerHasPortZero() async throws {
+    let url = try #require(URL(string: "http://127.0.0.1:0/"))
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+    #expect(error?.code == .cannotConnectToHost && error?.failingURL == url)
+  }
+
   @Test func gzipIsUndone() async throws {
     let (data, response) = try await session.data(from: try url("/gzip"))
     #expect(String(decoding: data.prefix(1), as: UTF8.self) == "{")
