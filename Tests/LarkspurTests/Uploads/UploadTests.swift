@@ -46,6 +46,23 @@ import Testing
     #expect(sent.map(\.total) == sent.map(\.total).sorted())
   }
 
+  /// A POST that does not name its type has the one of forms, whichever task sends it.
+  @Test func theDefaultType() async throws {
+    let form = "application/x-www-form-urlencoded"
+    _ = try await session.upload(for: request("/post"), fromFile: file([1]))
+    #expect(server.requests.last?.fields["content-type"] == form)
+    _ = try await session.upload(for: request("/post"), from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == form)
+    _ = try await session.upload(for: request("/post"), from: Data())
+    #expect(server.requests.last?.fields["content-type"] == nil)
+    _ = try await session.upload(for: request("/put", method: "PUT"), from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == nil)
+    var named = try request("/post")
+    named.setValue("text/plain", forHTTPHeaderField: "content-type")
+    _ = try await session.upload(for: named, from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == "text/plain")
+  }
+
   /// Apple counts the body itself; what the chunked coding adds is in the metrics only.
   @Test func theCodingOfAStreamIsNotCounted() async throws {
     let count = 100_000
