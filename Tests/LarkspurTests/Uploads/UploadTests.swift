@@ -63,6 +63,21 @@ import Testing
     #expect(server.requests.last?.fields["content-type"] == "text/plain")
   }
 
+  /// As Apple documents `countOfBytesExpectedToSend`: before a task runs, too.
+  @Test func whatIsExpectedToBeSent() throws {
+    var request = try request("/post")
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 0)
+    #expect(session.uploadTask(with: request, from: Data([1, 2])).countOfBytesExpectedToSend == 2)
+    #expect(try session.uploadTask(with: request, fromFile: file([1, 2, 3])).countOfBytesExpectedToSend == 3)
+    #expect(session.uploadTask(withStreamedRequest: request).countOfBytesExpectedToSend == -1)
+    request.setValue("7", forHTTPHeaderField: "content-length")
+    #expect(session.uploadTask(withStreamedRequest: request).countOfBytesExpectedToSend == 7)
+    request.httpBodyStream = InputStream(data: Data())
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 7)
+    request.setValue("-7", forHTTPHeaderField: "content-length")
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == -1)
+  }
+
   /// Apple counts the body itself; what the chunked coding adds is in the metrics only.
   @Test func theCodingOfAStreamIsNotCounted() async throws {
     let count = 100_000
