@@ -39,6 +39,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     guard !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 else {
       return -1
     }
+    // RFC 9112 6.3: on the wire a transfer coding overrides the length.
+    if case .wire = fields, !fields.values(of: "Transfer-Encoding").isEmpty { return -1 }
     return length
   }
 
