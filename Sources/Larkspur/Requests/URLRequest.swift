@@ -50,7 +50,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   }
 
   /// How long the task may wait for the next byte, in seconds; any fraction, and `.infinity`, will do. Once set it counts in
-  /// place of the configuration's `timeoutIntervalForRequest`.
+  /// place of the configuration's `timeoutIntervalForRequest`, unless it is 0.
   public var timeoutInterval: TimeInterval {
     get { storage.timeoutInterval ?? RequestStorage.timeoutIntervalDefault }
     set { change { $0.timeoutInterval = newValue } }

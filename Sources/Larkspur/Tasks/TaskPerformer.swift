@@ -84,7 +84,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     own = Confined(Own(machine: TaskMachine(request)))
     scope = RequestScope(of: engine.pool)
     let idle =
-      request.own.timeoutInterval.map { TaskClock.nanoseconds(Duration(interval: $0)) } ?? core.timeoutForRequest
+      request.own.timeoutInterval?.asTimeout.map { TaskClock.nanoseconds(Duration(interval: $0)) }
+      ?? core.timeoutForRequest
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
     scope.collectsMetrics = wantsMetrics
