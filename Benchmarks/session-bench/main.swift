@@ -1,5 +1,6 @@
 // Larkspur's URLSession as a client of `Benchmarks/compare`: the public API, awaited as a program would.
-// Called as `larkspur-session-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-session-bench [--loop] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// With `--loop`, who awaits runs on the session's own executor.
 
 import BenchmarkUsage
 import Dispatch
@@ -88,7 +89,11 @@ struct Client: Sendable {
       configuration: configuration, delegate: workload.kind == .discard ? discarder : nil, delegateQueue: nil)
   }
 
-  func run(_ count: Int) async throws {
+  func run(_ count: Int, onLoop: Bool) async throws {
+    try await withTaskExecutorPreference(onLoop ? session.taskExecutor : nil) { try await run(count) }
+  }
+
+  private func run(_ count: Int) async throws {
     guard workload.tasks > 1 else {
       for _ in 0..<count { try await request() }
       return
@@ -129,7 +134,8 @@ final class Counter: Sendable {
   func take() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
 }
 
-let arguments = CommandLine.arguments
+let onLoop = CommandLine.arguments.contains("--loop")
+let arguments = CommandLine.arguments.filter { $0 != "--loop" }
 guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]) else {
   print("{\"unsupported\":true}")
   exit(0)
@@ -141,9 +147,9 @@ Task.detached {
   do {
     let client = try Client(
       workload, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
-    try await client.run(min(requests / 10, 1_000))
+    try await client.run(min(requests / 10, 1_000), onLoop: onLoop)
     let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
-    try await client.run(requests)
+    try await client.run(requests, onLoop: onLoop)
     let wall = Int((ContinuousClock.now - start) / .microseconds(1))
     print(
       "{\"requests\":\(requests),\"cpu_us\":\(ProcessUsage.cpuMicroseconds - cpu),\"wall_us\":\(wall),"
