@@ -1,9 +1,9 @@
 // Certificates as bytes and words, chains, verification outside of a handshake, and the files that they come in.
-#define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -241,7 +241,9 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count) {
   return NULL;
 }
 
-const char *larkspur_system_error_words(int number) { return strerrordesc_np(number); }
+void larkspur_system_error_words(int number, char *words, size_t capacity) {
+  if (strerror_r(number, words, capacity) != 0) snprintf(words, capacity, "error %d", number);
+}
 
 // The errno of the first system call that failed, or 0.
 static int first_system_error(void) {

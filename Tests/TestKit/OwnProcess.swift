@@ -39,13 +39,13 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
     process.standardOutput = output
     process.standardError = output
     try process.run()
-    nonisolated(unsafe) let (running, end) = (process, output.fileHandleForReading)
+    let end = output.fileHandleForReading
     // It blocks: not on a thread of the pool.
     return await withCheckedContinuation { continuation in
       DispatchQueue(label: "own-process").async {
         let words = String(decoding: end.readDataToEndOfFile(), as: UTF8.self)
-        running.waitUntilExit()
-        continuation.resume(returning: (running.terminationStatus, words))
+        process.waitUntilExit()
+        continuation.resume(returning: (process.terminationStatus, words))
       }
     }
   }

@@ -207,8 +207,8 @@ static inline int larkspur_session_version(const SSL_SESSION *session) {
   return SSL_SESSION_get_protocol_version(session);
 }
 
-// The words for an errno. Null: there is none of that number.
-const char *larkspur_system_error_words(int number);
+// The words for an errno, as far as there is room for them.
+void larkspur_system_error_words(int number, char *words, size_t capacity);
 static inline const char *larkspur_error_reason(unsigned long code) { return ERR_reason_error_string(code); }
 static inline int larkspur_error_library(unsigned long code) { return ERR_GET_LIB(code); }
 static inline int larkspur_error_code_reason(unsigned long code) { return ERR_GET_REASON(code); }

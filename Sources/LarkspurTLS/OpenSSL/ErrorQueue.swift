@@ -18,10 +18,15 @@ enum ErrorQueue {
   }
 
   /// What the system's error number means.
-  static func words(ofSystem number: Int32) -> String? {
-    // Safe: the words are the C library's own and live for ever.
-    guard let words = unsafe larkspur_system_error_words(number) else { return nil }
-    return unsafe String(cString: words)
+  static func words(ofSystem number: Int32) -> String {
+    // Safe: what is written ends with a zero, and within the room.
+    unsafe String(unsafeUninitializedCapacity: 128) { room in
+      guard let base = room.baseAddress else { return 0 }
+      return unsafe base.withMemoryRebound(to: CChar.self, capacity: room.count) { words in
+        unsafe larkspur_system_error_words(number, words, room.count)
+        return unsafe strlen(words)
+      }
+    }
   }
 
   static func verificationWords(_ code: Int32) -> String {
