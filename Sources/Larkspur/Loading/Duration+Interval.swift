@@ -1,9 +1,10 @@
 import Foundation
 
 extension Duration {
-  /// An interval in seconds. Nil: it never ends, for it is infinite, no number, or longer than anybody waits.
+  /// An interval in seconds. Nil: it never ends, for it is infinite, no number, or longer than anybody waits. So it is with
+  /// zero, as programs that read endless streams say it.
   init?(interval: TimeInterval) {
-    guard interval.isFinite, interval < 1e10 else { return nil }
-    self = .seconds(max(interval, 0))
+    guard interval > 0, interval < 1e10 else { return nil }
+    self = .seconds(interval)
   }
 }

@@ -72,6 +72,12 @@ import Testing
     #expect(await code { _ = try await session.data(for: try request("/delay/800", timeout: .infinity)) } == nil)
   }
 
+  @Test func zeroIsNoTimeout() async throws {
+    #expect(await code { _ = try await session(request: 0, resource: 0).data(for: try request("/delay/300")) } == nil)
+    #expect(await code { _ = try await session(request: 0.1).data(for: try request("/delay/300", timeout: 0)) } == nil)
+    #expect(await code { _ = try await session(request: 0.1).data(for: try request("/delay/300", timeout: -1)) } == nil)
+  }
+
   @Test func aSlowDripIsNoTimeout() async throws {
     let session = session(request: 3)
     let (data, _) = try await session.data(for: try request("/drip?bytes=40&pieces=40&interval=100"))
