@@ -54,6 +54,9 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
   init(_ value: URLRequest) { self.value = value }
 
+  /// A GET request without a URL. One that can be changed gets it later.
+  public override init() { value = URLRequest(RequestStorage(url: nil)) }
+
   /// A GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)

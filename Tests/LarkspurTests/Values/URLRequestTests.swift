@@ -18,6 +18,15 @@ import Testing
     #expect("\(request)" == "http://example.org/path?query#fragment")
   }
 
+  @Test func anObjectMayGetItsURLLater() {
+    let request = NSMutableURLRequest()
+    #expect(request.url == nil)
+    #expect(request.httpMethod == "GET")
+    #expect(NSURLRequest() == request)
+    request.url = URL(string: "http://example.org/")
+    #expect((request as URLRequest).url?.host == "example.org")
+  }
+
   @Test func copiesDoNotShareChanges() throws {
     let request = try request()
     var copy = request
