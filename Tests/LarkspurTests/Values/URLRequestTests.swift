@@ -37,6 +37,17 @@ import Testing
     #expect(copy != request)
   }
 
+  @Test func noFieldsAreEqual() throws {
+    let request = try request()
+    var other = request
+    other.allHTTPHeaderFields = [:]
+    #expect(other == request && other.hashValue == request.hashValue)
+    other.setValue("1", forHTTPHeaderField: "a")
+    #expect(other != request)
+    other.setValue(nil, forHTTPHeaderField: "a")
+    #expect(other == request && other.hashValue == request.hashValue)
+  }
+
   @Test func fieldsAreOneWhateverTheCaseOfTheirNames() throws {
     var request = try request()
     request.setValue("1", forHTTPHeaderField: "foo-bar")
