@@ -45,11 +45,11 @@ package final class ClientLoop: @unchecked Sendable {
   private let guest = Atomic<UInt64>(0)
   private let takesGuests: Bool
   private let waker: Poller.Waker
-  private let watcher: Poller.Watcher
+  let watcher: Poller.Watcher
   package let kernel: any Kernel
 
   /// What belongs to the thread that takes a turn.
-  private let own: Confined<State>
+  let own: Confined<State>
 
   /// What belongs to the loop's own thread, also while it waits.
   private let waiting: Confined<Waiting>
@@ -62,7 +62,7 @@ package final class ClientLoop: @unchecked Sendable {
     var successors: [any TurnSuccessor] = []
   }
 
-  private struct State: ~Copyable {
+  struct State: ~Copyable {
     var jobs: [UnownedJob] = []
     var slots: [Slot] = []
     var freeSlots: [UInt32] = []
@@ -118,7 +118,7 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
   /// what is meant for an earlier one can be told.
-  private struct Slot {
+  struct Slot {
     var registration: UInt32 = 0
     var channel: Channel?
     var timer: (() -> Void)?
@@ -128,8 +128,8 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// A timer that has been started.
   package struct Timer: Sendable {
-    fileprivate var slot: UInt32
-    fileprivate var registration: UInt32
+    var slot: UInt32
+    var registration: UInt32
   }
 
   /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
@@ -340,120 +340,6 @@ package final class ClientLoop: @unchecked Sendable {
       slot.timer?()
     }
   }
-
-  // MARK: - Channels
-
-  /// Gives a channel a slot.
-  func register(_ channel: Channel) -> Place {
-    let place = takeSlot()
-    own.state.slots[Int(place.slot)].channel = channel
-    return place
-  }
-
-  /// Has the socket in a slot watched, which has begun to connect: one that has not is reported as hung up.
-  func watch(_ descriptor: borrowing Descriptor, _ place: Place) throws(Errno) {
-    try watcher.watch(descriptor, slot: place.slot, registration: place.registration)
-  }
-
-  /// Takes the slot back. Closing the descriptor is what ends the watching.
-  func deregister(slot: UInt32) {
-    own.state.slots[Int(slot)].channel = nil
-    own.state.freeSlots.append(slot)
-  }
-
-  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
-  package func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
-    let (slot, registration) = takeSlot()
-    own.state.slots[Int(slot)].timer = fire
-    if deadline != .never {
-      insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
-    }
-    return Timer(slot: slot, registration: registration)
-  }
-
-  package func stopTimer(_ timer: Timer) {
-    guard own.state.slots[Int(timer.slot)].registration == timer.registration else { return }
-    own.state.slots[Int(timer.slot)].timer = nil
-    own.state.freeSlots.append(timer.slot)
-  }
-
-  private func takeSlot() -> Place {
-    let slot = own.state.freeSlots.popLast() ?? UInt32(own.state.slots.count)
-    if slot == own.state.slots.count { own.state.slots.append(Slot()) }
-    own.state.slots[Int(slot)].registration &+= 1
-    return (slot, own.state.slots[Int(slot)].registration)
-  }
-
-  /// How many channels and timers there are. For tests: what is left behind is a leak.
-  package var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
-
-  private func channel(at slot: UInt32, registration: UInt32) -> Channel? {
-    guard slot < own.state.slots.count, own.state.slots[Int(slot)].registration == registration else { return nil }
-    return own.state.slots[Int(slot)].channel
-  }
-
-  /// Calls `follower` when this turn's jobs have run, before the loop waits.
-  func callAtEndOfTurn(_ follower: any TurnFollower) { own.state.followers.append(follower) }
-
-  /// Wakes the channel again in the next turn.
-  func yield(_ channel: Channel) { own.state.yielding.append(channel) }
-
-  func insert(_ entry: DeadlineHeap.Entry) {
-    // Entries of channels that are gone stay until they are due. With many short connections and long deadlines
-    // they would pile up: once most entries must be such, they go.
-    if own.state.deadlines.count > 64 + 4 * own.state.slots.count {
-      var deadlines = DeadlineHeap()
-      swap(&deadlines, &own.state.deadlines)
-      deadlines.removeAll { !isAwaited($0) }
-      swap(&deadlines, &own.state.deadlines)
-    }
-    own.state.deadlines.insert(entry)
-    own.state.soonest = own.state.deadlines.soonest
-  }
-
-  private func isAwaited(_ entry: DeadlineHeap.Entry) -> Bool {
-    let slot = own.state.slots[Int(entry.slot)]
-    guard slot.registration == entry.registration else { return false }
-    return slot.timer != nil || slot.channel?.deadlineEntry == entry.deadline
-  }
-
-  func takeChunk(atLeast capacity: Int) -> Chunk { own.state.chunks.take(atLeast: capacity) }
-
-  func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
-
-  /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
-  package var chunkBytesLent: Int { own.state.chunks.bytesLent }
-
-  /// So many are kept: as many as may be wanted in a burst.
-  private static let responsesMax = 64
-
-  func takeResponseStorage() -> ResponseStorage { own.state.responses.popLast() ?? ResponseStorage() }
-
-  func recycle(_ storage: ResponseStorage) {
-    if own.state.responses.count < Self.responsesMax { own.state.responses.append(storage) }
-  }
-
-  /// The pipe, for one step. One that comes back with something in it is dropped. Nil: the system has none to give.
-  func takePipe() -> Pipe? {
-    if let pipe = own.state.pipe {
-      own.state.pipe = nil
-      return pipe
-    }
-    return try? Pipe(kernel: kernel)
-  }
-
-  func recycle(_ pipe: Pipe) { if pipe.count == 0 { own.state.pipe = pipe } }
-
-  // MARK: - Addresses
-
-  /// Whether a connect to the address failed a short while ago.
-  func hasFailed(_ address: SocketAddress) -> Bool {
-    own.state.failedAddresses.contains(address, now: now)
-  }
-
-  func failedToConnect(to address: SocketAddress) { own.state.failedAddresses.failed(address, now: now) }
-
-  func connected(to address: SocketAddress) { own.state.failedAddresses.succeeded(address) }
 
   // MARK: - From any thread
 
