@@ -80,7 +80,7 @@ import Testing
       { $0.url = URL(string: "http://other.example/") }, { $0.mainDocumentURL = URL(string: "http://main.example/") },
       { $0.httpMethod = "POST" }, { $0.cachePolicy = .returnCacheDataElseLoad }, { $0.allowsCellularAccess = false },
       { $0.httpShouldHandleCookies = false }, { $0.setValue("1", forHTTPHeaderField: "a") },
-      { $0.allHTTPHeaderFields = [:] }, { $0.httpBody = Data() }, { $0.httpBody = Data([1]) },
+      { $0.httpBody = Data() }, { $0.httpBody = Data([1]) },
       { $0.httpBodyStream = stream },
     ]
     let requests = changes.map { change in
