@@ -64,6 +64,7 @@ CLIENTS = [
     Client("larkspur", **LARKSPUR),
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
     Client("larkspur-session", **(LARKSPUR | {"product": "larkspur-session-bench"})),
+    Client("larkspur-session-loop", **(LARKSPUR | {"product": "larkspur-session-bench"}), options=("--loop",)),
     *(Client(form, **(LARKSPUR | {"product": "larkspur-manager-bench"}), options=(f"--{form}",),
              workloads=("serial-json",))
       for form in ("task", "task-unparsed", "task-main", "data", "manager-main", "manager-queue", "manager")),

@@ -1,5 +1,6 @@
 // Larkspur's URLSession as a client of `Benchmarks/compare`: the public API, awaited as a program would.
-// Called as `larkspur-session-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-session-bench [--loop] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// With `--loop`, who awaits runs on the session's own executor.
 
 import Dispatch
 import Foundation
@@ -87,7 +88,11 @@ struct Client: Sendable {
       configuration: configuration, delegate: workload.kind == .discard ? discarder : nil, delegateQueue: nil)
   }
 
-  func run(_ count: Int) async throws {
+  func run(_ count: Int, onLoop: Bool) async throws {
+    try await withTaskExecutorPreference(onLoop ? session.taskExecutor : nil) { try await run(count) }
+  }
+
+  private func run(_ count: Int) async throws {
     guard workload.tasks > 1 else {
       for _ in 0..<count { try await request() }
       return
@@ -141,7 +146,8 @@ func peakRSSKiB() -> Int {
   return Int(line.filter(\.isNumber)) ?? 0
 }
 
-let arguments = CommandLine.arguments
+let onLoop = CommandLine.arguments.contains("--loop")
+let arguments = CommandLine.arguments.filter { $0 != "--loop" }
 guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]) else {
   print("{\"unsupported\":true}")
   exit(0)
@@ -153,9 +159,9 @@ Task.detached {
   do {
     let client = try Client(
       workload, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
-    try await client.run(min(requests / 10, 1_000))
+    try await client.run(min(requests / 10, 1_000), onLoop: onLoop)
     let (cpu, start) = (cpuMicroseconds(), ContinuousClock.now)
-    try await client.run(requests)
+    try await client.run(requests, onLoop: onLoop)
     let wall = Int((ContinuousClock.now - start) / .microseconds(1))
     print(
       "{\"requests\":\(requests),\"cpu_us\":\(cpuMicroseconds() - cpu),\"wall_us\":\(wall),"

@@ -171,7 +171,16 @@ final class SessionCore: @unchecked Sendable {
       ended(task)
       throw URLError(.cancelled)
     }
+    let loop = performer.engine.loop
+    result.isCallersOwn = loop.isPreferred
     await withTaskCancellationHandler {
+      if result.isCallersOwn {
+        let turn = loop.turn
+        await performer.run()
+        // What needs no waiting may be wanted again and again, while others wait for the loop.
+        if loop.turn == turn { await Task.yield() }
+        return
+      }
       await Waiter.suspend {
         result.waiter = $0
         run(performer)
@@ -196,24 +205,28 @@ final class SessionCore: @unchecked Sendable {
 
   /// Nil: the session is closed to new tasks.
   private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {
-    let engine = try state.withLock { state throws(URLError) -> SessionEngine? in
-      // A task that existed before the session was invalidated may still run.
-      guard state.phase == .open || state.tasks[task.taskIdentifier] != nil else { return nil }
-      if let engine = state.engine { return engine }
-      let engine: SessionEngine
-      do throws(Errno) {
-        engine = try SessionEngine(configuration)
-      } catch {
-        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
-      }
-      state.engine = engine
-      return engine
-    }
-    guard let engine, let session = task.read({ $0.session }) else { return nil }
+    guard let engine = try engine(for: task), let session = task.read({ $0.session }) else { return nil }
     let performer = TaskPerformer(task, of: session, core: self, engine: engine)
     // Who cancels or suspends from now on tells the performer; what happened before, the performer sees.
     task.read { $0.performer = performer }
     return performer
+  }
+
+  /// Nil: the session is closed to what wants it.
+  ///
+  /// - Parameter task: Who wants it: one that existed before the session was invalidated may still run. Nil: none does yet.
+  func engine(for task: URLSessionTask?) throws(URLError) -> SessionEngine? {
+    try state.withLock { state throws(URLError) in
+      guard state.phase == .open || task.map({ state.tasks[$0.taskIdentifier] != nil }) == true else { return nil }
+      if let engine = state.engine { return engine }
+      do throws(Errno) {
+        let engine = try SessionEngine(configuration)
+        state.engine = engine
+        return engine
+      } catch {
+        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
+      }
+    }
   }
 
   /// A task is over, and its owner has been told.

@@ -1,8 +1,25 @@
 import Foundation
 
-/// Each of these runs its task on the session's loop as a part of the caller's own task: one hop there and one back. To
-/// cancel the caller's task cancels the load, which then throws `URLError.cancelled`.
+/// Each of these runs its task on the session's loop: one hop there and one back, and none for a caller who is there already
+/// (``taskExecutor``). To cancel the caller's task cancels the load, which then throws `URLError.cancelled`.
 extension URLSession {
+  /// The loop that carries out the session's tasks, as an executor for Swift tasks that prefer it: to await a load costs
+  /// them no switch between threads. Child tasks inherit the preference.
+  ///
+  /// ```swift
+  /// let data = try await withTaskExecutorPreference(session.taskExecutor) {
+  ///   try await session.data(from: url).0
+  /// }
+  /// ```
+  ///
+  /// A loop is one thread, which other sessions share: what runs there must not block, and should not compute for long. All
+  /// of these sessions' loads wait meanwhile, and one that is waited for by blocking never comes. What is isolated to an
+  /// actor goes on there, as it does with any other executor.
+  ///
+  /// The same value as long as the session takes new tasks, and valid for as long as the process runs. Nil, which prefers
+  /// nothing: the session has been invalidated, or the system has no descriptors for a loop.
+  public var taskExecutor: (any TaskExecutor)? { try? core.engine(for: nil)?.loop }
+
   /// Loads a request into memory.
   ///
   /// The delegate is for challenges, redirections and metrics, and asked before the session's.

@@ -168,7 +168,7 @@ extension TaskPerformer {
       result.response = content.response
       swap(&result.data, &content.data)
       core.ended(task)
-      return engine.loop.callAfterTurn(result)
+      return result.isCallersOwn ? result.turnIsOver() : engine.loop.callAfterTurn(result)
     }
     let ending = TaskEnding(task, session, core, failure, content)
     ending.resumeData = kept
@@ -176,6 +176,7 @@ extension TaskPerformer {
     ending.file = file
     file = nil
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
+    if case .fileResult(let result) = task.output, result.isCallersOwn { return ending.turnIsOver() }
     engine.loop.callAfterTurn(ending)
   }
 

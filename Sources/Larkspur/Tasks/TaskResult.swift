@@ -9,6 +9,8 @@ import Synchronization
 final class TaskResult: TurnSuccessor, @unchecked Sendable {
   /// The caller's task.
   var waiter: Waiter?
+  /// It is the caller's task that carries out the load, and so nobody has to be woken.
+  var isCallersOwn = false
   var failure: (any Error)?
   var response: URLResponse?
   var data = Data()

@@ -197,6 +197,13 @@ package final class ClientLoop: @unchecked Sendable {
   /// Whether the calling thread has the loop: its own, or a guest's.
   package var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 
+  /// Whether the calling task has the loop and prefers it: what it awaits here goes on here, too.
+  package var isPreferred: Bool {
+    guard isCurrent else { return false }
+    // Safe: the task is asked while it runs.
+    return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
+  }
+
   // MARK: - One turn
 
   /// One turn; it waits only when there is nothing to do.

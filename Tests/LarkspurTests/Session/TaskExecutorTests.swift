@@ -1,0 +1,115 @@
+import Foundation
+import LarkspurTestServer
+import LarkspurTransport
+import Testing
+
+@testable import Larkspur
+
+/// Callers that run on the session's loop.
+@Suite(.timeLimit(.minutes(2))) struct TaskExecutorTests {
+  let server: TestServer
+  let session = URLSession(configuration: .ephemeral)
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  private var isOnLoop: Bool { (session.taskExecutor as? ClientLoop)?.isPreferred == true }
+
+  @Test func whoAwaitsThereStaysThere() async throws {
+    let url = try url("/bytes/10")
+    let file = try await withTaskExecutorPreference(session.taskExecutor) {
+      for _ in 0..<3 {
+        #expect(isOnLoop)
+        let (data, response) = try await session.data(from: url)
+        #expect(data.count == 10 && (response as? HTTPURLResponse)?.statusCode == 200)
+      }
+      #expect(isOnLoop)
+      var count = 0
+      for try await _ in try await session.bytes(from: url).0 { count += 1 }
+      #expect(isOnLoop && count == 10)
+      let (sent, _) = try await session.upload(for: URLRequest(url: url), from: Data())
+      #expect(isOnLoop && sent.count == 10)
+      let (file, _) = try await session.download(from: url)
+      #expect(isOnLoop)
+      return file
+    }
+    #expect(!isOnLoop)
+    #expect(try Data(contentsOf: file).count == 10)
+    try FileManager.default.removeItem(at: file)
+  }
+
+  @Test func childTasksAreThereToo() async throws {
+    let url = try url("/bytes/10")
+    let count = try await withTaskExecutorPreference(session.taskExecutor) {
+      try await withThrowingTaskGroup(of: Int.self) { group in
+        for _ in 0..<50 {
+          group.addTask {
+            let count = try await session.data(from: url).0.count
+            return isOnLoop ? count : 0
+          }
+        }
+        return try await group.reduce(0, +)
+      }
+    }
+    #expect(count == 500)
+  }
+
+  @Test func failuresAreThrownThere() async throws {
+    let nobody = try #require(URL(string: "mailto:nobody"))
+    await withTaskExecutorPreference(session.taskExecutor) {
+      let error = await #expect(throws: URLError.self) { try await session.data(from: nobody) }
+      #expect(error?.code == .unsupportedURL && isOnLoop)
+    }
+  }
+
+  @Test func cancellingTheCallerCancelsTheLoad() async throws {
+    server.enqueue([.expectRequest, .expectClose])
+    let url = try url("/never")
+    let call = Task(executorPreference: session.taskExecutor) { try await session.data(from: url) }
+    _ = try await server.waitForRequests(1)
+    call.cancel()
+    let error = await #expect(throws: URLError.self) { try await call.value }
+    #expect(error?.code == .cancelled)
+  }
+
+  /// What is in the cache needs no waiting. Other loads have their turn all the same.
+  @Test func loadsWithoutWaitingLeaveRoomForOthers() async throws {
+    server.route("GET", "/kept") { _ in
+      TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .text("kept"))
+    }
+    let (kept, other) = (try url("/kept"), try url("/bytes/10"))
+    let isOver = TestServer.Signal()
+    let load = Task(executorPreference: session.taskExecutor) { [session] in
+      while !isOver.hasFired { _ = try await session.data(from: kept) }
+    }
+    for _ in 0..<10 { _ = try await session.data(from: other) }
+    isOver.fire()
+    try await load.value
+    #expect(server.requests.filter { $0.target == "/kept" }.count == 1)
+  }
+
+  /// What begins there, and does not prefer it, is not carried on there.
+  @Test func whoOnlyBeginsThereGoesElsewhere() async throws {
+    let url = try url("/bytes/10")
+    let call = await withTaskExecutorPreference(session.taskExecutor) {
+      Task.immediateDetached {
+        let count = try await session.data(from: url).0.count
+        return isOnLoop ? 0 : count
+      }
+    }
+    #expect(try await call.value == 10)
+  }
+
+  @Test func aClosedSessionHasNone() async throws {
+    let url = try url("/get")
+    let first = session.taskExecutor as AnyObject?
+    #expect(first != nil && first === session.taskExecutor as AnyObject?)
+    session.invalidateAndCancel()
+    #expect(session.taskExecutor == nil)
+    await withTaskExecutorPreference(session.taskExecutor) {
+      let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+      #expect(error?.code == .cancelled)
+    }
+  }
+}
