@@ -267,6 +267,11 @@ final class CacheCore: Sendable {
   /// Waits until everything that was begun is done.
   func settle() { waiting {} }
 
+  /// Waits until the disk is as it was last said that it should be.
+  func finishChanges() {
+    if state.withLock({ $0.unfinished > 0 }) { waiting {} }
+  }
+
   private func waiting<T>(_ body: () -> T) -> T {
     // Called on the queue it would wait for itself.
     DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) ? body() : queue.sync(execute: body)

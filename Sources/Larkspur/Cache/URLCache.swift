@@ -116,30 +116,39 @@ open class URLCache: NSObject, @unchecked Sendable {
   }
 
   /// Stores a response for a request, in place of what is stored for it, whatever HTTP says about its being stored.
-  /// What is larger than a capacity is not stored there. The disk follows soon.
+  /// What is larger than a capacity is not stored there. Waits for the disk: another cache in the same folder, or the next
+  /// run of the program, finds it.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970
     core.store(cachedResponse.prepared(key: key, now: now), now: now)
+    core.finishChanges()
   }
 
-  /// Removes what is stored for a request, all variants of it.
+  /// Removes what is stored for a request, all variants of it. Waits for the disk.
   open func removeCachedResponse(for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     core.remove(key)
+    core.finishChanges()
   }
 
   // MARK: - All
 
-  /// Removes everything.
-  open func removeAllCachedResponses() { core.removeAll() }
+  /// Removes everything. Waits for the disk.
+  open func removeAllCachedResponses() {
+    core.removeAll()
+    core.finishChanges()
+  }
 
-  /// Removes what was stored at `date` or later.
-  open func removeCachedResponses(since date: Date) { core.removeAll(since: date.timeIntervalSince1970) }
+  /// Removes what was stored at `date` or later. Waits for the disk.
+  open func removeCachedResponses(since date: Date) {
+    core.removeAll(since: date.timeIntervalSince1970)
+    core.finishChanges()
+  }
 
   // MARK: - Tasks
 
-  /// Stores a response for a task's request. The disk follows soon.
+  /// Stores a response for a task's request. Waits for the disk.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
     storeResponse(cachedResponse, of: dataTask)
   }

@@ -13,7 +13,7 @@ extension HTTPCookie.Content {
     self.init(name: name, value: value, domain: domain, path: path.hasPrefix("/") ? path : "/")
     version = Self.number(properties[.version]) == 1 ? 1 : 0
     isSecure = Self.isSet(properties[.secure])
-    isHTTPOnly = properties[.httpOnly] != nil
+    isHTTPOnly = Self.isSet(properties[.httpOnly])
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
     comment = properties[.comment] as? String
@@ -25,8 +25,9 @@ extension HTTPCookie.Content {
       // As Foundation has it: the other version knows one port.
       ports = Array(ports.prefix(1))
     }
-    // A cookie without an end of its own ends with the session.
-    isSessionOnly = expires == nil || (properties[.discard] as? String)?.uppercased() == "TRUE"
+    // A cookie without an end of its own ends with the session. The end of version 1 is its age.
+    let isDiscarded = (properties[.discard] as? String).map { $0.uppercased() == "TRUE" }
+    isSessionOnly = expires == nil || isDiscarded ?? (version == 1 && properties[.maximumAge] == nil)
   }
 
   private static func domain(_ properties: [HTTPCookiePropertyKey: Any]) -> String? {
@@ -125,12 +126,15 @@ extension HTTPCookie.Content {
 }
 
 extension Date {
+  /// The end of the year 9999, the last one that a cookie's field can name (RFC 6265 5.1.1).
+  private static let lastOfCookies = Date(timeIntervalSince1970: 253_402_300_799)
+
   init(_ time: CookieTime) {
     // Dates have calendars: those of Foundation do not reach to the end of time.
     self.init(
       timeIntervalSinceReferenceDate: min(
         max(time.seconds, Date.distantPast.timeIntervalSinceReferenceDate),
-        Date.distantFuture.timeIntervalSinceReferenceDate))
+        Date.lastOfCookies.timeIntervalSinceReferenceDate))
   }
 }
 

@@ -19,6 +19,7 @@ final class LoadTarget: Sendable {
     case hostMissing
     case hostInvalid
     case portInvalid
+    case portZero
   }
 
   /// - Parameter last: The target before, which is often the same, or of the same server: then its part is not read again.
@@ -84,7 +85,8 @@ final class LoadTarget: Sendable {
         hasPort = true
       }
     }
-    guard !hasPort || number > 0 else { throw .portInvalid }
+    // No server listens there: for the kernel it stands for any port.
+    guard !hasPort || number > 0 else { throw .portZero }
     let ownPort = isSecure ? 443 : 80
     port = UInt16(hasPort ? number : ownPort)
     var name = Self.lowercased(text, bytes, start..<hostEnd)

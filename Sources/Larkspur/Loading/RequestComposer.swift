@@ -29,7 +29,7 @@ final class RequestComposer: Sendable {
     var defaults: [RequestFields.Field] = []
     var privateDefaults: [RequestFields.Field] = []
     for (name, value) in additional ?? [:] {
-      guard let name = name.base as? String else { continue }
+      guard let name = name.base as? String, !Self.isFraming(name) else { continue }
       let field = (name: name, value: (value as? String) ?? "\(value)")
       if Redirection.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
     }
@@ -158,14 +158,18 @@ final class RequestComposer: Sendable {
     fields.contains { $0.name.isCaseless(name) }
   }
 
+  /// What says where the body ends: it follows from the body (RFC 9112 6).
+  private static func isFraming(_ name: String) -> Bool {
+    name.isCaseless("Content-Length") || name.isCaseless("Transfer-Encoding")
+  }
+
   /// Fields that follow from the request, and those that something else has been found for.
   private static func isOurs(_ name: String, _ extras: Extras) -> Bool {
     switch name.utf8.count {
     case 4: name.isCaseless("Host")
     case 6: name.isCaseless("Cookie") && extras.cookie != nil
     case 13: name.isCaseless("Authorization") && extras.authorization != nil
-    case 14: name.isCaseless("Content-Length")
-    case 17: name.isCaseless("Transfer-Encoding")
+    case 14, 17: isFraming(name)
     // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
     case 19: name.isCaseless("Proxy-Authorization")
     default: false

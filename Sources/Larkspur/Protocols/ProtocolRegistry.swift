@@ -14,6 +14,7 @@ enum ProtocolRegistry {
   static func register(_ candidate: AnyClass) -> Bool {
     guard let type = candidate as? URLProtocol.Type else { return false }
     registered.withLock { classes in
+      classes.removeAll { $0 == type }
       classes.append(type)
       count.store(classes.count, ordering: .releasing)
     }
@@ -22,8 +23,7 @@ enum ProtocolRegistry {
 
   static func unregister(_ candidate: AnyClass) {
     registered.withLock { classes in
-      guard let index = classes.lastIndex(where: { $0 == candidate }) else { return }
-      classes.remove(at: index)
+      classes.removeAll { $0 == candidate }
       count.store(classes.count, ordering: .releasing)
     }
   }

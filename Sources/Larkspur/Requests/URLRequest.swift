@@ -50,7 +50,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   }
 
   /// How long the task may wait for the next byte, in seconds; any fraction, and `.infinity`, will do. Once set it counts in
-  /// place of the configuration's `timeoutIntervalForRequest`.
+  /// place of the configuration's `timeoutIntervalForRequest`, unless it is 0.
   public var timeoutInterval: TimeInterval {
     get { storage.timeoutInterval ?? RequestStorage.timeoutIntervalDefault }
     set { change { $0.timeoutInterval = newValue } }
@@ -226,7 +226,8 @@ extension URLRequest {
 extension URLRequest: _ObjectiveCBridgeable {
   public static func _getObjectiveCType() -> Any.Type { NSURLRequest.self }
 
-  public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
+  /// A mutable one of its own, as on Darwin: programs cast it to that.
+  public func _bridgeToObjectiveC() -> NSURLRequest { NSMutableURLRequest(self) }
 
   public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
     result = source.value

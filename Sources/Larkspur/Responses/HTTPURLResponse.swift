@@ -61,6 +61,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     guard !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 else {
       return -1
     }
+    // RFC 9112 6.3: on the wire a transfer coding overrides the length.
+    if case .wire = fields, !fields.values(of: "Transfer-Encoding").isEmpty { return -1 }
     return length
   }
 
@@ -87,7 +89,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// URL, status and fields, for people to read.
   open override var description: String {
-    let lines = fields.dictionary.sorted { $0.key < $1.key }.map { "   \"\($0.key)\" = \($0.value);\n" }.joined()
+    let lines = fields.dictionary.sorted { $0.key < $1.key }.map { name, value in
+      // As Foundation has it.
+      let isQuoted = name == "Content-Type" || name == "Content-Disposition" && value.contains(";")
+      return "   \"\(name)\" = \(isQuoted ? "\"\(value)\"" : value);\n"
+    }.joined()
     // `<HTTPURLResponse: 0x1>`, without the colon.
     var name = super.description
     if let colon = name.firstIndex(of: ":") { name.remove(at: colon) }

@@ -91,8 +91,8 @@ final class SessionCore: @unchecked Sendable {
     networkServiceType = storage.networkServiceType
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
-    timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForRequest))
-    timeoutForResource = TaskClock.nanoseconds(Duration(interval: storage.timeoutIntervalForResource))
+    timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
+    timeoutForResource = TaskClock.nanoseconds(Duration(interval: storage.timeoutForResource))
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,

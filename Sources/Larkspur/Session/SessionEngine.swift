@@ -60,8 +60,7 @@ final class SessionEngine: @unchecked Sendable {
     if storage.shouldUsePipelining { options.limits.pipelineDepth = Self.pipelineDepth }
     // The task's own times count. A server that takes connections and says nothing may not keep the host's places for as
     // long as tasks may take at all: a week by default.
-    options.dialMax = max(
-      options.dialMax, Duration(interval: storage.timeoutIntervalForRequest) ?? .seconds(1 << 32))
+    options.dialMax = max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
     do {

@@ -29,8 +29,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   struct Storage {
     var identifier: String?
     var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
-    var timeoutIntervalForRequest: TimeInterval = 60
-    var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+    var timeoutIntervalForRequest = Self.timeoutForRequestDefault
+    var timeoutIntervalForResource = Self.timeoutForResourceDefault
     var networkServiceType = URLRequest.NetworkServiceType.default
     var allowsCellularAccess = true
     var allowsExpensiveNetworkAccess = true
@@ -56,6 +56,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var trust = TLSTrustSettings()
     var requiresDNSSECValidation = false
     var multipathServiceType = MultipathServiceType.none
+
+    static let timeoutForRequestDefault: TimeInterval = 60
+    static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
+
+    /// What counts, in seconds.
+    var timeoutForRequest: TimeInterval { timeoutIntervalForRequest.asTimeout ?? Self.timeoutForRequestDefault }
+    var timeoutForResource: TimeInterval { timeoutIntervalForResource.asTimeout ?? Self.timeoutForResourceDefault }
   }
 
   var storage: Storage
@@ -86,14 +93,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.requestCachePolicy = newValue }
   }
 
-  /// How long a task may wait for the next byte, in seconds: fractions and `.infinity` will do. The time of a task that is
-  /// suspended does not count, nor does that of a delegate that thinks. For requests that leave it open.
+  /// How long a task may wait for the next byte, in seconds: fractions and `.infinity` will do; 0 is 60. The time of a task
+  /// that is suspended does not count, nor does that of a delegate that thinks. For requests that leave it open.
   open var timeoutIntervalForRequest: TimeInterval {
     get { storage.timeoutIntervalForRequest }
     set { storage.timeoutIntervalForRequest = newValue }
   }
 
-  /// How long a task may take in all, in seconds: fractions and `.infinity` will do. Suspended time does not count.
+  /// How long a task may take in all, in seconds: fractions and `.infinity` will do; 0 is a week. Suspended time does not
+  /// count.
   open var timeoutIntervalForResource: TimeInterval {
     get { storage.timeoutIntervalForResource }
     set { storage.timeoutIntervalForResource = newValue }

@@ -17,14 +17,21 @@ enum BodySource: @unchecked Sendable {
       return switch request.own.body {
       case .none: 0
       case .data(let data): Int64(data.count)
-      case .stream: NSURLSessionTransferSizeUnknown
+      case .stream: request.saidLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
       }
     case .data(let data): return Int64(data.count)
     case .file(let url):
       let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
       return size?.int64Value ?? NSURLSessionTransferSizeUnknown
-    case .delegateStream: return NSURLSessionTransferSizeUnknown
+    case .delegateStream: return request?.saidLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
     }
+  }
+}
+
+extension URLRequest {
+  /// How many bytes its stream has: who sets the length knows it.
+  var saidLength: Int? {
+    value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 }
 

@@ -81,8 +81,7 @@ extension TaskPerformer {
       throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
     }
     hasUsedStream = true
-    // Who sets the length knows it.
-    let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
+    let length = request.saidLength
     task.read { $0.bytesExpectedToSend = length.map(Int64.init) ?? NSURLSessionTransferSizeUnknown }
     return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
   }

@@ -52,7 +52,7 @@ extension TaskPerformer {
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
-    if case .request = task.source, request.own.method == "POST", body.length != .none {
+    if request.own.method == "POST", body.length != .none {
       extras.addsDefaultContentType = true
     }
     var poolRequest = try poolRequest(for: request, target, way, extras, body)

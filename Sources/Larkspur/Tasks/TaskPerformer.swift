@@ -84,7 +84,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     own = Confined(Own(machine: TaskMachine(request)))
     scope = RequestScope(of: engine.pool)
     let idle =
-      request.own.timeoutInterval.map { TaskClock.nanoseconds(Duration(interval: $0)) } ?? core.timeoutForRequest
+      request.own.timeoutInterval?.asTimeout.map { TaskClock.nanoseconds(Duration(interval: $0)) }
+      ?? core.timeoutForRequest
     clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
     wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
     scope.collectsMetrics = wantsMetrics
@@ -223,6 +224,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
       case .hostMissing: throw URLError.make(.badURL, "HTTP URL must have a host", url: url)
       case .hostInvalid: throw URLError.make(.badURL, "the URL's host is invalid", url: url)
       case .portInvalid: throw URLError.make(.badURL, "the URL's port is invalid", url: url)
+      case .portZero: throw URLError.make(.cannotConnectToHost, "no server has port 0", url: url)
       }
     }
     return try await loadFromNetwork(request, target)

@@ -243,10 +243,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   func updateProgress() {
     guard let progress = read({ $0.progress }) else { return }
     ProgressCounts.set(progress) {
-      let (sent, received, toSend, toReceive, isOver, isDone) = read {
+      let (sent, received, toSend, toReceive, isDone) = read {
         (
           $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
-          $0.state == .completed, $0.state == .completed && $0.error == nil
+          $0.state == .completed && $0.error == nil
         )
       }
       // A progress of nothing at all is never finished: a task without a body is one unit of work.
@@ -254,7 +254,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       // A server may say of its content what it likes.
       let (total, isTooMuch) = toSend.addingReportingOverflow(toReceive)
       let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0
-      return (done, isKnown ? total : isOver ? done : -1)
+      return (done, isKnown ? total : isDone ? done : -1)
     }
   }
 

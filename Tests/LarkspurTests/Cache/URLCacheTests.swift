@@ -48,7 +48,6 @@ import Testing
         url: try #require(URL(string: "x-test:p")), mimeType: "text/plain", expectedContentLength: 3,
         textEncodingName: "utf-8")
       cache.storeCachedResponse(CachedURLResponse(response: plain, data: Data("abc".utf8)), for: request("x-test:p"))
-      cache.core.settle()
     }
     let cache = folder.cache(memory: memory)
     let found = try #require(cache.cachedResponse(for: request(Self.a)))
@@ -66,6 +65,23 @@ import Testing
     cache.removeAllCachedResponses()
     #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0 && folder.names.isEmpty)
     #expect(cache.cachedResponse(for: request(Self.a)) == nil)
+  }
+
+  /// What a program says is so on the disk when its call returns: it may end there and then.
+  @Test func anotherCacheSeesItAtOnce() {
+    let folder = CacheFolder()
+    let cache = folder.cache(memory: 1 << 20)
+    func others() -> String? { folder.cache().cachedResponse(for: request(Self.a))?.text }
+    for round in 0..<20 {
+      cache.storeCachedResponse(entry(Self.a, "\(round)"), for: request(Self.a))
+      #expect(others() == "\(round)")
+      switch round % 3 {
+      case 0: cache.removeCachedResponse(for: request(Self.a))
+      case 1: cache.removeAllCachedResponses()
+      default: cache.removeCachedResponses(since: .distantPast)
+      }
+      #expect(others() == nil)
+    }
   }
 
   /// What cannot be written down is not, and the rest is.

@@ -69,6 +69,23 @@ import Testing
     #expect(aged >= start.addingTimeInterval(60) && aged <= Date().addingTimeInterval(60))
     #expect(Self.cookie([.version: "1"])?.isSessionOnly == true)
     #expect(Self.cookie([.version: "1", .maximumAge: "60", .discard: "FALSE"])?.isSessionOnly == false)
+    // A date is for version 0: Apple's documents have version 1 discarded if it has no age and nothing else is said.
+    #expect(Self.cookie([.version: "1", .expires: date])?.isSessionOnly == true)
+    #expect(Self.cookie([.version: "1", .expires: date, .discard: "FALSE"])?.isSessionOnly == false)
+  }
+
+  @Test func theLastYear() throws {
+    let url = try #require(URL(string: "http://example.com/"))
+    func end(_ field: String) -> Date? {
+      HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url).first?.expiresDate
+    }
+    let last = Date(timeIntervalSince1970: 253_402_300_799)
+    #expect(end("a=b; Expires=Fri, 31 Dec 9999 23:59:59 GMT") == last)
+    let jar = HTTPCookieStorage()
+    let field = "a=b; Max-Age=999999999999999"
+    jar.setCookies(
+      HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url), for: url, mainDocumentURL: nil)
+    #expect(jar.cookies?.first?.expiresDate == last)
   }
 
   @Test func versionOne() throws {
@@ -97,6 +114,8 @@ import Testing
 
   @Test func secureFlags() {
     #expect(Self.cookie([.secure: true])?.isSecure == true && Self.cookie([.secure: false])?.isSecure == false)
+    #expect(Self.cookie([.httpOnly: true])?.isHTTPOnly == true && Self.cookie([.httpOnly: false])?.isHTTPOnly == false)
+    #expect(Self.cookie([.httpOnly: "1"])?.isHTTPOnly == true && Self.cookie([.httpOnly: ""])?.isHTTPOnly == false)
   }
 
   @Test func propertiesMakeTheSameCookie() throws {

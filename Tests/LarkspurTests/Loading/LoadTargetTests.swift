@@ -59,6 +59,7 @@ import Testing
     #expect(throws: LoadTarget.Invalid.schemeUnsupported) { try target("ftp://a.example/") }
     #expect(throws: LoadTarget.Invalid.hostMissing) { try target("http:///path") }
     #expect(throws: LoadTarget.Invalid.hostMissing) { try target("http:path") }
-    #expect(throws: LoadTarget.Invalid.portInvalid) { try target("http://a.example:0/") }
+    #expect(throws: LoadTarget.Invalid.portZero) { try target("http://a.example:0/") }
+    #expect(throws: LoadTarget.Invalid.portInvalid) { try target("http://a.example:65536/") }
   }
 }

@@ -38,6 +38,14 @@ import Testing
     return String(decoding: head.bytes, as: UTF8.self)
   }
 
+  /// Where the body ends follows from the body, whatever the configuration says.
+  @Test func framingOfTheConfigurationIsNotSent() throws {
+    let composer = RequestComposer(additional: ["content-length": "9", "Transfer-Encoding": "chunked", "X-All": 1])
+    let text = try #require(try head(composer, [:], RequestComposer.Extras()))
+    #expect(text.contains("X-All: 1\r\n"))
+    #expect(!text.lowercased().contains("content-length") && !text.lowercased().contains("transfer-encoding"))
+  }
+
   /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one. Nor does it
   /// on whether fields are known.
   @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {

@@ -108,6 +108,10 @@ import Testing
     #expect(!URLProtocol.registerClass(NSObject.self))
     #expect(URLProtocol.registerClass(First.self))
     #expect(URLProtocol.registerClass(Second.self))
+    // Once more is not twice, and it is the last one again.
+    #expect(URLProtocol.registerClass(First.self))
+    #expect(try await load(url) == "first")
+    #expect(URLProtocol.registerClass(Second.self))
     #expect(try await load(url) == "second")
     let own = try #require(URL(string: "registered://own"))
     #expect(try await load(own) == "own")

@@ -50,6 +50,24 @@ import Testing
     #expect(seen.fields["content-type"] == "application/x-www-form-urlencoded")
   }
 
+  /// RFC 9112 6.3: the transfer coding has the last word.
+  @Test func aLengthBesideAChunkedContentSaysNothing() async throws {
+    server.enqueue([
+      .expectRequest,
+      .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+    ])
+    let (data, response) = try await session.data(from: try url("/both"))
+    #expect(data == Data("hello".utf8) && response.expectedContentLength == -1)
+    #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
+  }
+
+  /// Elsewhere too nothing answers there.
+  @Test func noServerHasPortZero() async throws {
+    let url = try #require(URL(string: "http://127.0.0.1:0/"))
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+    #expect(error?.code == .cannotConnectToHost && error?.failingURL == url)
+  }
+
   @Test func gzipIsUndone() async throws {
     let (data, response) = try await session.data(from: try url("/gzip"))
     #expect(String(decoding: data.prefix(1), as: UTF8.self) == "{")

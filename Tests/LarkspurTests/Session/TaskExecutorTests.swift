@@ -89,6 +89,27 @@ import Testing
     #expect(server.requests.filter { $0.target == "/kept" }.count == 1)
   }
 
+  /// Each loop's callers want the others' loads at the same time.
+  @Test func loadsOfOtherLoopsComeBack() async throws {
+    let url = try url("/bytes/10")
+    let sessions = (0..<4).map { _ in URLSession(configuration: .ephemeral) }
+    let count = try await withThrowingTaskGroup(of: Int.self) { group in
+      for session in sessions {
+        group.addTask(executorPreference: session.taskExecutor) {
+          var count = 0
+          for _ in 0..<20 {
+            for other in sessions { count += try await other.data(from: url).0.count }
+            let isBack = (session.taskExecutor as? ClientLoop)?.isPreferred
+            #expect(isBack == true)
+          }
+          return count
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    #expect(count == 4 * 20 * 4 * 10)
+  }
+
   /// What begins there, and does not prefer it, is not carried on there.
   @Test func whoOnlyBeginsThereGoesElsewhere() async throws {
     let url = try url("/bytes/10")

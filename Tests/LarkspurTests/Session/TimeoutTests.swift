@@ -46,6 +46,15 @@ import Testing
     #expect(await code { _ = try await session.data(for: request) } == .timedOut)
   }
 
+  /// Zero, or less, says nothing: the request's leaves it to the configuration, and that one's to the default.
+  @Test(arguments: [0, -1.0]) func noTime(none: TimeInterval) async throws {
+    let (free, load) = (session(request: none, resource: none), try request("/get", timeout: none))
+    #expect(await code { _ = try await free.data(for: load) } == nil)
+    server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
+    let (bound, stalled) = (session(request: 0.2), try request("/x", timeout: none))
+    #expect(await code { _ = try await bound.data(for: stalled) } == .timedOut)
+  }
+
   /// The connection goes with the task.
   @Test func whatHasTimedOutIsClosed() async throws {
     server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
@@ -70,12 +79,6 @@ import Testing
     let session = session(request: 0.2)
     #expect(await code { _ = try await session.data(for: try request("/delay/800", timeout: 100)) } == nil)
     #expect(await code { _ = try await session.data(for: try request("/delay/800", timeout: .infinity)) } == nil)
-  }
-
-  @Test func zeroIsNoTimeout() async throws {
-    #expect(await code { _ = try await session(request: 0, resource: 0).data(for: try request("/delay/300")) } == nil)
-    #expect(await code { _ = try await session(request: 0.1).data(for: try request("/delay/300", timeout: 0)) } == nil)
-    #expect(await code { _ = try await session(request: 0.1).data(for: try request("/delay/300", timeout: -1)) } == nil)
   }
 
   @Test func aSlowDripIsNoTimeout() async throws {

@@ -46,6 +46,38 @@ import Testing
     #expect(sent.map(\.total) == sent.map(\.total).sorted())
   }
 
+  /// A POST that does not name its type has the one of forms, whichever task sends it.
+  @Test func theDefaultType() async throws {
+    let form = "application/x-www-form-urlencoded"
+    _ = try await session.upload(for: request("/post"), fromFile: file([1]))
+    #expect(server.requests.last?.fields["content-type"] == form)
+    _ = try await session.upload(for: request("/post"), from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == form)
+    _ = try await session.upload(for: request("/post"), from: Data())
+    #expect(server.requests.last?.fields["content-type"] == nil)
+    _ = try await session.upload(for: request("/put", method: "PUT"), from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == nil)
+    var named = try request("/post")
+    named.setValue("text/plain", forHTTPHeaderField: "content-type")
+    _ = try await session.upload(for: named, from: Data([1]))
+    #expect(server.requests.last?.fields["content-type"] == "text/plain")
+  }
+
+  /// As Apple documents `countOfBytesExpectedToSend`: before a task runs, too.
+  @Test func whatIsExpectedToBeSent() throws {
+    var request = try request("/post")
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 0)
+    #expect(session.uploadTask(with: request, from: Data([1, 2])).countOfBytesExpectedToSend == 2)
+    #expect(try session.uploadTask(with: request, fromFile: file([1, 2, 3])).countOfBytesExpectedToSend == 3)
+    #expect(session.uploadTask(withStreamedRequest: request).countOfBytesExpectedToSend == -1)
+    request.setValue("7", forHTTPHeaderField: "content-length")
+    #expect(session.uploadTask(withStreamedRequest: request).countOfBytesExpectedToSend == 7)
+    request.httpBodyStream = InputStream(data: Data())
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 7)
+    request.setValue("-7", forHTTPHeaderField: "content-length")
+    #expect(session.dataTask(with: request).countOfBytesExpectedToSend == -1)
+  }
+
   /// Apple counts the body itself; what the chunked coding adds is in the metrics only.
   @Test func theCodingOfAStreamIsNotCounted() async throws {
     let count = 100_000

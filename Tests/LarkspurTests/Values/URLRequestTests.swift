@@ -118,6 +118,9 @@ import Testing
     var request = try request()
     request.httpMethod = "PUT"
     let object = request as NSURLRequest
+    (object as? NSMutableURLRequest)?.httpMethod = "HEAD"
+    #expect(object.httpMethod == "HEAD" && request.httpMethod != "HEAD", "it is a mutable one of its own, as on Darwin")
+    (object as? NSMutableURLRequest)?.httpMethod = request.httpMethod
     #expect(object.httpMethod == "PUT")
     let mutable = try #require(object.mutableCopy() as? NSMutableURLRequest)
     mutable.httpMethod = "PATCH"

@@ -112,6 +112,10 @@ import Testing
         } }
         """)
     #expect("\(try response([:], url: "http://a/"))".hasSuffix("{ status: 200, headers {\n} }"))
+    let quoted = ["Content-Type": "a/b", "Content-Disposition": "attachment; filename=f"]
+    #expect(
+      "\(try response(quoted, url: "http://a/"))".hasSuffix(
+        "   \"Content-Disposition\" = \"attachment; filename=f\";\n   \"Content-Type\" = \"a/b\";\n} }"))
   }
 
   @Test(arguments: [
