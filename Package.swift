@@ -221,20 +221,23 @@ let package = Package(
 
 if wantsBenchmarks {
   package.targets += [
+    .target(name: "BenchmarkUsage", path: "Benchmarks/usage", swiftSettings: testSettings),
     .executableTarget(
       name: "larkspur-micro", dependencies: ["CAllocations", "LarkspurBytes", "LarkspurHTTP"],
       path: "Benchmarks/micro-benchmarks",
       swiftSettings: testSettings),
     .executableTarget(
       name: "larkspur-bench",
-      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport"],
+      dependencies: [
+        "BenchmarkUsage", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      ],
       path: "Benchmarks/larkspur-bench", swiftSettings: testSettings),
     .executableTarget(
-      name: "larkspur-session-bench", dependencies: ["Larkspur"], path: "Benchmarks/session-bench",
+      name: "larkspur-session-bench", dependencies: ["BenchmarkUsage", "Larkspur"], path: "Benchmarks/session-bench",
       swiftSettings: testSettings),
     .executableTarget(
-      name: "larkspur-manager-bench", dependencies: ["AFNetworking"], path: "Benchmarks/manager-bench",
-      swiftSettings: testSettings),
+      name: "larkspur-manager-bench", dependencies: ["AFNetworking", "BenchmarkUsage"],
+      path: "Benchmarks/manager-bench", swiftSettings: testSettings),
   ]
 }
 

@@ -2,6 +2,7 @@
 // when the one before has been handled. Called as `larkspur-manager-bench --FORM serial-json HOST PORT REQUESTS`.
 
 import AFNetworking
+import BenchmarkUsage
 import Dispatch
 import Foundation
 
@@ -100,19 +101,6 @@ final class Client: @unchecked Sendable {
   }
 }
 
-func cpuMicroseconds() -> Int {
-  var usage = rusage()
-  getrusage(RUSAGE_SELF.rawValue, &usage)
-  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
-}
-
-/// `VmHWM` rather than `ru_maxrss`, which survives the exec of whoever started us.
-func peakRSSKiB() -> Int {
-  let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-  let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
-  return Int(line.filter(\.isNumber)) ?? 0
-}
-
 let arguments = CommandLine.arguments
 guard arguments.count >= 6, let form = Form(rawValue: String(arguments[1].dropFirst(2))), arguments[2] == "serial-json",
   let requests = Int(arguments[5]), let url = URL(string: "http://\(arguments[3]):\(arguments[4])/document.json")
@@ -124,12 +112,12 @@ Task.detached {
   do {
     let client = Client(form, url)
     try await client.run(min(requests / 10, 1_000))
-    let (cpu, start) = (cpuMicroseconds(), ContinuousClock.now)
+    let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
     try await client.run(requests)
     let wall = Int((ContinuousClock.now - start) / .microseconds(1))
     print(
-      "{\"requests\":\(requests),\"cpu_us\":\(cpuMicroseconds() - cpu),\"wall_us\":\(wall),"
-        + "\"bytes\":\(requests * 24),\"peak_rss_kib\":\(peakRSSKiB())}")
+      "{\"requests\":\(requests),\"cpu_us\":\(ProcessUsage.cpuMicroseconds - cpu),\"wall_us\":\(wall),"
+        + "\"bytes\":\(requests * 24),\"peak_rss_kib\":\(ProcessUsage.peakRSSKiB)}")
     exit(0)
   } catch {
     Client.fail(error)

@@ -2,6 +2,7 @@
 // Called as `larkspur-session-bench [--loop] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
 // With `--loop`, who awaits runs on the session's own executor.
 
+import BenchmarkUsage
 import Dispatch
 import Foundation
 import Larkspur
@@ -133,19 +134,6 @@ final class Counter: Sendable {
   func take() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
 }
 
-func cpuMicroseconds() -> Int {
-  var usage = rusage()
-  getrusage(RUSAGE_SELF.rawValue, &usage)
-  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
-}
-
-/// `VmHWM` rather than `ru_maxrss`, which survives the exec of whoever started us.
-func peakRSSKiB() -> Int {
-  let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-  let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
-  return Int(line.filter(\.isNumber)) ?? 0
-}
-
 let onLoop = CommandLine.arguments.contains("--loop")
 let arguments = CommandLine.arguments.filter { $0 != "--loop" }
 guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]) else {
@@ -160,12 +148,12 @@ Task.detached {
     let client = try Client(
       workload, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
     try await client.run(min(requests / 10, 1_000), onLoop: onLoop)
-    let (cpu, start) = (cpuMicroseconds(), ContinuousClock.now)
+    let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
     try await client.run(requests, onLoop: onLoop)
     let wall = Int((ContinuousClock.now - start) / .microseconds(1))
     print(
-      "{\"requests\":\(requests),\"cpu_us\":\(cpuMicroseconds() - cpu),\"wall_us\":\(wall),"
-        + "\"bytes\":\(requests * workload.bodyBytes),\"peak_rss_kib\":\(peakRSSKiB())}")
+      "{\"requests\":\(requests),\"cpu_us\":\(ProcessUsage.cpuMicroseconds - cpu),\"wall_us\":\(wall),"
+        + "\"bytes\":\(requests * workload.bodyBytes),\"peak_rss_kib\":\(ProcessUsage.peakRSSKiB)}")
     exit(0)
   } catch {
     FileHandle.standardError.write(Data("larkspur-session-bench: \(error)\n".utf8))

@@ -1,7 +1,9 @@
 // Certificates as bytes and words, chains, verification outside of a handshake, and the files that they come in.
+#define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -237,6 +239,33 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count) {
   if (good) return chain;
   larkspur_chain_free(chain);
   return NULL;
+}
+
+const char *larkspur_system_error_words(int number) { return strerrordesc_np(number); }
+
+// The errno of the first system call that failed, or 0.
+static int first_system_error(void) {
+  unsigned long code = ERR_peek_error();
+  return ERR_SYSTEM_ERROR(code) ? ERR_GET_REASON(code) : 0;
+}
+
+int larkspur_add_system_roots(X509_STORE *store) {
+  ERR_clear_error();
+  X509_LOOKUP *file = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+  if (!file) return ENOMEM;
+  int error = X509_LOOKUP_load_file(file, NULL, X509_FILETYPE_DEFAULT) == 1 ? 0 : first_system_error();
+  // A file that is missing is no error: then the directory has to do. Nor is one without a certificate, such as /dev/null.
+  if (error == ENOENT || error == ENOTDIR || error == EISDIR) error = 0;
+  X509_LOOKUP *folder = X509_STORE_add_lookup(store, X509_LOOKUP_hash_dir());
+  X509_LOOKUP *other = X509_STORE_add_lookup(store, X509_LOOKUP_store());
+  if (folder && other) {
+    X509_LOOKUP_add_dir(folder, NULL, X509_FILETYPE_DEFAULT);
+    X509_LOOKUP_add_store(other, NULL);
+  } else if (error == 0) {
+    error = ENOMEM;
+  }
+  ERR_clear_error();
+  return error;
 }
 
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count) {

@@ -55,6 +55,29 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// What a connection gives back while it is idle, and takes again, brings nothing of earlier responses along.
+  @Test func aResponseAfterAForgottenOne() {
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      var counts: [Int] = []
+      for number in 1...4 {
+        let exchange = try await connection.send(request("GET", "/\(number)"))
+        counts.append(exchange.head.fields.count)
+        _ = try await exchange.collectBody(bytesMax: 100)
+        // One response is kept, and one table that the next is read into.
+        if number == 2 { connection.forgetResponse() }
+      }
+      return counts
+    }
+    for _ in 1...4 {
+      world.settle()
+      peer.send(Self.response)
+    }
+    world.settle()
+    #expect(running.value == [1, 1, 1, 1])
+    #expect(world.leftovers == [])
+  }
+
   /// Nothing of the second request has left. What came after the look for an end, and before the reset, does not answer it.
   @Test(arguments: [Errno.brokenPipe, .connectionReset], [0, 20, 100_000])
   func aStrayAnswerInFrontOfAReset(error: Errno, count: Int) {

@@ -6,6 +6,8 @@
 //   SessionProbe discard URL         loads with a delegate that lets go of everything
 //   SessionProbe collect URL         loads the content into one `Data`
 //   SessionProbe afterwards URL      loads while the process ends, and prints the status
+//   SessionProbe roots URL FILE      loads with two sessions, puts FILE where SSL_CERT_FILE says, and loads with the same two
+//                                    again: prints a status or an error's number for each
 //   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
 //                                    eighth when all up to it are on the disk
 // `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
@@ -101,6 +103,21 @@ case "afterwards":
   atexit { say("\(load(url(CommandLine.arguments[2])))") }
   say("\(load(url(arguments[1])))")
   exit(0)
+case "roots":
+  guard arguments.count == 3, let place = ProcessInfo.processInfo.environment["SSL_CERT_FILE"] else { exit(2) }
+  let shared = URLSession(configuration: configuration)
+  configuration.tlsTrustSettings.roots = .systemAnd([])
+  let sessions = [shared, URLSession(configuration: configuration)]
+  for round in 0..<2 {
+    if round == 1 { guard rename(arguments[2], place) == 0 else { exit(3) } }
+    for session in sessions {
+      do {
+        say("\((try await session.data(from: url(arguments[1])).1 as? HTTPURLResponse)?.statusCode ?? 0)")
+      } catch {
+        say("\((error as? URLError)?.errorCode ?? 0)")
+      }
+    }
+  }
 case "store":
   guard arguments.count == 3 else { exit(2) }
   let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 30, directory: URL(filePath: arguments[2]))

@@ -192,6 +192,9 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 
 // Certificates in PEM, or one in DER. Null: there is none, or one cannot be read.
 STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count);
+// The roots that OpenSSL finds: those of a file now, those of a directory when they are wanted. 0, or the errno with which the
+// file that there is could not be read.
+int larkspur_add_system_roots(X509_STORE *store);
 // Revocation lists in PEM or one in DER, into the store. The number of them; -1: one cannot be read.
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count);
 // A private key in PEM or DER. `password` may be null. `*wants_password`: it is encrypted.
@@ -204,6 +207,8 @@ static inline int larkspur_session_version(const SSL_SESSION *session) {
   return SSL_SESSION_get_protocol_version(session);
 }
 
+// The words for an errno. Null: there is none of that number.
+const char *larkspur_system_error_words(int number);
 static inline const char *larkspur_error_reason(unsigned long code) { return ERR_reason_error_string(code); }
 static inline int larkspur_error_library(unsigned long code) { return ERR_GET_LIB(code); }
 static inline int larkspur_error_code_reason(unsigned long code) { return ERR_GET_REASON(code); }

@@ -41,7 +41,8 @@ extension HTTPCookiePropertyKey {
   public static let port = HTTPCookiePropertyKey("Port")
   /// Which requests of other sites include the cookie, an ``HTTPCookieStringPolicy`` or its raw value.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
-  /// No script may see the cookie: any text that is not empty, or true. Not among Apple's constants, but understood there by this name.
+  /// No script may see the cookie: any text that is not empty, or true. Not among Apple's constants, but understood there by
+  /// this name.
   static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
 }
 

@@ -55,6 +55,8 @@ final class SessionCore: @unchecked Sendable {
     var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
     var tasks: [Int: URLSessionTask] = [:]
+    /// What the cache is loading for itself.
+    var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
     /// Keeps the session while somebody has to be told of its end.
     var kept: URLSession?
@@ -147,6 +149,12 @@ final class SessionCore: @unchecked Sendable {
     delegate?.urlSession(session, didCreateTask: task)
   }
 
+  /// Whether the cache may load this for itself: not while it does already. The task that then does is one that the program
+  /// does not know; with its end the next may come.
+  func beginRefresh(_ request: URLRequest) -> Bool { state.withLock { $0.refreshes.insert(request).inserted } }
+
+  var isRefreshing: Bool { state.withLock { !$0.refreshes.isEmpty } }
+
   /// Runs a task that was made for an async function, which waits for the result.
   @inline(__always)
   func run(
@@ -233,8 +241,10 @@ final class SessionCore: @unchecked Sendable {
   func ended(_ task: URLSessionTask) {
     // What goes with this may call the task on its way: not while its lock is held.
     _ = task.letGo()
+    let refreshed = task.isKnown ? nil : task.originalRequest
     let isLast = state.withLock { state in
       state.tasks[task.taskIdentifier] = nil
+      if let refreshed { state.refreshes.remove(refreshed) }
       return state.isOver
     }
     if isLast { closeIfOver() }

@@ -5,14 +5,19 @@ import Synchronization
 
 /// Makes a session's TLS context when the first secure connection is wanted, on a thread that may wait: the system's roots
 /// take up to 40 ms to read. Sessions with the same settings share one, so that a session for each request costs no more.
+///
+/// One that cannot be made fails the connections that wait for it. The next tries again: what was missing, such as
+/// descriptors for the file of roots, may be there then.
 final class TLSProvider: Sendable {
+  private typealias Making = Task<Result<Security, TLSError>, Never>
+
   private let configuration: TLSConfiguration
   private let isShareable: Bool
   private let mismatchReport: (@Sendable (PinMismatch) -> Void)?
-  private let made = Mutex<Task<Result<Security, TLSError>, Never>?>(nil)
+  private let made = Mutex<Making?>(nil)
 
   /// Of the sessions that set nothing of their own.
-  private static let shared = Mutex<[SharedKey: Task<Result<Security, TLSError>, Never>]>([:])
+  private static let shared = Mutex<[SharedKey: Making]>([:])
 
   private struct SharedKey: Hashable {
     var minimum: TLSVersion
@@ -30,33 +35,28 @@ final class TLSProvider: Sendable {
   }
 
   func security() async throws(URLError) -> Security {
-    let task = isShareable ? sharedTask() : ownTask()
-    switch await task.value {
+    let making = withMaking { making in
+      if let making { return making }
+      let new = make()
+      making = new
+      return new
+    }
+    switch await making.value {
     case .success(let security): return security
-    case .failure(let error): throw URLError(.tls(error), url: nil)
+    case .failure(let error):
+      // Somebody may have begun anew meanwhile.
+      withMaking { if $0 == making { $0 = nil } }
+      throw URLError(.tls(error), url: nil)
     }
   }
 
-  private func ownTask() -> Task<Result<Security, TLSError>, Never> {
-    made.withLock { made in
-      if let made { return made }
-      let task = make()
-      made = task
-      return task
-    }
-  }
-
-  private func sharedTask() -> Task<Result<Security, TLSError>, Never> {
+  private func withMaking<T: Sendable>(_ body: (inout Making?) -> T) -> T {
+    guard isShareable else { return made.withLock { body(&$0) } }
     let key = SharedKey(minimum: configuration.minimumVersion, maximum: configuration.maximumVersion)
-    return Self.shared.withLock { tasks in
-      if let task = tasks[key] { return task }
-      let task = make()
-      tasks[key] = task
-      return task
-    }
+    return Self.shared.withLock { body(&$0[key]) }
   }
 
-  private func make() -> Task<Result<Security, TLSError>, Never> {
+  private func make() -> Making {
     let (configuration, mismatchReport) = (configuration, mismatchReport)
     return Task.detached {
       do throws(TLSError) {

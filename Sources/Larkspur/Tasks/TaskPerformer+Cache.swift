@@ -134,7 +134,7 @@ extension TaskPerformer {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
     // Once is enough for all who find it stale meanwhile.
-    guard !core.tasks.contains(where: { ($0 as? RefreshTask)?.originalRequest == request }) else { return }
+    guard core.beginRefresh(request) else { return }
     let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
     task.resume()

@@ -23,6 +23,10 @@ package struct CacheControl: Hashable, Sendable {
   /// More seconds than this count as this many: 2^31, 68 years.
   package static let deltaSecondsMax = 1 << 31
 
+  /// How many fields `no-cache` may name. Each is looked for in the response, and a field holds tens of thousands: with more
+  /// it reaches everything, as RFC 9111 5.2.2.4 allows.
+  package static let fieldNamesMax = 100
+
   package private(set) var maxAge: Delta?
   package private(set) var sharedMaxAge: Delta?
   package private(set) var noCache = Scope.nothing
@@ -100,8 +104,9 @@ package struct CacheControl: Hashable, Sendable {
       noCache = .everything
       return
     }
-    let names = ListMembers.split(text).map(\.asciiLowercased)
-    if case .fields(let others) = noCache { noCache = .fields(others + names) } else { noCache = .fields(names) }
+    var names = ListMembers.split(text).map(\.asciiLowercased)
+    if case .fields(let others) = noCache { names = others + names }
+    noCache = names.count <= Self.fieldNamesMax ? .fields(names) : .everything
   }
 
   private static func delta(_ argument: Argument?) -> Delta {

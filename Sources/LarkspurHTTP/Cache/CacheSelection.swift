@@ -3,13 +3,17 @@ package struct CacheSelection: Sendable {
   /// Names in lower case, sorted. No value: the request did not have the field.
   package private(set) var fields: [(name: String, value: String?)] = []
 
+  /// How many fields a response may be chosen by. More are named by nobody who wants it to be stored: each would be kept with
+  /// it, and looked for in every request that it might answer.
+  package static let fieldsMax = 100
+
   /// Chosen by nothing: right for every request.
   package init() {}
 
   package init(fields: [(name: String, value: String?)]) { self.fields = fields }
 
   /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request
-  /// will ever match.
+  /// will ever match; or it names too many.
   ///
   /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one
   /// process may speak for many users, and what one of them was told is not for the next.
@@ -17,6 +21,7 @@ package struct CacheSelection: Sendable {
     let names = response.members(named: "Vary").map(\.asciiLowercased)
     guard !names.contains("*") else { return nil }
     var unique = Set(names)
+    guard unique.count <= Self.fieldsMax else { return nil }
     if request.contains(named: Self.authorization), !Self.isForEverybody(CacheControl(response)) {
       unique.insert(Self.authorization)
     }

@@ -90,10 +90,9 @@ package enum CacheStorage {
   }
 
   static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
-    let listed = fields.members(named: "Connection")
-    return fields.filter { field in
-      !connectionFields.contains(field.name.asciiLowercased) && !listed.contains { field.name.isCaselessly($0) }
-    }
+    // A server may list as many as fit into a head.
+    let going = connectionFields.union(fields.members(named: "Connection").map(\.asciiLowercased))
+    return fields.filter { !going.contains($0.name.asciiLowercased) }
   }
 
   private static let connectionFields: Set<String> = [

@@ -7,6 +7,9 @@ package struct MediaType: Hashable, Sendable {
     package let value: String
   }
 
+  /// Those that follow are passed over: each is compared with those before it, and a field has room for thousands.
+  package static let parametersMax = 100
+
   /// In lower case.
   package let type: String
   package let subtype: String
@@ -57,7 +60,9 @@ package struct MediaType: Hashable, Sendable {
       if value.isEmpty { return }
     }
     let key = Text.lowercased(name)
-    guard Text.isToken(name), value.allSatisfy(Text.isQuotable), self[key] == nil else { return }
+    guard Text.isToken(name), value.allSatisfy(Text.isQuotable), self[key] == nil,
+      parameters.count < Self.parametersMax
+    else { return }
     parameters.append(Parameter(name: key, value: String(String.UnicodeScalarView(value))))
   }
 

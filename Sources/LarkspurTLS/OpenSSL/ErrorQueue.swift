@@ -17,6 +17,13 @@ enum ErrorQueue {
     return unsafe String(cString: words)
   }
 
+  /// What the system's error number means.
+  static func words(ofSystem number: Int32) -> String? {
+    // Safe: the words are the C library's own and live for ever.
+    guard let words = unsafe larkspur_system_error_words(number) else { return nil }
+    return unsafe String(cString: words)
+  }
+
   static func verificationWords(_ code: Int32) -> String {
     // Safe: the words are OpenSSL's own and live for ever.
     unsafe String(cString: X509_verify_cert_error_string(Int(code)))

@@ -34,14 +34,12 @@ final class TrustStore: Sendable {
     }
   }
 
-  /// A file is parsed now; of a directory only what a chain needs, when it needs it.
+  /// A file is parsed now; of a directory only what a chain needs, when it needs it. A file that cannot be read may be read
+  /// later, when there are descriptors again: a store without it would refuse every server for as long as it is kept.
   private func addSystemRoots() throws(TLSError) {
     // Safe: nobody else has the store yet.
-    guard unsafe X509_STORE_set_default_paths(reference.pointer) == 1 else {
-      throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
-    }
-    // A file that is missing is no error: then the directory has to do.
-    ErrorQueue.clear()
+    let error = unsafe larkspur_add_system_roots(reference.pointer)
+    if error != 0 { throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.words(ofSystem: error)) }
   }
 
   private func add(_ certificates: [Certificate]) throws(TLSError) {

@@ -125,6 +125,8 @@ struct ConnectionCore: ~Copyable {
     swap(&storage.next, &parser.head)
     swap(&storage.bytes, &headBytes)
     storage.head.forget()
+    // The parser begins a response before it is lent this table, and does not look into it.
+    storage.next.forget()
     storage.bytes.removeAll(keepingCapacity: true)
     trailers = FieldTable()
     trailerBytes = []

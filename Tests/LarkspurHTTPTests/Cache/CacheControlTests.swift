@@ -50,6 +50,20 @@ import Testing
     #expect(control(line).noCache == expected)
   }
 
+  /// Whoever names thousands of fields has each response compared with each of them.
+  @Test func tooManyNames() {
+    let names = (0...CacheControl.fieldNamesMax).map { "x\($0)" }
+    let most = Array(names.dropLast())
+    func scope(_ names: [String]) -> CacheControl.Scope {
+      control("no-cache=\"\(names.joined(separator: ","))\"").noCache
+    }
+    #expect(scope(most) == .fields(most))
+    #expect(scope(names) == .everything)
+    // In one directive or in many.
+    #expect(control(most.map { "no-cache=\"\($0)\"" }.joined(separator: ", ")).noCache == .fields(most))
+    #expect(control(names.map { "no-cache=\"\($0)\"" }.joined(separator: ", ")).noCache == .everything)
+  }
+
   @Test func staleness() {
     let some = control("max-stale, min-fresh=3, stale-while-revalidate=4, stale-if-error=5, s-maxage=6")
     #expect(some.maxStale == .seconds(CacheControl.deltaSecondsMax) && some.minFresh == .seconds(3))

@@ -32,6 +32,9 @@ import Testing
     #expect(!isStored(fresh, hasBody: true))
     #expect(!isStored(fresh + [("Vary", "*")]) && !isStored(fresh + [("Vary", "a, *")]))
     #expect(!isStored(fresh + [("Vary", ""), ("Vary", ", *")]))
+    let names = (0...CacheSelection.fieldsMax).map { "x\($0)" }
+    #expect(isStored(fresh + [("Vary", names.dropLast().joined(separator: ","))]))
+    #expect(!isStored(fresh + names.map { ("Vary", $0) }))
   }
 
   @Test func statuses() {

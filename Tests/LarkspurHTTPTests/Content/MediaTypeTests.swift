@@ -34,6 +34,16 @@ import Testing
     #expect(count == 71)
   }
 
+  /// Those behind the last one that counts are passed over, and the type is good.
+  @Test func manyParameters() throws {
+    func parsed(_ count: Int) throws -> [String] {
+      let text = "text/html" + (0..<count).map { ";x\($0)=y" }.joined()
+      return try #require(MediaType(parsing: text)).parameters.map(\.name)
+    }
+    #expect(try parsed(MediaType.parametersMax).count == MediaType.parametersMax)
+    #expect(try parsed(MediaType.parametersMax + 1) == parsed(MediaType.parametersMax))
+  }
+
   struct ContentTypes: Decodable {
     var contentType: [String]
     var encoding: String?

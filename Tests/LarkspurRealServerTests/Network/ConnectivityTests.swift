@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// A machine whose network comes and goes, as its monitor sees it.
-@Suite(.serialized, .timeLimit(.minutes(1)), .ownThread) struct ConnectivityTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .ownThread, .ownProcess) struct ConnectivityTests {
   let hosts: TwoHosts
 
   init() throws {

@@ -9,7 +9,7 @@ import TestKit
 import Testing
 
 /// A pool on a machine whose network has something wrong with it.
-@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread) struct NetworkTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread, .ownProcess) struct NetworkTests {
   let hosts: TwoHosts
 
   init() throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// Sessions on a machine whose network comes and goes (`waitsForConnectivity`). The session is a process of its own, which
 /// lives on that machine.
-@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread) struct WaitingTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .ownThread, .ownProcess) struct WaitingTests {
   let hosts: TwoHosts
 
   init() throws { hosts = try TwoHosts() }

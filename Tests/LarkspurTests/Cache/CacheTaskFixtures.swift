@@ -58,7 +58,7 @@ final class CacheWorld: Sendable {
 
   /// What goes on behind the caller's back is over.
   func settle() async {
-    while !session.core.tasks.isEmpty { await Task.yield() }
+    while !session.core.tasks.isEmpty || session.core.isRefreshing { await Task.yield() }
     cache.core.settle()
   }
 

@@ -286,6 +286,19 @@ import Testing
     #expect(world.requests == 2)
   }
 
+  /// One that has come to nothing is no reason not to try again.
+  @Test func aRevalidationThatFailed() async throws {
+    let fields: TestServer.Fields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
+    world.serve("/a", fields)
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    world.clock.advance(seconds: 20)
+    world.server.route("GET", "/a", script: [.reset])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    world.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("v2")) }
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await world.load("/a") == .init(200, "v2"))
+  }
+
   @Test(arguments: [true, false]) func staleIfError(isReset: Bool) async throws {
     world.serve("/a", ["Cache-Control": "max-age=10, stale-if-error=60"])
     #expect(try await world.load("/a") == .init(200, "v1"))

@@ -1,0 +1,28 @@
+import Glibc
+
+/// What this process has taken of the machine so far.
+package enum ProcessUsage {
+  /// Of all its threads, in the program and in the kernel.
+  package static var cpuMicroseconds: Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
+  }
+
+  /// `VmHWM` rather than `ru_maxrss`, which survives the exec of whoever started us.
+  package static var peakRSSKiB: Int { kib("VmHWM:", in: "/proc/self/status") }
+
+  /// Not `VmRSS`: its counters may lag behind by dozens of pages for each thread.
+  package static var residentBytes: Int { kib("Rss:", in: "/proc/self/smaps_rollup") * 1024 }
+
+  private static func kib(_ name: String, in path: String) -> Int {
+    guard let file = fopen(path, "r") else { return 0 }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, Int32(line.count), file) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      if text.hasPrefix(name) { return Int(text.filter(\.isNumber)) ?? 0 }
+    }
+    return 0
+  }
+}
