@@ -145,10 +145,10 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
   /// The distinguished names (DER) of the issuers whose certificates the server takes. Nil: it is not about a client
   /// certificate. Empty: any.
-  public var distinguishedNames: [Data]? { issuers }
+  open var distinguishedNames: [Data]? { issuers }
 
   /// The server's certificates. Nil: it is not about them. Foundation on Linux does not have this member.
-  public var serverTrust: SecTrust? { trust }
+  open var serverTrust: SecTrust? { trust }
 
   open override func copy() -> Any { copy(with: nil) }
 

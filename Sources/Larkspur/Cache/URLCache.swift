@@ -64,9 +64,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   }
 
   /// A cache with the capacities and the folder of the shared one.
-  public override convenience init() {
-    self.init(memoryCapacity: Self.sharedMemoryCapacity, diskCapacity: Self.sharedDiskCapacity, diskPath: nil)
-  }
+  public override init() { core = Self.makeCore(Self.sharedMemoryCapacity, Self.sharedDiskCapacity, nil) }
 
   private static func makeCore(_ memoryCapacity: Int, _ diskCapacity: Int, _ path: String?) -> CacheCore {
     let place = CacheLocation.path(path)

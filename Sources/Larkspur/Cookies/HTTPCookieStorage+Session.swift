@@ -7,6 +7,9 @@ extension HTTPCookieStorage {
   /// Where strangers' code is called on account of a session's work.
   static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
 
+  /// A subclass may choose among its cookies, or keep them elsewhere: a session then asks its members.
+  var isSubclass: Bool { type(of: self) != HTTPCookieStorage.self }
+
   /// False: there are certainly none, and no field need be asked for.
   var mayHaveCookies: Bool { occupancy.load(ordering: .relaxed) != Occupancy.empty.rawValue }
 

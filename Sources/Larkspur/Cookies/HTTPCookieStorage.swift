@@ -10,6 +10,9 @@ import Synchronization
 /// process's normal end (`exit`). A process that is killed loses what it changed in its last half-second, and nothing
 /// else. What other processes have written is seen when the file is first read, and after each write of one's own.
 ///
+/// A subclass may choose what is sent and kept, or keep it elsewhere: sessions ask ``getCookiesFor(_:completionHandler:)`` and
+/// ``storeCookies(_:for:)``, the members that take a task, as Apple documents it.
+///
 /// All members may be used on any thread. A call takes a lock for a short while; the first one of a storage with a file
 /// also reads it.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
@@ -31,7 +34,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   let suffixes: @Sendable () -> PublicSuffixTable
 
   /// A storage in memory, which is gone with its last owner. It is what a session with an ephemeral configuration has.
-  public override convenience init() { self.init(disk: nil) }
+  public override init() {
+    disk = nil
+    suffixes = { PublicSuffixes.system }
+    state = Mutex(State(jar: CookieJar(limits: CookieLimits(), keepsChanges: false), isLoaded: true))
+    occupancy = Atomic(Occupancy.empty.rawValue)
+    super.init()
+  }
 
   static func ephemeral() -> HTTPCookieStorage { HTTPCookieStorage() }
 

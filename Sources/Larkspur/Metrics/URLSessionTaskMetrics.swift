@@ -21,22 +21,31 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   }
 
   /// One for each request that was made, in their order: redirections, challenges and repeated tries have their own.
-  public let transactionMetrics: [URLSessionTaskTransactionMetrics]
+  open var transactionMetrics: [URLSessionTaskTransactionMetrics] { transactions }
 
   /// From the task's beginning to its end.
-  public var taskInterval: DateInterval {
-    DateInterval(start: start, end: max(start, end, transactionMetrics.last?.responseEndDate ?? start))
+  open var taskInterval: DateInterval {
+    DateInterval(start: start, end: max(start, end, transactions.last?.responseEndDate ?? start))
   }
-  private let start: Date
-  private let end: Date
 
   /// How many redirections were followed.
-  public let redirectCount: Int
+  open var redirectCount: Int { redirections }
+
+  private let transactions: [URLSessionTaskTransactionMetrics]
+  private let start: Date
+  private let end: Date
+  private let redirections: Int
+
+  /// Of no task: for subclasses in tests.
+  public override init() {
+    (transactions, redirections, start) = ([], 0, Date())
+    end = start
+  }
 
   init(transactions: [URLSessionTaskTransactionMetrics], start: Date, end: Date, redirectCount: Int) {
-    transactionMetrics = transactions
+    self.transactions = transactions
     self.start = start
     self.end = end
-    self.redirectCount = redirectCount
+    redirections = redirectCount
   }
 }

@@ -8,13 +8,17 @@ import LarkspurTransport
 /// request over one that was there already. Immutable, and for any thread.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   /// As it was made: before what the session adds.
-  public let request: URLRequest
+  open var request: URLRequest { storedRequest }
   /// Nil: none has come.
-  public let response: URLResponse?
+  open var response: URLResponse? { storedResponse }
 
   // The rest is made when somebody asks: most programs ask for no metrics at all.
   private let source: Source
   private let start: Date
+  private let storedRequest: URLRequest
+  private let storedResponse: URLResponse?
+  private let isProxied: Bool
+  private let fetchType: URLSessionTaskMetrics.ResourceFetchType
 
   private enum Source: Sendable {
     /// From the cache, or from a program's protocol: until when, and how many bytes.
@@ -25,98 +29,105 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   private var exchange: ExchangeMetrics? { if case .network(let metrics, _, _, _) = source { metrics } else { nil } }
 
   /// When the task asked for the resource.
-  public var fetchStartDate: Date? { dates.fetchStart }
+  open var fetchStartDate: Date? { dates.fetchStart }
   /// The look-up of the host's addresses, or of the proxy's.
-  public var domainLookupStartDate: Date? { dates.lookUpStart }
+  open var domainLookupStartDate: Date? { dates.lookUpStart }
   /// See ``domainLookupStartDate``.
-  public var domainLookupEndDate: Date? { dates.lookUpEnd }
+  open var domainLookupEndDate: Date? { dates.lookUpEnd }
   /// With the handshake, if there was one, up to `connectEndDate`.
-  public var connectStartDate: Date? { dates.connectStart }
+  open var connectStartDate: Date? { dates.connectStart }
   /// The TLS handshake. Nil without TLS.
-  public var secureConnectionStartDate: Date? { dates.handshakeStart }
+  open var secureConnectionStartDate: Date? { dates.handshakeStart }
   /// See ``secureConnectionStartDate``.
-  public var secureConnectionEndDate: Date? { dates.handshakeEnd }
+  open var secureConnectionEndDate: Date? { dates.handshakeEnd }
   /// When the connection could take a request.
-  public var connectEndDate: Date? { dates.connectEnd }
+  open var connectEndDate: Date? { dates.connectEnd }
   /// When the first byte of the request left. What came from the cache has these dates, too: those of its reading.
-  public var requestStartDate: Date? { dates.requestStart }
+  open var requestStartDate: Date? { dates.requestStart }
   /// When the last byte of the request left.
-  public var requestEndDate: Date? { dates.requestEnd }
+  open var requestEndDate: Date? { dates.requestEnd }
   /// When the first byte of the response came.
-  public var responseStartDate: Date? { dates.responseStart }
+  open var responseStartDate: Date? { dates.responseStart }
   /// When the last byte of the response came.
-  public var responseEndDate: Date? { dates.responseEnd }
+  open var responseEndDate: Date? { dates.responseEnd }
 
   /// Bytes, here and below. Larkspur puts no coding on a body, so this and ``countOfRequestBodyBytesSent`` differ by the
   /// chunked coding only.
-  public var countOfRequestBodyBytesBeforeEncoding: Int64 {
+  open var countOfRequestBodyBytesBeforeEncoding: Int64 {
     if case .network(_, _, let bodyBytes, _) = source { bodyBytes } else { 0 }
   }
   /// With the chunked coding around it.
-  public var countOfRequestBodyBytesSent: Int64 { Int64(exchange?.requestBodyBytes ?? 0) }
+  open var countOfRequestBodyBytesSent: Int64 { Int64(exchange?.requestBodyBytes ?? 0) }
   /// The request line among them.
-  public var countOfRequestHeaderBytesSent: Int64 { Int64(exchange?.requestHeadBytes ?? 0) }
+  open var countOfRequestHeaderBytesSent: Int64 { Int64(exchange?.requestHeadBytes ?? 0) }
   /// Of the content, as the task has received it.
-  public var countOfResponseBodyBytesAfterDecoding: Int64 {
+  open var countOfResponseBodyBytesAfterDecoding: Int64 {
     switch source {
     case .local(_, let bytes): bytes
     case .network(_, _, _, let decodedBytes): decodedBytes
     }
   }
   /// Of the body, as it came over the wire.
-  public var countOfResponseBodyBytesReceived: Int64 { Int64(exchange?.responseBodyBytes ?? 0) }
+  open var countOfResponseBodyBytesReceived: Int64 { Int64(exchange?.responseBodyBytes ?? 0) }
   /// The status line among them.
-  public var countOfResponseHeaderBytesReceived: Int64 { Int64(exchange?.responseHeadBytes ?? 0) }
+  open var countOfResponseHeaderBytesReceived: Int64 { Int64(exchange?.responseHeadBytes ?? 0) }
 
   /// `http/1.1`, or `http/1.0` if the server answers so.
-  public var networkProtocolName: String? {
+  open var networkProtocolName: String? {
     exchange == nil ? nil : (response as? HTTPURLResponse)?.httpVersion.lowercased()
   }
   /// Of the server, or of the proxy. An address without brackets, and its port in decimal: text as in FoundationNetworking,
   /// where Darwin has a number.
-  public var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
+  open var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
   /// See ``remoteAddress``.
-  public var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
+  open var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
   /// This end of the connection, in the same way.
-  public var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
+  open var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
   /// See ``localAddress``.
-  public var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
+  open var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
   /// Nil without TLS.
-  public var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
+  open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
     exchange?.connection?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
   }
   /// See ``negotiatedTLSCipherSuite``.
-  public var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
+  open var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
     exchange?.connection?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
   }
   /// False: no interface of Linux says so of itself.
-  public let isCellular = false
+  open var isCellular: Bool { false }
   /// See ``isCellular``.
-  public let isExpensive = false
+  open var isExpensive: Bool { false }
   /// See ``isCellular``.
-  public let isConstrained = false
+  open var isConstrained: Bool { false }
   /// Whether it went by a proxy, of whatever kind.
-  public let isProxyConnection: Bool
+  open var isProxyConnection: Bool { isProxied }
   /// Whether an earlier request had opened the connection: then its dates are nil.
-  public var isReusedConnection: Bool { exchange?.isReused ?? false }
+  open var isReusedConnection: Bool { exchange?.isReused ?? false }
   /// False: multipath TCP is not used.
-  public let isMultipath = false
+  open var isMultipath: Bool { false }
   /// From the network, from the cache, or (`unknown`) from a program's protocol.
-  public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
+  open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fetchType }
   /// `unknown`: the system's resolver does not tell how it asks.
-  public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
+  open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
+
+  /// Of no request: for subclasses in tests.
+  public override init() {
+    storedRequest = URLRequest(RequestStorage(url: nil))
+    (storedResponse, isProxied, fetchType, start) = (nil, false, .unknown, Date())
+    source = .local(end: start, bytes: 0)
+  }
 
   /// For a resource that came from the cache, or from a program's protocol.
   init(
     cached request: URLRequest, response: URLResponse?, start: Date, end: Date, bytes: Int64,
     type: URLSessionTaskMetrics.ResourceFetchType = .localCache
   ) {
-    self.request = request
-    self.response = response
+    storedRequest = request
+    storedResponse = response
     self.start = start
     source = .local(end: end, bytes: bytes)
-    isProxyConnection = false
-    resourceFetchType = type
+    isProxied = false
+    fetchType = type
   }
 
   /// - Parameters:
@@ -126,12 +137,12 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
     decodedBytes: Int64, start: Date, clock: ClockReading
   ) {
-    self.request = request
-    self.response = response
+    storedRequest = request
+    storedResponse = response
     self.start = start
     source = .network(metrics, clock, bodyBytes: bodyBytes, decodedBytes: decodedBytes)
-    isProxyConnection = isProxied
-    resourceFetchType = .networkLoad
+    self.isProxied = isProxied
+    fetchType = .networkLoad
   }
 
   private struct Dates {

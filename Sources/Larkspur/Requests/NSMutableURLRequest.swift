@@ -4,6 +4,9 @@ import Foundation
 open class NSMutableURLRequest: NSURLRequest {
   override init(_ value: URLRequest) { super.init(value) }
 
+  /// A GET request, whose URL is to be set.
+  public override init() { super.init() }
+
   /// A GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)

@@ -28,13 +28,17 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     case video = 2
     case background = 3
     case voice = 4
-    case responsiveData = 6
-    case avStreaming = 8
-    case responsiveAV = 9
     case networkServiceTypeCallSignaling = 11
 
     /// Darwin's name for it.
     public static var callSignaling: NetworkServiceType { .networkServiceTypeCallSignaling }
+    // Darwin has these as cases. More cases than FoundationNetworking's, and no switch over them would be complete any more.
+    /// As `default`, since somebody waits for it.
+    public static var responsiveData: NetworkServiceType { .default }
+    /// As `video`.
+    public static var avStreaming: NetworkServiceType { .video }
+    /// As `video`.
+    public static var responsiveAV: NetworkServiceType { .video }
   }
 
   /// Who has chosen a URL.
@@ -49,6 +53,9 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   var value: URLRequest
 
   init(_ value: URLRequest) { self.value = value }
+
+  /// A GET request without a URL. One that can be changed gets it later.
+  public override init() { value = URLRequest(RequestStorage(url: nil)) }
 
   /// A GET request.
   public convenience init(url: URL) {

@@ -11,12 +11,6 @@ extension NSURLRequest.NetworkServiceType {
       case .networkServiceTypeCallSignaling: 40
       // Multimedia conferencing: AF41.
       case .video: 34
-      // Real-time interactive: CS4.
-      case .responsiveAV: 32
-      // Multimedia streaming: AF31.
-      case .avStreaming: 26
-      // Low-latency data: AF21.
-      case .responsiveData: 18
       // Low-priority data: CS1.
       case .background: 8
       }

@@ -197,7 +197,7 @@ extension URLRequest {
     hasher.combine(storage.method)
     hasher.combine(storage.cachePolicy)
     hasher.combine(storage.flags.subtracting(.pipelining).rawValue)
-    hasher.combine(storage.fields?.dictionary)
+    hasher.combine(storage.fieldsOrNone)
     switch storage.body {
     case .none: break
     case .data(let data): hasher.combine(data)

@@ -5,8 +5,9 @@ import LarkspurHTTP
 /// The head of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   /// 100 to 599 as a rule; whatever three digits the server has sent.
-  public let statusCode: Int
+  open var statusCode: Int { status }
 
+  private let status: Int
   /// Of the wire: 0 for HTTP/1.0. Nil: somebody made this response.
   let fields: ResponseFields
   let httpVersion: String
@@ -15,16 +16,37 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// - Returns: Always a response; the initialiser may fail for the sake of the same source.
   public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
-    self.statusCode = statusCode
+    status = statusCode
     self.httpVersion = httpVersion ?? "HTTP/1.1"
     isDecoded = false
     fields = .given(FieldNames.canonical(headerFields ?? [:]))
     super.init(url: url)
   }
 
+  /// A response without fields, whose status is 200: for tests, and for subclasses there.
+  public override init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
+    status = Self.statusDefault
+    httpVersion = "HTTP/1.1"
+    isDecoded = false
+    fields = .given([:])
+    super.init(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: name)
+  }
+
+  /// A response of nobody's, without URL and fields, whose status is 200: for tests.
+  public override init() {
+    status = Self.statusDefault
+    httpVersion = "HTTP/1.1"
+    isDecoded = false
+    fields = .given([:])
+    super.init()
+  }
+
+  /// As on Darwin, where nobody has said a status.
+  private static let statusDefault = 200
+
   /// - Parameter isDecoded: The content is not as long as the field says, for its coding is undone.
   init(url: URL, statusCode: Int, httpVersion: String, fields: ResponseFields, isDecoded: Bool) {
-    self.statusCode = statusCode
+    status = statusCode
     self.httpVersion = httpVersion
     self.fields = fields
     self.isDecoded = isDecoded
@@ -88,7 +110,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   }
 
   public required init?(coder aDecoder: NSCoder) {
-    statusCode = Int(clamping: aDecoder.decodeInt64(forKey: "statusCode"))
+    status = Int(clamping: aDecoder.decodeInt64(forKey: "statusCode"))
     httpVersion = aDecoder.decodeObject(of: NSString.self, forKey: "httpVersion") as String? ?? "HTTP/1.1"
     let classes: [AnyClass] = [NSDictionary.self, NSString.self]
     // Foundation takes a missing key for a broken archive if several classes are allowed.

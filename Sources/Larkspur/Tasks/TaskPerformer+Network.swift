@@ -29,6 +29,7 @@ extension TaskPerformer {
     }
     var extras = RequestComposer.Extras()
     fill(&extras, for: request, target, way)
+    if let jar = core.cookieStorage, jar.isSubclass { extras.cookie = try await cookieField(from: jar, for: request) }
     var caching: CacheExchange?
     var plan: CachePlan?
     let sendDate = cache?.now ?? .distantPast
@@ -105,7 +106,7 @@ extension TaskPerformer {
   ) {
     extras.isElsewhere = machine.isElsewhere
     if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
-      let url = request.url
+      !jar.isSubclass, let url = request.url
     {
       let method = request.own.method
       extras.cookie = jar.cookieField(
@@ -198,7 +199,7 @@ extension TaskPerformer {
       url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
       fields: fields, isDecoded: decoder != nil)
     latestResponse = response
-    keepCookies(of: response, request)
+    if response.fields.contains(KnownField.setCookie) { try await keepCookies(of: response, request) }
     authentication?.accepted(by: response)
     var storing: CacheStoring?
     switch cacheVerdict(on: response, caching) {
@@ -239,16 +240,6 @@ extension TaskPerformer {
       case .fail(let error): throw error
       }
     }
-  }
-
-  private func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
-    guard response.fields.contains(KnownField.setCookie) else { return }
-    guard request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url
-    else { return }
-    let fields = response.fields.values(of: "Set-Cookie")
-    jar.store(
-      setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
-      policy: core.cookieAcceptPolicy, now: Date())
   }
 
   /// Reads the rest of a response that is not wanted, if there is little of it.

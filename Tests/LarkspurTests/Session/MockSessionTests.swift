@@ -56,4 +56,77 @@ import Testing
     #expect(read?.url == nil)
     #expect(read == response)
   }
+
+  /// Programs' tests make responses whose status and fields are as a test wants them.
+  private final class MockResponse: HTTPURLResponse, @unchecked Sendable {
+    private let mockStatus = Mutex(0)
+    private let mockFields = Mutex<[String: String]>([:])
+
+    override var statusCode: Int {
+      get { mockStatus.withLock { $0 } }
+      set { mockStatus.withLock { $0 = newValue } }
+    }
+
+    override var allHeaderFields: [AnyHashable: Any] {
+      get { mockFields.withLock { $0 } }
+      set { mockFields.withLock { $0 = newValue as? [String: String] ?? [:] } }
+    }
+  }
+
+  @Test func aSubclassOfAResponseSaysItsStatus() throws {
+    let url = try #require(URL(string: "https://nowhere.invalid/"))
+    let mock = MockResponse(url: url, mimeType: "text/plain", expectedContentLength: 3, textEncodingName: "utf-8")
+    mock.statusCode = 418
+    mock.allHeaderFields = ["X-Mock": "1"]
+    let response: HTTPURLResponse = mock
+    #expect(response.statusCode == 418)
+    #expect(response.allHeaderFields as? [String: String] == ["X-Mock": "1"])
+    #expect(response.url == url)
+    #expect(response.mimeType == "text/plain")
+    #expect(response.expectedContentLength == 3)
+    #expect(response.textEncodingName == "utf-8")
+  }
+
+  @Test func anHTTPResponseOfNobodysIsGood() {
+    let response = HTTPURLResponse()
+    #expect(response.statusCode == 200)
+    #expect(response.url == nil)
+    #expect(response.allHeaderFields.isEmpty)
+    #expect(response.expectedContentLength == -1)
+  }
+
+  private final class MockTransaction: URLSessionTaskTransactionMetrics, @unchecked Sendable {
+    private let url: URL?
+
+    init(url: URL?) { self.url = url }
+
+    override var response: URLResponse? {
+      url.map { URLResponse(url: $0, mimeType: nil, expectedContentLength: 0, textEncodingName: nil) }
+    }
+    override var isReusedConnection: Bool { true }
+    override var fetchStartDate: Date? { .distantPast }
+  }
+
+  private final class MockMetrics: URLSessionTaskMetrics, @unchecked Sendable {
+    private let interval: DateInterval
+
+    init(interval: DateInterval) { self.interval = interval }
+
+    override var taskInterval: DateInterval { interval }
+    override var redirectCount: Int { 7 }
+    override var transactionMetrics: [URLSessionTaskTransactionMetrics] { [MockTransaction(url: URL(string: "a:b"))] }
+  }
+
+  @Test func subclassesOfMetricsSayTheirNumbers() throws {
+    let metrics: URLSessionTaskMetrics = MockMetrics(interval: DateInterval(start: .distantPast, duration: 5))
+    #expect(metrics.taskInterval.duration == 5)
+    #expect(metrics.redirectCount == 7)
+    let transaction = try #require(metrics.transactionMetrics.first)
+    #expect(transaction.response?.url?.scheme == "a")
+    #expect(transaction.isReusedConnection)
+    #expect(transaction.fetchStartDate == .distantPast)
+    #expect(transaction.request.url == nil)
+    #expect(transaction.resourceFetchType == .unknown)
+    #expect(URLSessionTaskMetrics().transactionMetrics.isEmpty)
+  }
 }

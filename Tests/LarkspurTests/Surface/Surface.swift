@@ -122,7 +122,7 @@ struct Surface {
         }
       }
     }
-    return gaps + conformanceGaps(to: theirs) + requirementGaps(to: theirs)
+    return gaps + caseGaps(to: theirs) + conformanceGaps(to: theirs) + requirementGaps(to: theirs)
   }
 
   /// Nil: whoever uses `theirs` can use `ours`.
@@ -135,6 +135,20 @@ struct Surface {
     if theirs.isSettable, !ours.isSettable { return "cannot be set" }
     if ours.isDeprecated, !theirs.isDeprecated { return "is deprecated" }
     return nil
+  }
+
+  /// With a case more than there, switches that are complete there are not so here.
+  private func caseGaps(to theirs: Surface) -> [(path: String, words: String)] {
+    let enumerations = Set(theirs.cases.map { $0.enumeration })
+    let known = Set(theirs.cases.map { $0.path })
+    return cases.filter { enumerations.contains($0.enumeration) && !known.contains($0.path) }
+      .map { ($0.path, "is a case more") }.sorted { $0.0 < $1.0 }
+  }
+
+  private var cases: [(enumeration: Substring, path: String)] {
+    declarations.values.joined().filter { $0.kind == "swift.enum.case" }.map { declaration in
+      (declaration.path[..<(declaration.path.lastIndex(of: ".") ?? declaration.path.startIndex)], declaration.path)
+    }
   }
 
   private func conformanceGaps(to theirs: Surface) -> [(path: String, words: String)] {

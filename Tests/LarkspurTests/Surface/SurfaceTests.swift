@@ -11,6 +11,7 @@ import Testing
     // The search finds what is there.
     #expect(theirs.declarations.count > 500)
     #expect(theirs.declarations["URLSession.dataTask(with:completionHandler:)"]?.count == 2)
+    #expect(theirs.declarations["NSURLRequest.NetworkServiceType.voip"]?.first?.kind == "swift.enum.case")
     let gaps = ours.gaps(to: theirs)
     for gap in gaps where surfaceExceptions[gap.path] == nil { Issue.record("\(gap.path) \(gap.words)") }
     for path in surfaceExceptions.keys.sorted() where !gaps.contains(where: { $0.path == path }) {

@@ -18,6 +18,15 @@ import Testing
     #expect("\(request)" == "http://example.org/path?query#fragment")
   }
 
+  @Test func anObjectMayGetItsURLLater() {
+    let request = NSMutableURLRequest()
+    #expect(request.url == nil)
+    #expect(request.httpMethod == "GET")
+    #expect(NSURLRequest() == request)
+    request.url = URL(string: "http://example.org/")
+    #expect((request as URLRequest).url?.host == "example.org")
+  }
+
   @Test func copiesDoNotShareChanges() throws {
     let request = try request()
     var copy = request
@@ -26,6 +35,17 @@ import Testing
     #expect(request.httpMethod == "GET")
     #expect(request.value(forHTTPHeaderField: "A") == nil)
     #expect(copy != request)
+  }
+
+  @Test func noFieldsAreEqual() throws {
+    let request = try request()
+    var other = request
+    other.allHTTPHeaderFields = [:]
+    #expect(other == request && other.hashValue == request.hashValue)
+    other.setValue("1", forHTTPHeaderField: "a")
+    #expect(other != request)
+    other.setValue(nil, forHTTPHeaderField: "a")
+    #expect(other == request && other.hashValue == request.hashValue)
   }
 
   @Test func fieldsAreOneWhateverTheCaseOfTheirNames() throws {
@@ -60,7 +80,7 @@ import Testing
       { $0.url = URL(string: "http://other.example/") }, { $0.mainDocumentURL = URL(string: "http://main.example/") },
       { $0.httpMethod = "POST" }, { $0.cachePolicy = .returnCacheDataElseLoad }, { $0.allowsCellularAccess = false },
       { $0.httpShouldHandleCookies = false }, { $0.setValue("1", forHTTPHeaderField: "a") },
-      { $0.allHTTPHeaderFields = [:] }, { $0.httpBody = Data() }, { $0.httpBody = Data([1]) },
+      { $0.httpBody = Data() }, { $0.httpBody = Data([1]) },
       { $0.httpBodyStream = stream },
     ]
     let requests = changes.map { change in

@@ -1,0 +1,32 @@
+import Foundation
+
+/// The cookies of a task's requests and responses. A storage that is a program's own subclass is asked by its members that
+/// take a task, as Apple documents it, on the queue for strangers' code.
+extension TaskPerformer {
+  func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {
+    guard request.httpShouldHandleCookies, core.sendsCookies else { return nil }
+    let (task, question) = (task, Question<[HTTPCookie]?>())
+    HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.answer($0) } }
+    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    guard let cookies = answer ?? nil else { return nil }
+    return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+  }
+
+  func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) async throws(URLError) {
+    guard request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url else { return }
+    let fields = response.fields.values(of: "Set-Cookie")
+    guard jar.isSubclass else {
+      return jar.store(
+        setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
+        policy: core.cookieAcceptPolicy, now: Date())
+    }
+    guard core.cookieAcceptPolicy != .never else { return }
+    let cookies = fields.flatMap { HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": $0], for: url) }
+    let (task, question) = (task, Question<Void>())
+    HTTPCookieStorage.notifications.async {
+      jar.storeCookies(cookies, for: task)
+      question.answer(())
+    }
+    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// A program's own storage: sessions ask its members that take a task.
+@Suite struct CookieSubclassTests {
+  private final class Elsewhere: HTTPCookieStorage, @unchecked Sendable {
+    private let prefix: String
+    private let kept = Mutex<[HTTPCookie]>([])
+
+    init(prefix: String) {
+      self.prefix = prefix
+      super.init()
+    }
+
+    var names: [String] { kept.withLock { $0.map(\.name) } }
+
+    override func getCookiesFor(
+      _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+    ) {
+      completionHandler(kept.withLock { $0 })
+    }
+
+    override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+      kept.withLock { $0 += cookies.filter { $0.name.hasPrefix(prefix) } }
+    }
+  }
+
+  /// Adds to what the storage itself does.
+  private final class Screening: HTTPCookieStorage, @unchecked Sendable {
+    override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+      super.storeCookies(cookies.filter { $0.name != "spy" }, for: task)
+    }
+  }
+
+  private static let answer =
+    "HTTP/1.1 200 OK\r\nSet-Cookie: good=1; Expires=Fri, 31 Dec 2100 23:59:59 GMT\r\nSet-Cookie: spy=2\r\n"
+    + "Content-Length: 0\r\n\r\n"
+
+  private func secondRequest(with storage: HTTPCookieStorage) async throws -> TestServer.Request? {
+    let server = try TestServer()
+    server.enqueue([
+      .expectRequest, .send(Self.answer), .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ])
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpCookieStorage = storage
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    let url = try #require(URL(string: server.url("/")))
+    _ = try await session.data(from: url)
+    _ = try await session.data(from: url)
+    return try await server.waitForRequests(2).last
+  }
+
+  @Test func aStorageOfItsOwn() async throws {
+    let storage = Elsewhere(prefix: "g")
+    let request = try await secondRequest(with: storage)
+    #expect(request?.fields["Cookie"] == "good=1")
+    #expect(storage.names == ["good"])
+    #expect(storage.cookies == [])
+  }
+
+  @Test func aStorageThatScreens() async throws {
+    let storage = Screening()
+    let request = try await secondRequest(with: storage)
+    #expect(request?.fields["Cookie"] == "good=1")
+    #expect(storage.cookies?.map(\.name) == ["good"])
+  }
+}
