@@ -7,6 +7,8 @@ final class RequestComposer: Sendable {
   private let defaults: [RequestFields.Field]
   /// Of them what says whose credentials these are: it does not go along to another origin.
   private let privateDefaults: [RequestFields.Field]
+  /// The defaults of requests that ask for a part.
+  private let defaultsOfParts: [RequestFields.Field]
 
   /// What is written for one request beside its own fields.
   struct Extras {
@@ -40,6 +42,10 @@ final class RequestComposer: Sendable {
       defaults.append(field)
     }
     self.defaults = defaults
+    let choosesCodings = additional?.keys.contains { ($0.base as? String)?.isCaseless("Accept-Encoding") == true }
+    defaultsOfParts =
+      choosesCodings == true
+      ? defaults : defaults.map { $0.name == "Accept-Encoding" ? (name: $0.name, value: "identity") : $0 }
     self.privateDefaults = privateDefaults
   }
 
@@ -123,7 +129,13 @@ final class RequestComposer: Sendable {
 
   /// The defaults for what a request has not of its own.
   private func missing(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
-    defaults.filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
+    defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
+  }
+
+  /// A part of what is coded cannot be decoded (RFC 9110 14.1.2: ranges are of the coded content). Browsers ask for no coding
+  /// then.
+  private func defaults(beside fields: [RequestFields.Field]) -> [RequestFields.Field] {
+    Self.contains(fields, "Range") ? defaultsOfParts : defaults
   }
 
   /// The same as it is sent, if it is known. Nil: it has to be written.
@@ -148,7 +160,7 @@ final class RequestComposer: Sendable {
   /// What will be sent beside what the cache adds, for the cache to choose by.
   func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
     var fields = request.own.fields?.all ?? []
-    for field in defaults where !Self.contains(fields, field.name) { fields.append(field) }
+    for field in defaults(beside: fields) where !Self.contains(fields, field.name) { fields.append(field) }
     if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
     if let value = extras.authorization { fields.append((name: "Authorization", value: value)) }
     return fields

@@ -74,4 +74,21 @@ import Testing
         "Accept-Encoding: gzip, deflate", "Cookie: a=1",
       ])
   }
+
+  /// Unless the program says what it takes, a part is asked for as it is.
+  @Test(arguments: [
+    ([:], [:], "gzip, deflate"), (["range": "bytes=5-"], [:], "identity"),
+    (["Range": "bytes=5-", "Accept-Encoding": "gzip"], [:], "gzip"),
+    (["Range": "bytes=5-"], ["accept-encoding": "br"], "br"),
+  ])
+  func theCodingOfParts(fields: [String: String], additional: [String: String], coding: String) throws {
+    let composer = RequestComposer(additional: additional)
+    for known in [nil, KnownFields()] {
+      for _ in 0..<3 {
+        let lines = try head(composer, fields, .init(), known: known)?.split(separator: "\r\n") ?? []
+        let codings = lines.filter { $0.lowercased().hasPrefix("accept-encoding: ") }.map { $0.dropFirst(17) }
+        #expect(codings == [coding[...]])
+      }
+    }
+  }
 }
