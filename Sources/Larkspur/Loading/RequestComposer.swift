@@ -38,15 +38,15 @@ final class RequestComposer: Sendable {
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
-    for field in Self.standard where !defaults.contains(where: { $0.name.isCaseless(field.name) }) {
-      defaults.append(field)
-    }
-    self.defaults = defaults
-    let choosesCodings = additional?.keys.contains { ($0.base as? String)?.isCaseless("Accept-Encoding") == true }
-    defaultsOfParts =
-      choosesCodings == true
-      ? defaults : defaults.map { $0.name == "Accept-Encoding" ? (name: $0.name, value: "identity") : $0 }
+    self.defaults = Self.completing(defaults, by: Self.standard)
+    defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
     self.privateDefaults = privateDefaults
+  }
+
+  private static func completing(
+    _ fields: [RequestFields.Field], by standard: [RequestFields.Field]
+  ) -> [RequestFields.Field] {
+    fields + standard.filter { !contains(fields, $0.name) }
   }
 
   private static let standard: [RequestFields.Field] = [
@@ -55,6 +55,10 @@ final class RequestComposer: Sendable {
     (name: "Accept-Language", value: acceptLanguage),
     (name: "User-Agent", value: userAgent),
   ]
+
+  private static let standardOfParts = standard.map {
+    $0.name == "Accept-Encoding" ? (name: $0.name, value: "identity") : $0
+  }
 
   /// The program's name, and ours.
   static let userAgent: String = {

@@ -153,6 +153,7 @@ final class SessionCore: @unchecked Sendable {
   /// does not know; with its end the next may come.
   func beginRefresh(_ request: URLRequest) -> Bool { state.withLock { $0.refreshes.insert(request).inserted } }
 
+  /// For tests: the task is on no list that they see.
   var isRefreshing: Bool { state.withLock { !$0.refreshes.isEmpty } }
 
   /// Runs a task that was made for an async function, which waits for the result.
