@@ -38,8 +38,9 @@ final class RequestComposer: Sendable {
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
-    self.defaults = Self.completing(defaults, by: Self.standard)
     defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
+    self.defaults =
+      Self.contains(defaults, "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
     self.privateDefaults = privateDefaults
   }
 

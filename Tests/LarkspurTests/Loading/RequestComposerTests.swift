@@ -79,7 +79,8 @@ import Testing
   @Test(arguments: [
     ([:], [:], "gzip, deflate"), (["range": "bytes=5-"], [:], "identity"),
     (["Range": "bytes=5-", "Accept-Encoding": "gzip"], [:], "gzip"),
-    (["Range": "bytes=5-"], ["accept-encoding": "br"], "br"),
+    (["Range": "bytes=5-"], ["accept-encoding": "br"], "br"), ([:], ["Range": "bytes=5-"], "identity"),
+    (["Accept-Encoding": "gzip"], ["Range": "bytes=5-"], "gzip"),
   ])
   func theCodingOfParts(fields: [String: String], additional: [String: String], coding: String) throws {
     let composer = RequestComposer(additional: additional)
