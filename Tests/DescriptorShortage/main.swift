@@ -69,7 +69,7 @@ final class Shortage: @unchecked Sendable {
   }
 
   func whatCannotBeOpenedFails() async {
-    pool.closeIdleConnections()
+    pool.renewConnections()
     // Six and two: no room is left.
     let hanging = [(routes[0], 6), (routes[1], 2)].flatMap { route, count in
       (0..<count).map { _ in

@@ -106,7 +106,7 @@ package final class World: @unchecked Sendable {
       kernel.after(dice.time(0...span)) { [unowned self] in
         loop.post { [unowned self] in
           kernel.note("close idle", 0)
-          pool?.closeIdleConnections()
+          pool?.renewConnections()
         }
       }
     }
@@ -277,7 +277,7 @@ package final class World: @unchecked Sendable {
   private func end() {
     switch dice.number(0...3) {
     case 0: shutDown()
-    case 1: pool?.closeIdleConnections()
+    case 1: pool?.renewConnections()
     case 2: pool = nil
     // Its timers close what is idle.
     default: break

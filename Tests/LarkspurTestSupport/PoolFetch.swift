@@ -47,7 +47,7 @@ extension Pool {
   /// Closes what is idle until nothing is open. Nobody may use the pool meanwhile.
   package func drain() async {
     while counts.connections > 0 {
-      closeIdleConnections()
+      renewConnections()
       await Task.yield()
     }
   }

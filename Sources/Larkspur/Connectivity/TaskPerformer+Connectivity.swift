@@ -23,7 +23,8 @@ extension TaskPerformer {
     hasTriedAgainAtOnce = false
     if !hasWaitedForConnectivity {
       hasWaitedForConnectivity = true
-      if hasDelegate {
+      // Those of the background always wait, and nobody hears of it.
+      if hasDelegate, !core.isBackground {
         tellDelegate { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
       }
     }

@@ -2,6 +2,14 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
+extension URLRequest {
+  /// Whether its method is safe (RFC 9110 9.2.1).
+  var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(own.method) }
+
+  /// Whether its answer is a main document, and not a part of one.
+  var isTopLevel: Bool { mainDocumentURL == nil || mainDocumentURL == url }
+}
+
 /// What a session's tasks ask. Without cookies it costs them a look at a number.
 extension HTTPCookieStorage {
   /// Where strangers' code is called on account of a session's work.
@@ -38,7 +46,8 @@ extension HTTPCookieStorage {
     guard let url = request.url, var asking = CookieSite.request(url) else { return [] }
     if let mainDocument = request.mainDocumentURL {
       asking.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
-      asking.isSafeMethod = ["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.httpMethod ?? "GET")
+      asking.isSafeMethod = request.isSafe
+      asking.isTopLevel = request.isTopLevel
     }
     let now = CookieTime(Date())
     return withJar { [asking] in $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }

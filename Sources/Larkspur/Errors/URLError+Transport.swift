@@ -93,12 +93,14 @@ extension URLError {
 
   /// The kernel's number, where there is one.
   private static func underlying(_ error: TransportError) -> NSError? {
+    if case .proxy(let error) = error, case .transport(let cause) = error.failure { return underlying(cause) }
     let number: Errno? =
       switch error {
       case .connectFailed(let attempts): attempts.last?.error
       case .connectionLost(_, let number): number
       case .unavailable(let number): number
       case .localEndpointUnusable(_, let number): number
+      case .bodyFailed(.fileUnreadable(let number)), .bodyFailed(.fileUnwritable(let number)): number
       default: nil
       }
     if let number { return NSError(domain: NSPOSIXErrorDomain, code: Int(number.rawValue)) }
@@ -111,6 +113,9 @@ extension URLError {
 
   private static func details(of error: TransportError) -> [String: Any] {
     switch error {
+    case .proxy(let error):
+      guard case .transport(let cause) = error.failure else { return [:] }
+      return details(of: cause)
     case .connectFailed(let attempts):
       guard let last = attempts.last else { return [:] }
       return [

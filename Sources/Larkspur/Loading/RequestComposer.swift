@@ -20,6 +20,8 @@ final class RequestComposer: Sendable {
     /// A redirection has left the origin that the program had meant.
     var isElsewhere = false
     var addsDefaultContentType = false
+    /// The request goes to a proxy in place of the host.
+    var isForwarded = false
 
     var isNone: Bool {
       cookie == nil && authorization == nil && proxyAuthorization == nil && conditions.isEmpty
@@ -43,6 +45,9 @@ final class RequestComposer: Sendable {
       Self.contains(defaults, "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
     self.privateDefaults = privateDefaults
   }
+
+  /// The configuration's own word for proxies.
+  var proxyAuthorization: String? { privateDefaults.last { $0.name.isCaseless("Proxy-Authorization") }?.value }
 
   private static func completing(
     _ fields: [RequestFields.Field], by standard: [RequestFields.Field]
@@ -84,22 +89,21 @@ final class RequestComposer: Sendable {
     request.own.fields?.value(of: "Accept-Encoding") == nil
   }
 
-  /// - Parameters:
-  ///   - proxy: Whether the request goes to a proxy in place of the host.
-  ///   - known: Of the target's origin. Nil: all fields are written.
+  /// - Parameter known: Of the target's origin. Nil: all fields are written.
   func head(
-    for request: URLRequest, to target: LoadTarget, through proxy: Bool, known: KnownFields?,
+    for request: URLRequest, to target: LoadTarget, known: KnownFields?,
     body: RequestWriter.Body, extras: Extras
   ) throws(RequestError) -> RequestHead {
     let own = request.own
     let fields = own.fields?.all ?? []
+    let proxy = extras.isForwarded
     let path = proxy ? "http://" + target.authority + target.path : target.path
     var writer: RequestWriter
     if let common = common(to: target, fields, extras, known) {
       writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
     } else {
       writer = try RequestWriter(
-        method: own.method, target: path, host: Self.host(fields, target), to: proxy ? .proxy : .origin)
+        method: own.method, target: path, host: host(fields, target, extras), to: proxy ? .proxy : .origin)
       for field in given(fields, extras) { try writer.field(field.name, field.value) }
       for field in missing(fields, extras) { try writer.field(field.name, field.value) }
     }
@@ -119,9 +123,11 @@ final class RequestComposer: Sendable {
     for field in extras.conditions { try writer.field(field.name, field.value) }
   }
 
-  /// Who sets `Host` names the host.
-  private static func host(_ fields: [RequestFields.Field], _ target: LoadTarget) -> String {
-    fields.last { $0.name.isCaseless("Host") }?.value ?? target.authority
+  /// Who sets `Host` names the host, of the origin that was meant.
+  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: Extras) -> String {
+    let own = fields.last { $0.name.isCaseless("Host") }
+    return (own ?? (extras.isElsewhere ? nil : privateDefaults.last { $0.name.isCaseless("Host") }))?.value
+      ?? target.authority
   }
 
   /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
@@ -151,10 +157,12 @@ final class RequestComposer: Sendable {
     // Whether these are sent depends on the extras.
     if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
     if extras.cookie != nil, isGiven("Cookie", fields) { return nil }
+    if extras.proxyAuthorization != nil, isGiven("Proxy-Authorization", fields) { return nil }
     return known.common(for: fields) {
-      let none = Extras()
+      var none = Extras()
+      none.isForwarded = extras.isForwarded
       // Fields that cannot be sent fail with the request that has them.
-      return try? CommonFields(host: Self.host(fields, target), given(fields, none) + missing(fields, none))
+      return try? CommonFields(host: host(fields, target, none), given(fields, none) + missing(fields, none))
     }
   }
 
@@ -188,7 +196,7 @@ final class RequestComposer: Sendable {
     case 13: name.isCaseless("Authorization") && extras.authorization != nil
     case 14, 17: isFraming(name)
     // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
-    case 19: name.isCaseless("Proxy-Authorization")
+    case 19: name.isCaseless("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
     default: false
     }
   }

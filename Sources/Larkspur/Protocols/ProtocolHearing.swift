@@ -13,14 +13,17 @@ final class ProtocolHearing {
   var isRefused = false
 
   private let cache: URLCache?
+  private let policy: URLRequest.CachePolicy
   private var storagePolicy = URLCache.StoragePolicy.notAllowed
   /// Shares what the protocol has sent.
   private var pieces: [Data] = []
   private var pieceBytes = 0
   private var pieceBytesMax = 0
 
-  init(_ load: ProtocolLoad, cache: URLCache?) {
+  /// - Parameter policy: The request's, or the session's if it has none.
+  init(_ load: ProtocolLoad, cache: URLCache?, policy: URLRequest.CachePolicy) {
     self.load = load
+    self.policy = policy
     self.cache = load.client.request.own.method == "GET" ? cache : nil
   }
 
@@ -36,7 +39,7 @@ final class ProtocolHearing {
 
   /// Where the protocol may find what is stored.
   var readableCache: URLCache? {
-    switch request.cachePolicy {
+    switch policy {
     case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: nil
     default: cache
     }

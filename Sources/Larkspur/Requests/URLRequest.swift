@@ -173,8 +173,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.flags.set(.cookies, newValue) } }
   }
 
-  /// Whether this request may follow another one on its connection before that has been answered. It is done if the
-  /// session's configuration allows it as well, and for GET and HEAD without a body only.
+  /// Whether this request may follow another one on its connection before that has been answered, as if the session's
+  /// configuration said so. See ``URLSessionConfiguration/httpShouldUsePipelining``.
   public var httpShouldUsePipelining: Bool {
     get { storage.flags.contains(.pipelining) }
     set { change { $0.flags.set(.pipelining, newValue) } }
@@ -188,7 +188,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 }
 
 extension URLRequest {
-  /// Timeouts, pipelining and what protocols remember do not count. Streams are equal if they are the same one.
+  /// Timeouts, pipelining, the service type and what protocols remember do not count. Streams are equal if they are the same one.
   public static func == (lhs: URLRequest, rhs: URLRequest) -> Bool { lhs.storage == rhs.storage }
 
   public func hash(into hasher: inout Hasher) {

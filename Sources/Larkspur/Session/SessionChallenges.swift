@@ -5,31 +5,49 @@ import LarkspurTransport
 import Synchronization
 
 /// Whom the challenges of new connections to one origin go to: they belong to no task, and are asked of the session's
-/// delegate; if that has no word, of the task that has last asked for a connection.
+/// delegate; if that has no word, of the task that has last asked for a connection. A connection whose task is over before
+/// it is there serves the next one: so the challenge waits for that, if only a task's delegate could have a word.
 final class SessionChallenges: Sendable {
   private let core: Unowned
   private let port: Int
   private let host: String
-  private let latest = Mutex<URLSessionTask?>(nil)
+  /// Whether there is a delegate to be asked.
+  private let asksDelegate: Bool
+  private let state = Mutex(State())
+
+  private struct State {
+    var latest: URLSessionTask?
+    /// Those that wait for a task.
+    var waiting: [Question<Void>] = []
+  }
 
   /// The core owns, by its engine, whoever holds this.
   private struct Unowned: @unchecked Sendable {
     weak var core: SessionCore?
   }
 
-  init(_ core: SessionCore, host: String, port: Int) {
+  init(_ core: SessionCore, host: String, port: Int, asksDelegate: Bool) {
     self.core = Unowned(core: core)
     self.host = host
     self.port = port
+    self.asksDelegate = asksDelegate
   }
 
-  func isAsked(for task: URLSessionTask) { latest.withLock { $0 = task } }
+  func isAsked(for task: URLSessionTask) {
+    let waiting = state.withLock { state in
+      state.latest = task
+      guard !state.waiting.isEmpty else { return [Question<Void>]() }
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for question in waiting { question.answer(()) }
+  }
 
   /// The task is over, and is not kept on account of a connection. It may have gone on in the place of another one.
   func isOver(_ task: URLSessionTask) {
-    let last = latest.withLock { latest -> URLSessionTask? in
-      guard let last = latest, last === task || last.read({ $0.session == nil }) else { return nil }
-      latest = nil
+    let last = state.withLock { state -> URLSessionTask? in
+      guard let last = state.latest, last === task || last.read({ $0.session == nil }) else { return nil }
+      state.latest = nil
       return last
     }
     // Whoever goes with it may call back: not while the lock is held.
@@ -56,7 +74,8 @@ final class SessionChallenges: Sendable {
       ?? AuthenticationConversation(
         with: AuthenticationTarget(proxy: asked.proxy),
         about: AuthenticatedRequest(method: asked.method, target: asked.target, to: .proxy),
-        url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage)
+        url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage,
+        task: state.withLock { $0.latest })
     var step = talk.challenged(asked.values, canHashBody: true)
     while case .ask(let question) = step { step = talk.replied(await ask(question.challenge(response: nil))) }
     talks.talk = talk
@@ -65,10 +84,32 @@ final class SessionChallenges: Sendable {
   }
 
   private func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationConversation.Reply {
-    guard let core = core.core else { return .performDefaultHandling }
-    let task = latest.withLock { $0 }
-    let session = task?.read { $0.session }
-    guard let session else { return .performDefaultHandling }
+    guard asksDelegate else { return .performDefaultHandling }
+    while let core = core.core {
+      let task = state.withLock { $0.latest }
+      guard let session = task?.read({ $0.session }) ?? core.keptSession else {
+        // There is no delegate of the session's: the word is a task's, and that is over.
+        guard await aTaskComes(after: task) else { return .cancel }
+        continue
+      }
+      if let question = await question(challenge, session, task, core) {
+        let reply = await withTaskCancellationHandler {
+          await question.wait()
+        } onCancel: {
+          question.giveUp()
+        }
+        return reply?.reply ?? .cancel
+      }
+      guard task == nil else { return .performDefaultHandling }
+      guard await aTaskComes(after: nil) else { return .cancel }
+    }
+    return .cancel
+  }
+
+  /// Nil: none of the delegates has a word.
+  private func question(
+    _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?, _ core: SessionCore
+  ) async -> Question<DelegateReply>? {
     let asked = Handover<Question<DelegateReply>>()
     await core.delegateQueue.run {
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
@@ -89,13 +130,27 @@ final class SessionChallenges: Sendable {
         if hasWord { return asked.value = question }
       }
     }
-    guard let question = asked.value else { return .performDefaultHandling }
-    let reply = await withTaskCancellationHandler {
-      await question.wait()
-    } onCancel: {
-      question.giveUp()
+    return asked.value
+  }
+
+  /// Waits for a task that wants the connection. False: the connection is not wanted any more.
+  ///
+  /// - Parameter last: The one that is over, if there was one.
+  private func aTaskComes(after last: URLSessionTask?) async -> Bool {
+    let newcomer = Question<Void>()
+    let isThere = state.withLock { state in
+      if let latest = state.latest, latest !== last { return true }
+      state.waiting.append(newcomer)
+      return false
     }
-    return reply?.reply ?? .cancel
+    if isThere { return true }
+    let answer: Void? = await withTaskCancellationHandler {
+      await newcomer.wait()
+    } onCancel: {
+      newcomer.giveUp()
+    }
+    state.withLock { $0.waiting.removeAll { $0 === newcomer } }
+    return answer != nil
   }
 }
 

@@ -33,6 +33,7 @@ final class SessionCore: @unchecked Sendable {
   let cache: URLCache?
   let requestCachePolicy: URLRequest.CachePolicy
   let networkServiceType: URLRequest.NetworkServiceType
+  let pipelines: Bool
   let isBackground: Bool
   let waitsForConnectivity: Bool
   /// In nanoseconds.
@@ -91,6 +92,7 @@ final class SessionCore: @unchecked Sendable {
     cache = storage.cache
     requestCachePolicy = storage.requestCachePolicy
     networkServiceType = storage.networkServiceType
+    pipelines = storage.shouldUsePipelining
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
     timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
@@ -126,6 +128,9 @@ final class SessionCore: @unchecked Sendable {
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
 
   func keepSession(_ session: URLSession) { state.withLock { $0.kept = session } }
+
+  /// The session, if it has a delegate and is not over.
+  var keptSession: URLSession? { state.withLock { $0.kept } }
 
   // MARK: - Tasks
 
@@ -288,20 +293,32 @@ final class SessionCore: @unchecked Sendable {
     let end = state.withLock { state -> End? in
       guard state.isOver else { return nil }
       state.phase = .closed
+      defer { state.engine = nil }
+      return (state.delegate, state.kept, state.engine)
+    }
+    guard let end else { return }
+    end.engine?.shutDown()
+    guard let delegate = end.delegate, let session = end.session else { return letGo() }
+    // It is the session's delegate until it has heard of the end.
+    delegateQueue.insist { [self] in
+      delegate.urlSession(session, didBecomeInvalidWithError: nil)
+      letGo()
+    }
+  }
+
+  private func letGo() {
+    let last = state.withLock { state in
       defer {
         state.delegate = nil
         state.taskDelegate = nil
         state.dataDelegate = nil
         state.selective = nil
         state.kept = nil
-        state.engine = nil
       }
-      return (state.delegate, state.kept, state.engine)
+      return (state.delegate, state.kept)
     }
-    guard let end else { return }
-    end.engine?.shutDown()
-    guard let delegate = end.delegate, let session = end.session else { return }
-    delegateQueue.insist { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+    // Whoever goes with these may call back: not while the lock is held.
+    withExtendedLifetime(last) {}
   }
 
   func reset(_ completion: @escaping @Sendable () -> Void) {
@@ -314,9 +331,14 @@ final class SessionCore: @unchecked Sendable {
 
   func flush(_ completion: @escaping @Sendable () -> Void) {
     let engine = state.withLock { $0.engine }
-    let goOn: @Sendable () -> Void = {
-      if let engine { engine.closeIdleConnections(completion) } else { completion() }
+    let cache = cache
+    let renewConnections: @Sendable () -> Void = {
+      if let engine { engine.renewConnections(completion) } else { completion() }
     }
-    if let jar = configuration.storage.cookieStorage { jar.flush(goOn) } else { goOn() }
+    let writeCache: @Sendable () -> Void = {
+      // Behind all that is to be written.
+      if let cache { cache.core.run(renewConnections) } else { renewConnections() }
+    }
+    if let jar = configuration.storage.cookieStorage { jar.flush(writeCache) } else { writeCache() }
   }
 }

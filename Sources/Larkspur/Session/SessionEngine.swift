@@ -57,7 +57,7 @@ final class SessionEngine: @unchecked Sendable {
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
-    if storage.shouldUsePipelining { options.limits.pipelineDepth = Self.pipelineDepth }
+    options.limits.pipelineDepth = Self.pipelineDepth
     // The task's own times count. A server that takes connections and says nothing may not keep the host's places for as
     // long as tasks may take at all: a week by default.
     options.dialMax = max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
@@ -112,7 +112,9 @@ final class SessionEngine: @unchecked Sendable {
   private func makeWay(_ key: Key, of core: SessionCore) async throws(URLError) -> Way {
     let origin = key.origin
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    let challenges = key.asksDelegate ? SessionChallenges(core, host: origin.host, port: Int(origin.port)) : nil
+    let asked = SessionChallenges(
+      core, host: origin.host, port: Int(origin.port), asksDelegate: key.asksDelegate)
+    let challenges = key.asksDelegate ? asked : nil
     var route = Route(host: origin.host, port: origin.port)
     if key.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: key.trafficClass) }
     if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
@@ -120,9 +122,10 @@ final class SessionEngine: @unchecked Sendable {
       var way = ProxyRoute(proxy)
       if proxy.kind == .https { way.security = asking(challenges, try await tls.security()) }
       way.userAgent = RequestComposer.userAgent
-      if let challenges, !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
+      way.authorization = way.authorization ?? core.composer.proxyAuthorization
+      if !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
         let talks = ProxyTalks()
-        way.authorize = { await challenges.authorization(for: $0, talks) }
+        way.authorize = { await asked.authorization(for: $0, talks) }
       }
       route.proxy = way
     }
@@ -151,9 +154,10 @@ final class SessionEngine: @unchecked Sendable {
     }
   }
 
-  func closeIdleConnections(_ completion: @escaping @Sendable () -> Void) {
+  /// What follows is to get new connections.
+  func renewConnections(_ completion: @escaping @Sendable () -> Void) {
     loop.post { [self] in
-      pool.closeIdleConnections()
+      pool.renewConnections()
       completion()
     }
   }

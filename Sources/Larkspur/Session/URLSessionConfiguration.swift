@@ -182,7 +182,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.trust = newValue }
   }
 
-  /// Whether requests that allow it may follow each other on a connection before they are answered (GET and HEAD only).
+  /// Whether requests may follow each other on a connection before they are answered: GET and HEAD without a body, and
+  /// without a delegate that hears of interim responses (``URLSessionSelectiveDelegate``).
   open var httpShouldUsePipelining: Bool {
     get { storage.shouldUsePipelining }
     set { storage.shouldUsePipelining = newValue }

@@ -39,7 +39,7 @@ extension TaskPerformer {
     else { return nil }
     return AuthenticationConversation(
       with: whom, about: authenticated, url: url, memory: core.memory,
-      storage: core.credentialStorage)
+      storage: core.credentialStorage, task: task)
   }
 
   private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {

@@ -24,7 +24,25 @@ extension TaskPerformer {
     CacheExchange(request, core.composer.fields(of: request, extras), policy(of: request), date)
   }
 
-  private func policy(of request: URLRequest) -> URLRequest.CachePolicy {
+  /// There is no cache: nothing can be served, but caches on the way may be told.
+  func applyPolicyWithoutCache(
+    to request: URLRequest, _ extras: inout RequestComposer.Extras
+  ) throws(URLError) {
+    switch policy(of: request) {
+    case .returnCacheDataDontLoad:
+      throw URLError.make(
+        .resourceUnavailable, "the session has no cache for this, and may not load it", url: request.url)
+    case .reloadIgnoringLocalAndRemoteCacheData:
+      let given = request.own.fields
+      if given?.value(of: "Cache-Control") == nil {
+        extras.conditions.append((name: "Cache-Control", value: "no-cache"))
+        if given?.value(of: "Pragma") == nil { extras.conditions.append((name: "Pragma", value: "no-cache")) }
+      }
+    default: return
+    }
+  }
+
+  func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     let own = request.cachePolicy
     return own == .useProtocolCachePolicy ? core.requestCachePolicy : own
   }

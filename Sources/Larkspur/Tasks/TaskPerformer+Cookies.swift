@@ -17,7 +17,7 @@ extension TaskPerformer {
     let fields = response.fields.values(of: "Set-Cookie")
     guard jar.isSubclass else {
       return jar.store(
-        setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL,
+        setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, isTopLevel: request.isTopLevel,
         policy: core.cookieAcceptPolicy, now: Date())
     }
     guard core.cookieAcceptPolicy != .never else { return }

@@ -136,8 +136,13 @@ extension TaskPerformer {
       $0.bytesSent = details.bytesSent
       $0.bytesExpectedToSend = details.bytesExpectedToSend
       $0.bytesExpectedToReceive = details.bytesExpectedToReceive
+      $0.earliestBeginDate = details.earliestBeginDate
+      $0.clientExpectsToSend = details.clientExpectsToSend
+      $0.clientExpectsToReceive = details.clientExpectsToReceive
+      $0.progress = details.progress
       $0.performer = self
     }
+    if let progress = details.progress { other.isSteered(by: progress) }
     core.replace(old, by: other, of: session)
     goOn(as: other)
     if details.isResuming { suspensionChanged(of: other) }

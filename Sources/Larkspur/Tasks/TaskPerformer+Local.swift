@@ -7,10 +7,17 @@ import LarkspurIO
 extension TaskPerformer {
   /// False: the URL is of no kind that is known.
   func loadLocally(_ url: URL) async throws(URLError) -> Bool {
+    let start = wantsMetrics ? Date() : .distantPast
     switch url.scheme?.lowercased() {
     case "file": try await loadFile(url)
     case "data": try await loadData(url)
     default: return false
+    }
+    if wantsMetrics {
+      transactions.append(
+        URLSessionTaskTransactionMetrics(
+          cached: machine.request, response: task.response, start: start, end: max(start, Date()),
+          bytes: task.countOfBytesReceived, type: .unknown))
     }
     return true
   }

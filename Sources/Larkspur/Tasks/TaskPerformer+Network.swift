@@ -30,6 +30,7 @@ extension TaskPerformer {
     var extras = RequestComposer.Extras()
     fill(&extras, for: request, target, way)
     if let jar = core.cookieStorage, jar.isSubclass { extras.cookie = try await cookieField(from: jar, for: request) }
+    if cache == nil { try applyPolicyWithoutCache(to: request, &extras) }
     var caching: CacheExchange?
     var plan: CachePlan?
     let sendDate = cache?.now ?? .distantPast
@@ -108,13 +109,13 @@ extension TaskPerformer {
     if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
       !jar.isSubclass, let url = request.url
     {
-      let method = request.own.method
       extras.cookie = jar.cookieField(
-        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: method == "GET" || method == "HEAD",
-        isTopLevel: request.mainDocumentURL == nil || request.mainDocumentURL == url, now: Date())
+        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
+        isTopLevel: request.isTopLevel, now: Date())
     }
     extras.conditions = downloadConditions
     let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
+    extras.isForwarded = isForwarded
     if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
     prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
   }
@@ -131,9 +132,10 @@ extension TaskPerformer {
     }
     do throws(RequestError) {
       let head = try core.composer.head(
-        for: request, to: target, through: way.proxy?.forwards(toSecure: target.isSecure) ?? false,
-        known: way.knownFields, body: length, extras: extras)
-      return PoolRequest(head, body: body, priority: task.poolPriority)
+        for: request, to: target, known: way.knownFields, body: length, extras: extras)
+      var poolRequest = PoolRequest(head, body: body, priority: task.poolPriority)
+      poolRequest.mayBePipelined = core.pipelines || request.httpShouldUsePipelining
+      return poolRequest
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
     }

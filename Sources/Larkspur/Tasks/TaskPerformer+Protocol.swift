@@ -43,7 +43,7 @@ extension TaskPerformer {
       load.client.request.httpBodyStream = stream
     }
     let start = wantsMetrics ? Date() : .distantPast
-    let hearing = ProtocolHearing(load, cache: core.cache)
+    let hearing = ProtocolHearing(load, cache: core.cache, policy: policy(of: load.client.request))
     load.start(for: task, cache: hearing.readableCache)
     let result: Result<Bool, URLError>
     do throws(URLError) {

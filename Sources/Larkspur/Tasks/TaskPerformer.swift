@@ -173,8 +173,9 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
-      if isHeldUp { try await passGate() }
+      // First of all: who cancels a download that was to go on still wants to go on from there.
       try task.prepare(self)
+      if isHeldUp { try await passGate() }
       while try await load(machine.request) {
         task.read { $0.currentRequest = machine.request }
         if isHeldUp { try await passGate() }

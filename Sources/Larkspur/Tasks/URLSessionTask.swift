@@ -158,7 +158,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   }
 
   /// Asked before the session's delegate, and let go when the task is over. It may be set at any time; a call that is on its
-  /// way goes to the one before.
+  /// way goes to the one before. Metrics are collected for one that is there when the task is resumed.
   open var delegate: (any URLSessionTaskDelegate)? {
     get { read { $0.delegate } }
     set {
@@ -228,15 +228,20 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     progress.totalUnitCount = -1
     progress.isPausable = true
     progress.isCancellable = true
-    progress.cancellationHandler = { [weak self] in self?.cancel() }
-    progress.pausingHandler = { [weak self] in self?.suspend() }
-    progress.resumingHandler = { [weak self] in self?.resume() }
+    isSteered(by: progress)
     let kept = read { details in
       if details.progress == nil { details.progress = progress }
       return details.progress ?? progress
     }
     updateProgress()
     return kept
+  }
+
+  /// Whoever cancels, pauses or resumes the progress object means this task.
+  func isSteered(by progress: Progress) {
+    progress.cancellationHandler = { [weak self] in self?.cancel() }
+    progress.pausingHandler = { [weak self] in self?.suspend() }
+    progress.resumingHandler = { [weak self] in self?.resume() }
   }
 
   /// Tells the progress object, if anybody has asked for it.

@@ -51,13 +51,15 @@ package struct PoolMachine: Sendable {
     var idleNanoseconds: UInt64 = 0
     /// The order of the request that it was opened for, or rather of the next one to come.
     var dialedBefore: UInt64 = 0
+    /// It serves who has waited for it, and nobody else.
+    var servesOnce = false
 
     /// One more request is on it.
     mutating func began(_ isPipelinable: Bool) {
       self.isPipelinable = isPipelinable && (inFlight == 0 || self.isPipelinable)
       phase = .running
       inFlight += 1
-      if requestsLeft != .max { requestsLeft -= 1 }
+      if requestsLeft != .max, requestsLeft > 0 { requestsLeft -= 1 }
     }
 
     /// One of them is over. Returns the endpoint.
@@ -202,7 +204,7 @@ package struct PoolMachine: Sendable {
     guard isPresent(id, .dialing) else { return }
     let endpoint = connections[id.index].endpoint
     endpoints[endpoint].dialing -= 1
-    connections[id.index].requestsLeft = limits.requestsMax
+    connections[id.index].requestsLeft = connections[id.index].servesOnce ? 0 : limits.requestsMax
     connections[id.index].idleNanoseconds = idleNanosecondsMax
     connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
     endpoints[endpoint].dialsAfter = now
@@ -288,9 +290,17 @@ package struct PoolMachine: Sendable {
     roomWasMade(now, &actions)
   }
 
-  /// Closes the idle connections of all endpoints.
-  package mutating func idleConnectionsUnwanted(into actions: inout Actions) {
-    for index in connections.indices where connections[index].phase == .idle { closeIdle(index, &actions) }
+  /// Closes the idle connections of all endpoints. Those that are running or being opened serve whom they serve, and nobody
+  /// after them.
+  package mutating func presentConnectionsUnwanted(into actions: inout Actions) {
+    for index in connections.indices {
+      switch connections[index].phase {
+      case .idle: closeIdle(index, &actions)
+      case .dialing: connections[index].servesOnce = true
+      case .running: connections[index].requestsLeft = 0
+      case .gone: continue
+      }
+    }
   }
 
   /// Who waits fails, what is idle or being opened is closed, what is running ends by itself. Nothing is begun any more.

@@ -410,9 +410,9 @@ package final class Pool: @unchecked Sendable {
     perform()
   }
 
-  /// Closes the connections that nobody uses.
-  package func closeIdleConnections() {
-    own.state.decide { $0.idleConnectionsUnwanted(into: &$1) }
+  /// Closes the connections that nobody uses. The others serve no further request.
+  package func renewConnections() {
+    own.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 

@@ -11,6 +11,8 @@ package struct PoolRequest {
   /// Told what happens to the request and its response, on the loop, soon after it did. Of a connection's opening it hears
   /// nothing. A request that is observed is not pipelined.
   package var observer: Connection.Observer?
+  /// Whether it may be pipelined, if it can be.
+  package var mayBePipelined = true
   /// The larger one goes first.
   package var priority: UInt8
   /// For everything, from the wait for a connection to the last byte of the body.
@@ -25,7 +27,7 @@ package struct PoolRequest {
   /// Whether it may follow another one that has not been answered, and be followed.
   var isPipelinable: Bool {
     switch body {
-    case .none, .bytes: head.isPipelinable && timeouts == nil && observer == nil
+    case .none, .bytes: mayBePipelined && head.isPipelinable && timeouts == nil && observer == nil
     case .file, .produced: false
     }
   }

@@ -143,7 +143,7 @@ import Testing
         now = now.advanced(by: .milliseconds(Int.random(in: 0..<3_000, using: &random)))
         machine.timerFired(now: now, into: &actions)
       default:
-        machine.idleConnectionsUnwanted(into: &actions)
+        machine.presentConnectionsUnwanted(into: &actions)
       }
       try apply(actions)
     }

@@ -59,6 +59,14 @@ import Testing
 
   // MARK: - Going on
 
+  /// Nothing has been taken from it.
+  @Test(.timeLimit(.minutes(1))) func whoCancelsBeforeItBeginsKeepsTheData() async throws {
+    let data = try await data()
+    let session = URLSession(configuration: .ephemeral)
+    #expect(await session.downloadTask(withResumeData: data).cancelByProducingResumeData() == data)
+    session.invalidateAndCancel()
+  }
+
   @Test func aDownloadThatBreaksOffGoesOn() async throws {
     let data = try await data()
     let rest = Self.part..<Self.total

@@ -31,9 +31,7 @@ import Testing
     request.allHTTPHeaderFields = fields.isEmpty ? nil : fields
     let target = try LoadTarget(try #require(request.url))
     guard
-      let head = try? composer.head(
-        for: request, to: target, through: extras.proxyAuthorization != nil,
-        known: known, body: .none, extras: extras)
+      let head = try? composer.head(for: request, to: target, known: known, body: .none, extras: extras)
     else { return nil }
     return String(decoding: head.bytes, as: UTF8.self)
   }
@@ -73,6 +71,37 @@ import Testing
         "GET /path HTTP/1.1", "Host: a.example", "Accept: text/plain", "X-One: 1", "X-All: 1",
         "Accept-Encoding: gzip, deflate", "Cookie: a=1",
       ])
+  }
+
+  /// A proxy gets what the program says for proxies, unless something else has been found for it; nobody else does.
+  @Test(arguments: [
+    ([:], ["proxy-authorization": "all"], "all"),
+    (["Proxy-Authorization": "own"], ["Proxy-Authorization": "all"], "own"),
+    (["Proxy-Authorization": "own"], [:], "own"),
+  ])
+  func credentialsForProxies(fields: [String: String], additional: [String: String], sent: String) throws {
+    let composer = RequestComposer(additional: additional)
+    for (extras, expected) in [
+      (RequestComposer.Extras(), nil), (.init(isForwarded: true), sent),
+      (.init(proxyAuthorization: "found", isForwarded: true), "found"),
+    ] {
+      for known in [nil, KnownFields()] {
+        for _ in 0..<3 {
+          let lines = try #require(try head(composer, fields, extras, known: known)).split(separator: "\r\n")
+          let values = lines.filter { $0.lowercased().hasPrefix("proxy-authorization: ") }.map { $0.dropFirst(21) }
+          #expect(values == (expected.map { [$0[...]] } ?? []))
+        }
+      }
+    }
+  }
+
+  /// A configuration's host is that of what was meant.
+  @Test func aHostOfTheConfigurations() throws {
+    let composer = RequestComposer(additional: ["Host": "all.example"])
+    let texts = try [[:], ["Host": "own.example"]].map { try head(composer, $0, .init()) ?? "" }
+    #expect(texts[0].contains("\r\nHost: all.example\r\n") && texts[1].contains("\r\nHost: own.example\r\n"))
+    let elsewhere = try #require(try head(composer, [:], .init(isElsewhere: true)))
+    #expect(elsewhere.contains("\r\nHost: a.example\r\n") && !elsewhere.contains("all.example"))
   }
 
   /// Unless the program says what it takes, a part is asked for as it is.

@@ -43,6 +43,14 @@ import Testing
     #expect(zip(all, all.dropFirst()).allSatisfy { $0 <= $1 }, "\(all.map(\.timeIntervalSinceReferenceDate))")
   }
 
+  @Test func aLoadWithoutAServer() async throws {
+    let metrics = try await load("data:,hello", with: session { _ in })
+    let one = try #require(metrics.transactionMetrics.first)
+    #expect(metrics.transactionMetrics.count == 1)
+    #expect(one.request.url?.scheme == "data" && one.response?.expectedContentLength == 5)
+    #expect(one.resourceFetchType == .unknown && one.networkProtocolName == nil)
+  }
+
   @Test func aLoadAndAnother() async throws {
     let session = session { _ in }
     let first = try await load(server.url("/bytes/1000", host: "localhost"), with: session)

@@ -142,6 +142,41 @@ import Testing
     #expect(server.connectionsAccepted == 2)
   }
 
+  /// The connection of a load that was under way serves that, and nothing after it.
+  @Test(.timeLimit(.minutes(1))) func flushingDuringALoad() async throws {
+    let session = URLSession(configuration: .ephemeral)
+    let (isAsked, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    server.enqueue([
+      .expectRequest, .fire(isAsked), .wait(mayAnswer), .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .hang,
+    ])
+    async let slow = session.data(from: try url("/slow"))
+    try await isAsked.wait()
+    await session.flush()
+    mayAnswer.fire()
+    _ = try await slow
+    _ = try await session.data(from: try url("/get"))
+    #expect(server.connectionsAccepted == 2)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func theDelegateIsThereUntilItHasHeardOfTheEnd() async {
+    final class Last: NSObject, URLSessionDelegate {
+      let isThere = Mutex<Bool?>(nil)
+      let heard: @Sendable () -> Void
+      init(_ heard: @escaping @Sendable () -> Void) { self.heard = heard }
+      func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        isThere.withLock { $0 = session.delegate === self }
+        heard()
+      }
+    }
+    let isThere: Bool? = await withCheckedContinuation { continuation in
+      let box = Mutex<Last?>(nil)
+      let delegate = Last { continuation.resume(returning: box.withLock { $0.take() }?.isThere.withLock { $0 }) }
+      box.withLock { $0 = delegate }
+      URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil).invalidateAndCancel()
+    }
+    #expect(isThere == true)
+  }
+
   @Test func resettingForgets() async throws {
     let session = URLSession(configuration: .ephemeral)
     server.route("GET", "/set") { _ in TestServer.Response(fields: ["Set-Cookie": "a=b"]) }

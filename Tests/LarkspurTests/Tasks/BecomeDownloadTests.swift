@@ -25,4 +25,19 @@ import Testing
     #expect(task.state == .completed)
     session.invalidateAndCancel()
   }
+
+  /// Who watches the first task sees the second one's end.
+  @Test(.timeLimit(.minutes(1))) func theProgressGoesAlong() async throws {
+    let server = try TestServer()
+    server.route("GET", "/hello") { _ in .text("hello") }
+    let delegate = RecordingDelegate()
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/hello"))))
+    task.delegate = Chooser()
+    let progress = task.progress
+    task.resume()
+    await delegate.wait()
+    #expect(progress.isFinished && progress.completedUnitCount == 5 && progress.totalUnitCount == 5)
+    session.invalidateAndCancel()
+  }
 }

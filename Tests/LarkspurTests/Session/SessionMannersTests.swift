@@ -1,0 +1,97 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// What a session passes on to those that it works with: the request's wishes, the task, the cause of a failure.
+@Suite(.timeLimit(.minutes(1))) struct SessionMannersTests {
+  private let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  /// A storage that answers by the task.
+  private final class ByTask: URLCredentialStorage, @unchecked Sendable {
+    let tasks = Mutex<[Int]>([])
+
+    override func getDefaultCredential(
+      for space: URLProtectionSpace, task: URLSessionTask, completionHandler: (URLCredential?) -> Void
+    ) {
+      tasks.withLock { $0.append(task.taskIdentifier) }
+      completionHandler(URLCredential(user: "user", password: "pass", persistence: .forSession))
+    }
+  }
+
+  @Test func aStorageIsAskedForATask() async throws {
+    server.route("GET", "/secret") { request in
+      guard request.fields["authorization"] == "Basic dXNlcjpwYXNz" else {
+        return TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"here\""])
+      }
+      return .text("come in")
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    let storage = ByTask()
+    configuration.urlCredentialStorage = storage
+    let (data, _) = try await URLSession(configuration: configuration).data(from: url("/secret"))
+    #expect(String(decoding: data, as: UTF8.self) == "come in")
+    #expect(storage.tasks.withLock { $0 } == [1])
+  }
+
+  /// The server answers neither before it has both.
+  @Test(arguments: [true, false]) func aRequestMayAskForPipelining(isConfigurations: Bool) async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    configuration.httpShouldUsePipelining = isConfigurations
+    let session = URLSession(configuration: configuration)
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    server.enqueue([
+      .expectRequest, .send(answer), .expectRequest, .expectRequest, .send(answer), .send(answer), .hang,
+    ])
+    // Only a connection that has been kept alive once is trusted with more.
+    _ = try await session.data(from: url("/get"))
+    var request = URLRequest(url: try url("/get"))
+    request.httpShouldUsePipelining = !isConfigurations
+    async let one = session.data(for: request)
+    async let other = session.data(for: request)
+    for (_, response) in try await [one, other] { #expect((response as? HTTPURLResponse)?.statusCode == 200) }
+    #expect(server.connectionsAccepted == 1)
+  }
+
+  /// A part of another site's document may neither bring along nor leave such cookies.
+  @Test(arguments: ["Strict", "Lax"]) func cookiesOfPartsOfOthersDocuments(kind: String) async throws {
+    server.route("GET", "/set") { _ in TestServer.Response(fields: ["Set-Cookie": "a=b; SameSite=\(kind)"]) }
+    let configuration = URLSessionConfiguration.ephemeral
+    let session = URLSession(configuration: configuration)
+    var request = URLRequest(url: try url("/set"))
+    request.mainDocumentURL = URL(string: "http://other.example/")
+    _ = try await session.data(for: request)
+    #expect(configuration.httpCookieStorage?.cookies?.isEmpty == true)
+    request.mainDocumentURL = nil
+    _ = try await session.data(for: request)
+    #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["a"])
+    request.mainDocumentURL = URL(string: "http://other.example/")
+    _ = try await session.data(for: request)
+    #expect(server.requests.last?.fields["cookie"] == nil)
+  }
+
+  /// The cause is that of the connection to the proxy.
+  @Test func aProxyThatIsNotThere() async throws {
+    let gone = try TestServer()
+    let port = Int(gone.port)
+    gone.stop()
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.connectionProxyDictionary = [
+      "HTTPEnable": true, "HTTPProxy": "127.0.0.1", "HTTPPort": port,
+    ]
+    let error = await #expect(throws: URLError.self) {
+      try await URLSession(configuration: configuration).data(from: url("/get"))
+    }
+    #expect(error?.code == .cannotConnectToHost)
+    let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+    #expect(cause?.domain == NSPOSIXErrorDomain && cause?.code == 111)
+    #expect(error?.userInfo["LarkspurPeerAddress"] as? String == "127.0.0.1:\(port)")
+    #expect(error?.userInfo["_kCFStreamErrorCodeKey"] as? Int == 111)
+  }
+}
