@@ -15,8 +15,11 @@ import Synchronization
 open class URLCache: NSObject, @unchecked Sendable {
   /// Where a response may be stored.
   public enum StoragePolicy: UInt, Sendable {
+    /// In memory and on disk.
     case allowed
+    /// In memory.
     case allowedInMemoryOnly
+    /// Nowhere.
     case notAllowed
   }
 

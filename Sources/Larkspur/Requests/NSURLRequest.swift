@@ -23,11 +23,17 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
   /// What the traffic is for.
   public enum NetworkServiceType: UInt, Sendable {
+    /// Everything that is not said to be something else.
     case `default` = 0
+    /// Control of calls.
     case voip = 1
+    /// Video that is seen at once.
     case video = 2
+    /// What nobody waits for: it gives way to all others (RFC 8622).
     case background = 3
+    /// Speech.
     case voice = 4
+    /// How calls are set up.
     case networkServiceTypeCallSignaling = 11
 
     /// Darwin's name for it.

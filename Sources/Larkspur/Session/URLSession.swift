@@ -24,24 +24,35 @@ public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 open class URLSession: NSObject, @unchecked Sendable {
   /// What becomes of a challenge.
   public enum AuthChallengeDisposition: Int, Sendable {
+    /// The credential answers it. Nil: the request goes on without one.
     case useCredential = 0
+    /// As if there were no delegate: what is proposed is tried, and certificates are verified.
     case performDefaultHandling = 1
+    /// The task is cancelled, or the connection refused.
     case cancelAuthenticationChallenge = 2
+    /// Another challenge of the same response is asked about, if there is one. Certificates are verified.
     case rejectProtectionSpace = 3
   }
 
   /// What becomes of a task whose response has begun.
   public enum ResponseDisposition: Int, Sendable {
+    /// The task is cancelled.
     case cancel = 0
+    /// The content follows.
     case allow = 1
+    /// The content goes into a file, of a download task in the place of this one.
     case becomeDownload = 2
+    /// Not in this version: the task fails with `URLError.unsupportedURL`.
     case becomeStream = 3
   }
 
   /// What becomes of a task that was to begin later.
   public enum DelayedRequestDisposition: Int, Sendable {
+    /// The request is sent as it is.
     case continueLoading = 0
+    /// Another one is sent in its place.
     case useNewRequest = 1
+    /// The task is cancelled.
     case cancel = 2
   }
 

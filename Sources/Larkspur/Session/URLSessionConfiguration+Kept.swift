@@ -2,9 +2,13 @@
 extension URLSessionConfiguration {
   /// How several interfaces would share a connection's traffic (RFC 8684).
   public enum MultipathServiceType: Int, Sendable {
+    /// One interface.
     case none = 0
+    /// Another one when the first fails.
     case handover = 1
+    /// The one with the shortest delay.
     case interactive = 2
+    /// All of them at once.
     case aggregate = 3
   }
 

@@ -198,11 +198,15 @@ extension URLSessionDownloadDelegate {
   ) { downloadTask.delegateWord.isMissing(in: self) }
 }
 
-/// What a stream task tells.
+/// What a stream task tells. Not called in this version: see ``URLSessionStreamTask``.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
+  /// The server sends no more.
   func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
+  /// Nothing more can be sent.
   func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
+  /// Another way to the server would be better.
   func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
+  /// The task is over, and its two directions are streams of the program's.
   func urlSession(
     _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
     outputStream: OutputStream)
@@ -218,10 +222,12 @@ extension URLSessionStreamDelegate {
   ) {}
 }
 
-/// What a WebSocket task tells.
+/// What a WebSocket task tells. Not called in this version: see ``URLSessionWebSocketTask``.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
+  /// The server speaks the protocol, and has chosen a subprotocol, or none.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
+  /// The server has closed it, and said why.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
     didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

@@ -4,24 +4,39 @@ import Foundation
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// Why a WebSocket was closed (RFC 6455 7.4.1).
   public enum CloseCode: Int, Sendable {
+    /// It has not been closed.
     case invalid = 0
+    /// Its purpose has been fulfilled.
     case normalClosure = 1000
+    /// One side goes away: a server that stops, a page that is left.
     case goingAway = 1001
+    /// The other side has broken the protocol.
     case protocolError = 1002
+    /// The other side has sent a kind of data that is not taken.
     case unsupportedData = 1003
+    /// The other side gave no reason. Never sent.
     case noStatusReceived = 1005
+    /// The connection was lost without a word. Never sent.
     case abnormalClosure = 1006
+    /// The message is not what its kind says, as text that is not UTF-8.
     case invalidFramePayloadData = 1007
+    /// The message is against the rules of who got it.
     case policyViolation = 1008
+    /// The message is larger than who got it takes.
     case messageTooBig = 1009
+    /// The server has not agreed to an extension that the client needs.
     case mandatoryExtensionMissing = 1010
+    /// The server cannot do what was asked.
     case internalServerError = 1011
+    /// The TLS handshake has failed. Never sent.
     case tlsHandshakeFailure = 1015
   }
 
   /// What is sent and received.
   public enum Message: Sendable {
+    /// Bytes.
     case data(Data)
+    /// Text.
     case string(String)
   }
 
