@@ -126,7 +126,13 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     let isSuspended = isSuspended.load(ordering: .sequentiallyConsistent)
     if isSuspended != stopsAtGate {
       stopsAtGate = isSuspended
-      if isSuspended { clock.pause() } else { clock.goOn() }
+      if isSuspended {
+        clock.pause()
+        scope.hold()
+      } else {
+        clock.goOn()
+        scope.letGo()
+      }
     }
     if !isSuspended { openGate() }
   }

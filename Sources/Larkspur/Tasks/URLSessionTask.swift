@@ -284,7 +284,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     (performer ?? read { $0.performer })?.interrupt(code)
   }
 
-  /// Stops reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
+  /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
   /// lost: what the server sends meanwhile waits in the kernel and at the server. Time does not count.
   open func suspend() {
     let (hasRun, performer) = read { details -> (Bool, TaskPerformer?) in

@@ -309,6 +309,12 @@ package final class Connection: TurnFollower {
     if core.isBehind(number) { abandon(number) } else { core.channel?.cancelled(.exchange(number)) }
   }
 
+  /// Holds back what is left of a request.
+  func holdBack(_ number: UInt64) { core.holdBack(number) }
+
+  /// Lets go what is held back.
+  func goOn(_ number: UInt64) { if core.goOn(number) { core.channel?.becameReady() } }
+
   /// Begins the next exchange of those that have been put behind one another, if the one before is over. If the connection
   /// is closed, all of them learn of it.
   func wakeFollowers() {

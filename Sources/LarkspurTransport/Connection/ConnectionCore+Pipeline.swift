@@ -72,6 +72,7 @@ extension ConnectionCore {
         continue
       }
       exchangeNumber = follower.number
+      isHeldByOwner = false
       hold()
       prepare()
       record.requestHeadBytes = follower.headBytes

@@ -84,6 +84,7 @@ extension ConnectionCore {
     }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
+    isHeldByOwner = false
     prepare()
     isSending = true
   }
@@ -121,8 +122,21 @@ extension ConnectionCore {
 
   // MARK: - Going on
 
+  /// Sends no more of the request, if there is anything left of it.
+  mutating func holdBack(_ number: UInt64) {
+    if number == exchangeNumber, isSending { isHeldByOwner = true }
+  }
+
+  /// Whether anything was held back.
+  mutating func goOn(_ number: UInt64) -> Bool {
+    guard number == exchangeNumber, isHeldByOwner else { return false }
+    isHeldByOwner = false
+    return true
+  }
+
   /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
   mutating func hasOutput() -> Bool {
+    guard !isHeldByOwner else { return false }
     var hasRequest = !output.isEmpty && !putsOffSending
     if hasUpload, !isHeld, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
@@ -132,6 +146,7 @@ extension ConnectionCore {
 
   /// Hands the kernel what there is of the request.
   mutating func flush(to channel: Channel) {
+    guard !isHeldByOwner else { return }
     // What TLS takes out of the queue has not left yet.
     let secureSends = isSecured && hasKeptAll ? tls?.state.sends : nil
     do throws(TLSLayer.Failure) {

@@ -62,6 +62,8 @@ struct ConnectionCore: ~Copyable {
   var isHeld = false
   /// Whether it did so at first.
   var hasWaited = false
+  /// Whether the request's owner holds back what is left of it.
+  var isHeldByOwner = false
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()

@@ -155,6 +155,14 @@ package final class Pool: @unchecked Sendable {
           try await wait(for: endpoint, demand, in: scope, deadline: deadline)
         }
       if !request.head.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
+      if scope.isHeld {
+        // Others may want the connection. The place among those that wait stays.
+        if let connection = openConnection(id) { release(connection, id, nil) }
+        demand.order = order
+        await scope.whileHeld()
+        guard !scope.isCancelled else { throw .cancelled }
+        continue
+      }
       let isAlone: Bool
       let failure: TransportError
       // It may have been closed since it was chosen.
@@ -316,7 +324,7 @@ package final class Pool: @unchecked Sendable {
   /// Ends what goes on in a scope.
   func cancel(_ scope: RequestScope) {
     scope.cancelRunning()
-    scope.endPause()
+    scope.endWaits()
     if let entry = scope.entry { giveUp(entry, .cancelled) }
   }
 

@@ -16,6 +16,10 @@ package final class RequestScope: @unchecked Sendable {
   var entry: Int?
   /// Who waits before the request leaves.
   var pause: Waiter?
+  /// Nothing is to be sent, and no connection to be taken.
+  private(set) var isHeld = false
+  /// Who waits for the end of that.
+  private var held: Waiter?
 
   /// Whether `metrics` are wanted.
   package var collectsMetrics = false
@@ -35,6 +39,24 @@ package final class RequestScope: @unchecked Sendable {
       isCancelled = true
       pool.cancel(self)
     }
+  }
+
+  /// Holds back what has not been sent, until `letGo`. On the loop.
+  package func hold() {
+    isHeld = true
+    connection?.holdBack(number)
+  }
+
+  /// Lets go what is held back. On the loop.
+  package func letGo() {
+    isHeld = false
+    connection?.goOn(number)
+    held.take()?.wake()
+  }
+
+  /// Waits while everything is held back, unless it is cancelled.
+  func whileHeld() async {
+    while isHeld, !isCancelled { await Waiter.suspend { held = $0 } }
   }
 
   /// False: there is a request already.
@@ -59,6 +81,12 @@ package final class RequestScope: @unchecked Sendable {
   }
 
   func endPause() { pause.take()?.wake() }
+
+  /// What waits for nothing but its owner goes on, to find that it is cancelled.
+  func endWaits() {
+    endPause()
+    held.take()?.wake()
+  }
 
   func cancelRunning() { connection?.cancel(number) }
 }

@@ -51,8 +51,11 @@ import Testing
     ])
     // Only a connection that has been kept alive once is trusted with more.
     _ = try await session.data(from: url("/get"))
-    var request = URLRequest(url: try url("/get"))
-    request.httpShouldUsePipelining = !isConfigurations
+    let request = try {
+      var request = URLRequest(url: try url("/get"))
+      request.httpShouldUsePipelining = !isConfigurations
+      return request
+    }()
     async let one = session.data(for: request)
     async let other = session.data(for: request)
     for (_, response) in try await [one, other] { #expect((response as? HTTPURLResponse)?.statusCode == 200) }

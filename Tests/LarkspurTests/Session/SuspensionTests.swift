@@ -57,6 +57,51 @@ import Testing
     }
   }
 
+  /// However often it is suspended on its way.
+  @Test func anUploadArrivesWhole() async throws {
+    let count = 4 << 20
+    server.route("PUT", "/content") { request in
+      let isWhole =
+        request.body.count == count && TestServer.Checksum(request.body) == TestServer.contentChecksum(count: count)
+      return .text("\(isWhole)")
+    }
+    var request = URLRequest(url: try url("/content"))
+    request.httpMethod = "PUT"
+    let content = Data(TestServer.content(count: count))
+    let answer: Data? = try await withCheckedThrowingContinuation { continuation in
+      let task = session().uploadTask(with: request, from: content) { data, _, error in
+        if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: data) }
+      }
+      task.resume()
+      _ = Shaker(task)
+    }
+    #expect(answer == Data("true".utf8))
+  }
+
+  /// While it is suspended the server may read as much as it likes.
+  @Test func aSuspendedUploadSendsNothing() async throws {
+    let mayRead = TestServer.Signal()
+    server.enqueue([.wait(mayRead), .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .hang])
+    let session = session()
+    var request = URLRequest(url: try url("/put"))
+    request.httpMethod = "PUT"
+    let task = session.uploadTask(with: request, from: Data(count: Self.bytes))
+    task.resume()
+    while task.countOfBytesSent == 0 { await Task.yield() }
+    task.suspend()
+    // What comes behind the suspension on the loop is done after it.
+    let get = try url("/get")
+    _ = try await session.data(from: get)
+    let sent = task.countOfBytesSent
+    mayRead.fire()
+    for _ in 0..<50 { _ = try await session.data(from: get) }
+    #expect(task.countOfBytesSent == sent && sent < Self.bytes)
+    task.resume()
+    await recorder.wait { $0.contains(.completed(task.taskIdentifier, nil)) }
+    #expect(task.countOfBytesSent == Self.bytes && (task.response as? HTTPURLResponse)?.statusCode == 200)
+    session.invalidateAndCancel()
+  }
+
   @Test func aDelegateGetsEverythingOnce() async throws {
     let received = Received()
     recorder.onData = { _, data in received.add(data) }

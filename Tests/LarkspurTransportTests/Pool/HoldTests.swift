@@ -1,0 +1,88 @@
+import LarkspurHTTP
+import LarkspurTestSupport
+import LarkspurTransport
+import Testing
+
+/// Requests whose owner holds them back for a time.
+@Suite struct HoldTests {
+  let tests: PoolTests
+  var world: ScriptedWorld { tests.world }
+  var kernel: ScriptedKernel { tests.kernel }
+
+  init() throws {
+    tests = try PoolTests()
+  }
+
+  private func fetch(
+    _ head: RequestHead, body: RequestBody = .none, through pool: Pool, in scope: RequestScope
+  ) -> Running<Int> {
+    world.start {
+      let endpoint = pool.endpoint(for: PoolTests.route)
+      let running = try await pool.begin(PoolRequest(head, body: body), with: endpoint, in: scope)
+      let status = running.exchange.status
+      try await running.exchange.discardBody()
+      running.end()
+      return status
+    }
+  }
+
+  private func onLoop(_ body: @escaping @Sendable () -> Void) { _ = world.run { body() } }
+
+  /// Nothing of a body leaves meanwhile, whatever the kernel would take; and all of it does in the end.
+  @Test(arguments: [false, true]) func aRequestThatIsUnderWay(isInPieces: Bool) {
+    let pool = tests.pool()
+    let scope = RequestScope(of: pool)
+    let body = pattern(20_000)
+    kernel.peer().setSendRoom(5_000)
+    let file = kernel.makeFile(body)
+    let content: RequestBody = isInPieces ? .file(file.openFile, offset: 0, length: body.count) : .bytes(body)
+    let running = fetch(request("PUT", body: body.count), body: content, through: pool, in: scope)
+    world.settle()
+    #expect(kernel.peer().received.count == 5_000)
+    onLoop { scope.hold() }
+    kernel.peer().setSendRoom(1 << 20)
+    world.settle()
+    world.advance(by: .seconds(100))
+    #expect(kernel.peer().received.count == 5_000)
+    onLoop { scope.letGo() }
+    world.settle()
+    #expect(Array(kernel.peer().received.suffix(body.count)) == body)
+    kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(running.value == 200)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// It takes no connection from others, and gets one when it wants it.
+  @Test(arguments: [false, true]) func aRequestThatWaitsForAConnection(isCancelled: Bool) {
+    let pool = tests.pool { $0.perEndpointMax = 1 }
+    let (scope, others) = (RequestScope(of: pool), [RequestScope(of: pool), RequestScope(of: pool)])
+    let first = fetch(request("GET", "/first"), through: pool, in: others[0])
+    world.settle()
+    let held = fetch(request("GET", "/held"), through: pool, in: scope)
+    world.settle()
+    onLoop { scope.hold() }
+    let last = fetch(request("GET", "/last"), through: pool, in: others[1])
+    world.settle()
+    for (running, path) in [(first, "/first"), (last, "/last")] {
+      #expect(kernel.peer().receivedText.contains("GET \(path) "))
+      kernel.peer().send(PoolTests.response)
+      world.settle()
+      #expect(running.value == 200)
+    }
+    #expect(!kernel.peer().receivedText.contains("/held") && kernel.socketCount == 1)
+    if isCancelled {
+      scope.cancel()
+      world.settle()
+      #expect(held.transportError == .cancelled)
+    } else {
+      onLoop { scope.letGo() }
+      world.settle()
+      #expect(kernel.peer().receivedText.contains("GET /held "))
+      kernel.peer().send(PoolTests.response)
+      world.settle()
+      #expect(held.value == 200)
+    }
+    #expect(tests.leftovers(of: pool) == [])
+  }
+}
