@@ -1,6 +1,7 @@
 import Foundation
 
-// The texts are those of Foundation on Linux: programs have stored and compared them.
+// The texts are those of Foundation on Linux, which programs have stored and compared; but those of the protocols are the
+// schemes, as on Darwin: a space that is made with them is the one that a session asks about.
 
 /// The method that is usual for the protocol: Basic, for HTTP.
 public let NSURLAuthenticationMethodDefault = "NSURLAuthenticationMethodDefault"
@@ -19,12 +20,12 @@ public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMeth
 /// The server's certificates wait for a decision. Foundation on Linux does not have this one.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
-/// HTTP. As a protection space's protocol the scheme `http` is used on Darwin and here.
-public let NSURLProtectionSpaceHTTP = "NSURLProtectionSpaceHTTP"
+/// HTTP: the scheme, as on Darwin. Foundation on Linux has another text, which no session's challenge has.
+public let NSURLProtectionSpaceHTTP = "http"
 /// HTTP over TLS.
-public let NSURLProtectionSpaceHTTPS = "NSURLProtectionSpaceHTTPS"
+public let NSURLProtectionSpaceHTTPS = "https"
 /// FTP, which is not spoken here.
-public let NSURLProtectionSpaceFTP = "NSURLProtectionSpaceFTP"
+public let NSURLProtectionSpaceFTP = "ftp"
 /// A proxy that is spoken to without TLS.
 public let NSURLProtectionSpaceHTTPProxy = "NSURLProtectionSpaceHTTPProxy"
 /// A proxy that is spoken to over TLS.

@@ -140,7 +140,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
   /// passwords on them.
   open var receivesCredentialSecurely: Bool {
     if isOfProxy { return proxyType == NSURLProtectionSpaceHTTPSProxy }
-    return `protocol` == NSURLProtectionSpaceHTTPS || ["https", "ftps"].contains(`protocol`?.lowercased())
+    return ["https", "ftps"].contains(`protocol`?.lowercased())
   }
 
   /// The distinguished names (DER) of the issuers whose certificates the server takes. Nil: it is not about a client

@@ -9,10 +9,8 @@ import Synchronization
 /// it is there serves the next one: so the challenge waits for that, if only a task's delegate could have a word.
 final class SessionChallenges: Sendable {
   private let core: Unowned
-  private let port: Int
-  private let host: String
   /// Whether there is a delegate to be asked.
-  private let asksDelegate: Bool
+  let asksDelegate: Bool
   private let state = Mutex(State())
 
   private struct State {
@@ -26,10 +24,8 @@ final class SessionChallenges: Sendable {
     weak var core: SessionCore?
   }
 
-  init(_ core: SessionCore, host: String, port: Int, asksDelegate: Bool) {
+  init(_ core: SessionCore, asksDelegate: Bool) {
     self.core = Unowned(core: core)
-    self.host = host
-    self.port = port
     self.asksDelegate = asksDelegate
   }
 
@@ -56,13 +52,21 @@ final class SessionChallenges: Sendable {
 
   // MARK: - What the transport asks, on a thread that is not the loop's
 
-  func decide(_ trust: LarkspurTLS.Trust) async -> TrustDecision {
+  /// Whether a server is trusted: the origin, or a proxy.
+  func decide(_ trust: LarkspurTLS.Trust, port: Int) async -> TrustDecision {
     let challenge = TrustQuestion.challenge(trust: trust, port: port)
     return TrustQuestion.decision(await ask(challenge), to: challenge)
   }
 
-  func identity(for issuers: [DistinguishedName]) async -> LarkspurTLS.ClientIdentity? {
-    let challenge = TrustQuestion.challenge(clientCertificateFor: host, port: port, issuers: issuers, proposed: nil)
+  /// What a server that wants a certificate is shown. Default handling shows the storage's default identity.
+  func identity(
+    forHost host: String, port: Int, issuers: [DistinguishedName]
+  ) async -> LarkspurTLS.ClientIdentity? {
+    let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0.der) })
+    let task = state.withLock { $0.latest }
+    let stored = core.core?.credentialStorage?.proposedCredential(for: space, task: task)
+    let challenge = TrustQuestion.challenge(
+      clientCertificateFor: space, proposed: stored?.identity == nil ? nil : stored)
     return TrustQuestion.identity(await ask(challenge), to: challenge)
   }
 

@@ -112,33 +112,36 @@ final class SessionEngine: @unchecked Sendable {
   private func makeWay(_ key: Key, of core: SessionCore) async throws(URLError) -> Way {
     let origin = key.origin
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    let asked = SessionChallenges(
-      core, host: origin.host, port: Int(origin.port), asksDelegate: key.asksDelegate)
-    let challenges = key.asksDelegate ? asked : nil
+    let challenges = SessionChallenges(core, asksDelegate: key.asksDelegate)
     var route = Route(host: origin.host, port: origin.port)
     if key.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: key.trafficClass) }
-    if origin.isSecure { route.security = asking(challenges, try await tls.security()) }
+    if origin.isSecure {
+      route.security = asking(challenges, origin.host, origin.port, try await tls.security())
+    }
     if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
       var way = ProxyRoute(proxy)
-      if proxy.kind == .https { way.security = asking(challenges, try await tls.security()) }
+      if proxy.kind == .https {
+        way.security = asking(challenges, proxy.host, proxy.port, try await tls.security())
+      }
       way.userAgent = RequestComposer.userAgent
       way.authorization = way.authorization ?? core.composer.proxyAuthorization
       if !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
         let talks = ProxyTalks()
-        way.authorize = { await asked.authorization(for: $0, talks) }
+        way.authorize = { await challenges.authorization(for: $0, talks) }
       }
       route.proxy = way
     }
     // A connection to the origin itself, without TLS, asks nothing.
     let asksNothing = route.security == nil && route.proxy == nil
-    return Way(pool.endpoint(for: route), asksNothing ? nil : challenges)
+    return Way(pool.endpoint(for: route), asksNothing || !key.asksDelegate ? nil : challenges)
   }
 
-  private func asking(_ challenges: SessionChallenges?, _ security: Security) -> Security {
-    guard let challenges else { return security }
+  private func asking(
+    _ challenges: SessionChallenges, _ host: String, _ port: UInt16, _ security: Security
+  ) -> Security {
     var security = security
-    security.decideTrust = { await challenges.decide($0) }
-    security.provideIdentity = { await challenges.identity(for: $0) }
+    if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
+    security.provideIdentity = { await challenges.identity(forHost: host, port: Int(port), issuers: $0) }
     return security
   }
 

@@ -4,20 +4,16 @@ import LarkspurTLS
 /// What a session asks its delegate during a handshake, and what the answers mean.
 enum TrustQuestion {
   /// "Do you trust this server?"
-  static func challenge(
-    trust: LarkspurTLS.Trust, port: Int, sender: (any URLAuthenticationChallengeSender)? = nil
-  ) -> URLAuthenticationChallenge {
+  static func challenge(trust: LarkspurTLS.Trust, port: Int) -> URLAuthenticationChallenge {
     let space = URLProtectionSpace(trust: ServerTrust(trust), port: port)
-    return URLAuthenticationChallenge(space: space, proposed: nil, failures: 0, response: nil, sender: sender)
+    return URLAuthenticationChallenge(space: space, proposed: nil, failures: 0, response: nil, sender: nil)
   }
 
-  /// "Which certificate may I show to this server?" `proposed`: what default handling would show.
+  /// "Which certificate may I show to this server?" `proposed`: what default handling shows.
   static func challenge(
-    clientCertificateFor host: String, port: Int, issuers: [DistinguishedName], proposed: URLCredential?,
-    sender: (any URLAuthenticationChallengeSender)? = nil
+    clientCertificateFor space: URLProtectionSpace, proposed: URLCredential?
   ) -> URLAuthenticationChallenge {
-    let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0.der) })
-    return URLAuthenticationChallenge(space: space, proposed: proposed, failures: 0, response: nil, sender: sender)
+    URLAuthenticationChallenge(space: space, proposed: proposed, failures: 0, response: nil, sender: nil)
   }
 
   /// A delegate's word about a server.

@@ -53,6 +53,19 @@ import Testing
     #expect(delegate.asked.withLock { $0.count } == 1)
   }
 
+  @Test func theStoragesDefaultIsUsedWhereNobodyIsAsked() async throws {
+    let server = try basicServer()
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: "127.0.0.1", port: Int(server.port), protocol: NSURLProtectionSpaceHTTP, realm: "here",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    configuration.urlCredentialStorage?.setDefaultCredential(
+      URLCredential(user: "user", password: "pass", persistence: .forSession), for: space)
+    let url = try #require(URL(string: server.url("/secret/one")))
+    let (data, _) = try await URLSession(configuration: configuration).data(from: url)
+    #expect(String(decoding: data, as: UTF8.self) == "come in")
+  }
+
   @Test func a401ThatNobodyAnswersIsTheResult() async throws {
     let server = try basicServer()
     let url = try #require(URL(string: server.url("/secret/one")))

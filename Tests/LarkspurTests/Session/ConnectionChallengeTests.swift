@@ -34,13 +34,13 @@ import Testing
   }
 
   private func challenges(of session: URLSession) -> SessionChallenges {
-    SessionChallenges(session.core, host: "a.example", port: 443, asksDelegate: true)
+    SessionChallenges(session.core, asksDelegate: true)
   }
 
   @Test func theSessionsDelegateIsAskedWithoutATask() async {
     let delegate = OfSession()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
-    #expect(await challenges(of: session).identity(for: []) == nil)
+    #expect(await challenges(of: session).identity(forHost: "a.example", port: 443, issuers: []) == nil)
     #expect(delegate.asked == 1)
     session.invalidateAndCancel()
   }
@@ -53,7 +53,7 @@ import Testing
     let over = session.dataTask(with: try #require(URL(string: "https://a.example/")))
     challenges.isAsked(for: over)
     if isSessions { challenges.isOver(over) } else { _ = over.letGo() }
-    async let answer = challenges.identity(for: [])
+    async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
     for _ in 0..<100 { await Task.yield() }
     #expect(delegate.asked == 0)
     let next = session.dataTask(with: try #require(URL(string: "https://a.example/")))
@@ -68,7 +68,7 @@ import Testing
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let challenges = challenges(of: session)
-    let question = Task { await challenges.identity(for: []) }
+    let question = Task { await challenges.identity(forHost: "a.example", port: 443, issuers: []) }
     question.cancel()
     #expect(await question.value == nil)
     #expect(delegate.asked == 0)

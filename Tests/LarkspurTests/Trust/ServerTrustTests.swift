@@ -167,7 +167,8 @@ import Testing
     let identity = try ClientIdentity(pkcs12: Data(try client.pkcs12(password: "open")), password: "open")
     let credential = URLCredential(identity: identity, certificates: nil, persistence: .forSession)
     let challenge = TrustQuestion.challenge(
-      clientCertificateFor: "a.example", port: 443, issuers: [], proposed: credential)
+      clientCertificateFor: URLProtectionSpace(clientCertificateFor: "a.example", port: 443, issuers: []),
+      proposed: credential)
     #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
     #expect(challenge.protectionSpace.distinguishedNames == [])
     #expect(challenge.protectionSpace.serverTrust == nil)
