@@ -35,10 +35,12 @@ final class CacheExchange: Sendable {
   /// The stored response that is validated, or that may stand in if the server fails.
   let candidate: CachedURLResponse?
   let isValidated: Bool
+  /// By what a program's own cache is asked. Nil: it is no such cache.
+  let subject: CacheSubject?
 
   init(
     url: URL, request: CacheRequest, requestTime: Double, candidate: CachedURLResponse? = nil,
-    isValidated: Bool = false, addedFields: CacheFields = []
+    isValidated: Bool = false, addedFields: CacheFields = [], subject: CacheSubject? = nil
   ) {
     self.url = url
     self.request = request
@@ -46,6 +48,7 @@ final class CacheExchange: Sendable {
     self.candidate = candidate
     self.isValidated = isValidated
     self.addedFields = addedFields
+    self.subject = subject
   }
 
   var key: String? { CacheKey.make(method: request.method, uri: url.absoluteString) }

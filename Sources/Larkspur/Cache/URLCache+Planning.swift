@@ -24,14 +24,16 @@ extension URLCache {
   ///   - request: Its URL, its method, and whether it has a body.
   ///   - fields: The fields that will be sent, those of the session and cookies among them.
   ///   - policy: That of the request, or of the configuration where the request leaves it to that.
+  ///   - task: Whose request it is, if a program's own cache may know.
   func planNow(
-    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
+    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
+    task: URLSessionDataTask? = nil
   ) -> CachePlan? {
     guard let exchange = CacheExchange(request, fields, policy, now) else {
       return policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : nil
     }
     // What has to be sent whatever is stored.
-    guard exchange.request.looksAtStored else { return Self.plan(exchange, among: []) }
+    guard exchange.request.looksAtStored else { return Self.plan(exchange.of(request, task, in: self), among: []) }
     if isSubclass { return nil }
     switch core.find({ exchange.key }, now: exchange.requestTime) {
     case .inMemory(let entries): return Self.plan(exchange, among: entries)
@@ -47,40 +49,25 @@ extension URLCache {
   }
 
   /// The plan, when the disk has been looked at. `body` is called once, perhaps before this returns and else on the
-  /// cache's queue, where it must not linger.
+  /// cache's queue, where it must not linger. (A program's own cache may call it anywhere, and more than once or never.)
   func plan(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
-    then body: @escaping @Sendable (CachePlan) -> Void
+    task: URLSessionDataTask? = nil, then body: @escaping @Sendable (CachePlan) -> Void
   ) {
-    if let plan = planNow(for: request, fields: fields, policy: policy, now: now) { return body(plan) }
+    if let plan = planNow(for: request, fields: fields, policy: policy, now: now, task: task) { return body(plan) }
     guard let exchange = CacheExchange(request, fields, policy, now), let key = exchange.key else {
       // No URL, or none that can be a key: nothing is stored for it, and what is wrong with it will be seen
       // elsewhere.
       return body(policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : .uncached(request, fields, now))
     }
     if isSubclass {
-      return core.run {
-        let found = self.cachedResponse(for: request)?.prepared(key: key, now: exchange.requestTime)
+      let exchange = exchange.of(request, task, in: self)
+      return find(exchange.subject(status: 200)) { found in
+        let found = found?.prepared(key: key, now: exchange.requestTime)
         body(Self.plan(exchange, among: [found].compactMap(\.self)))
       }
     }
     core.findEverywhere(key, now: exchange.requestTime) { entries in body(Self.plan(exchange, among: entries)) }
-  }
-
-  /// The plan, when the disk has been looked at if it has to be.
-  func plan(
-    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
-  ) async -> CachePlan {
-    if let plan = planNow(for: request, fields: fields, policy: policy, now: now) { return plan }
-    let found = Handover<CachePlan>()
-    await withCheckedContinuation { continuation in
-      plan(for: request, fields: fields, policy: policy, now: now) { plan in
-        found.value = plan
-        continuation.resume()
-      }
-    }
-    // There always is one.
-    return found.value ?? .fail(.resourceUnavailable)
   }
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {
@@ -121,7 +108,15 @@ extension CacheExchange {
   func expecting(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: CacheFields) -> CacheExchange {
     CacheExchange(
       url: url, request: request, requestTime: requestTime, candidate: candidate, isValidated: isValidated,
-      addedFields: fields)
+      addedFields: fields, subject: subject)
+  }
+
+  /// The same, as it is asked of a cache that is a program's own.
+  fileprivate func of(_ asked: URLRequest, _ task: URLSessionDataTask?, in cache: URLCache) -> CacheExchange {
+    guard cache.isSubclass else { return self }
+    return CacheExchange(
+      url: url, request: request, requestTime: requestTime,
+      subject: task.map { .task($0, at: asked) } ?? .request(asked))
   }
 }
 

@@ -28,11 +28,15 @@ extension URLCache {
       if let candidate { keep(candidate, as: stored, for: exchange, now: time) }
       return .deliver
     case .discard:
-      discard(exchange)
+      discard(exchange, status: response.statusCode)
       return .deliver
     case .confirmed(let stored), .confirmedOnce(let stored):
       guard let candidate else { return .deliver }
-      if case .confirmed = outcome { keep(candidate, as: stored, for: exchange, now: time) } else { discard(exchange) }
+      if case .confirmed = outcome {
+        keep(candidate, as: stored, for: exchange, now: time)
+      } else {
+        discard(exchange, status: stored.status)
+      }
       var answer = answer(candidate, stored, exchange, age: nil)
       answer.isValidated = true
       return .useStored(answer)
@@ -59,11 +63,7 @@ extension URLCache {
     guard cached.storagePolicy != .notAllowed, cached.data.count <= storing.bodyBytesMax,
       let key = storing.exchange.key, let entry = storing.entry(cached, key: key)
     else { return }
-    if isSubclass {
-      var request = URLRequest(url: storing.exchange.url)
-      request.httpMethod = storing.exchange.request.method
-      return core.run { [request] in self.storeCachedResponse(entry, for: request) }
-    }
+    if isSubclass { return store(entry, of: storing.exchange.subject(status: storing.response.statusCode)) }
     let now = storing.responseTime
     guard entry.origin?.stored?.part != nil else { return core.store(entry, room: room, now: now) }
     // A part may complete what is there, on disk perhaps.
@@ -122,11 +122,11 @@ extension URLCache {
       response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
       origin: CachedURLResponse.Origin(key: origin.key, stored: stored, storedTime: now))
     guard isSubclass else { return core.store(kept, now: now) }
-    core.run { self.storeCachedResponse(kept, for: URLRequest(url: exchange.url)) }
+    store(kept, of: exchange.subjectOfGet(status: stored.status))
   }
 
-  private func discard(_ exchange: CacheExchange) {
-    if isSubclass { return core.run { self.removeCachedResponse(for: URLRequest(url: exchange.url)) } }
+  private func discard(_ exchange: CacheExchange, status: Int) {
+    if isSubclass { return remove(exchange.subjectOfGet(status: status)) }
     guard let key = CacheKey.make(method: "GET", uri: exchange.url.absoluteString) else { return }
     core.remove(key)
   }
@@ -139,7 +139,7 @@ extension URLCache {
       guard let key = CacheKey.make(method: "GET", uri: url.absoluteString),
         CacheKey.origin(of: key) == CacheKey.origin(of: target)
       else { continue }
-      if isSubclass { core.run { self.removeCachedResponse(for: URLRequest(url: url)) } } else { core.remove(key) }
+      if isSubclass { remove(.request(URLRequest(url: url))) } else { core.remove(key) }
     }
   }
 

@@ -21,13 +21,9 @@ extension URLCache {
 
   /// The response that is stored for a task's request, fresh or not; nil if there is none.
   public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
-    let found = Handover<CachedURLResponse>()
-    await withCheckedContinuation { continuation in
-      getCachedResponse(for: dataTask) { response in
-        found.value = response
-        continuation.resume()
-      }
-    }
-    return found.value
+    // A subclass may answer more than once.
+    let question = Question<CachedURLResponse?>()
+    getCachedResponse(for: dataTask) { question.answer($0) }
+    return await question.wait() ?? nil
   }
 }

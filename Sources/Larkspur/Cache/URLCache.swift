@@ -28,8 +28,6 @@ open class URLCache: NSObject, @unchecked Sendable {
   static let sharedDiskCapacity = 20 << 20
 
   let core: CacheCore
-  /// A subclass may store elsewhere than here: the session then asks its members.
-  var isSubclass: Bool { type(of: self) != URLCache.self }
 
   private static let current = Mutex<URLCache?>(nil)
 

@@ -21,10 +21,10 @@ enum Redirection {
       let text = LocationValue.target(location, from: url.absoluteString)
     else { return .none }
     guard let target = URL(string: text) else {
-      return .refuse(.badURL, "the server's Location is no URL: \(text)")
+      return .refuse(.badURL, "the server's Location is no URL: \(text.withoutUserinfo)")
     }
     guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      return .refuse(.unsupportedURL, "the server redirects to another kind of URL: \(text)")
+      return .refuse(.unsupportedURL, "the server redirects to another kind of URL: \(text.withoutUserinfo)")
     }
     var next = request
     next.url = target
@@ -45,7 +45,7 @@ enum Redirection {
     return .follow(next)
   }
 
-  private static func isFollowed(_ status: Int) -> Bool {
+  static func isFollowed(_ status: Int) -> Bool {
     switch status {
     // 305 and 306 are not used any more. RFC 9110 15.4 lets a client go where any status of the class points, and with
     // these two Foundation does. What 305 once meant, a proxy, it does not mean here.

@@ -33,11 +33,8 @@ extension TaskPerformer {
       throw URLError.make(
         .resourceUnavailable, "the session has no cache for this, and may not load it", url: request.url)
     case .reloadIgnoringLocalAndRemoteCacheData:
-      let given = request.own.fields
-      if given?.value(of: "Cache-Control") == nil {
-        extras.conditions.append((name: "Cache-Control", value: "no-cache"))
-        if given?.value(of: "Pragma") == nil { extras.conditions.append((name: "Pragma", value: "no-cache")) }
-      }
+      guard let exchange = lateExchange(for: request, extras, sent: Date()) else { return }
+      extras.conditions += CacheDecision.bypassing(exchange.request)
     default: return
     }
   }
@@ -49,18 +46,24 @@ extension TaskPerformer {
 
   /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
   func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
-    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: cache.now)
+    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: cache.now, task: programsTask)
   }
 
   func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
-    clock.pause()
-    let plan = await cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now)
-    clock.goOn()
+    let question = Question<CachePlan>()
+    cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now, task: programsTask) {
+      question.answer($0)
+    }
+    let plan = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     try await passGate()
+    guard let plan else { throw URLError.make(.cancelled) }
     return plan
   }
+
+  /// The task, if the program knows of it.
+  private var programsTask: URLSessionDataTask? { task.isKnown ? task as? URLSessionDataTask : nil }
 
   /// What the cache makes of a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {

@@ -142,7 +142,8 @@ extension CacheDecision {
     request.control.isPresent ? [] : [(name: "Cache-Control", value: "max-age=0")]
   }
 
-  private static func bypassing(_ request: CacheRequest) -> CacheFields {
+  /// What tells caches on the way not to answer.
+  package static func bypassing(_ request: CacheRequest) -> CacheFields {
     var fields: CacheFields = []
     if !request.control.isPresent { fields.append((name: "Cache-Control", value: "no-cache")) }
     // For caches of HTTP/1.0 (RFC 9111 5.4).

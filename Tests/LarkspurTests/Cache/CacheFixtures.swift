@@ -125,6 +125,17 @@ final class KillableFiles: CacheFiles {
   }
 }
 
+extension URLCache {
+  /// The plan, when the disk has been looked at if it has to be.
+  func plan(
+    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
+  ) async -> CachePlan {
+    await withCheckedContinuation { continuation in
+      plan(for: request, fields: fields, policy: policy, now: now) { continuation.resume(returning: $0) }
+    }
+  }
+}
+
 func request(_ url: String, _ fields: [String: String] = [:], method: String = "GET") -> URLRequest {
   var request = URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/"))
   request.httpMethod = method

@@ -1,0 +1,112 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// A program's own cache: sessions ask its members that take a task.
+@Suite(.timeLimit(.minutes(1))) struct CacheSubclassTests {
+  /// Keeps what it is given by tasks, and what it is given by requests apart.
+  private final class Elsewhere: URLCache, @unchecked Sendable {
+    struct Kept {
+      var ofTasks: [URL: CachedURLResponse] = [:]
+      var ofRequests: [URL: CachedURLResponse] = [:]
+      var fields: [String?] = []
+    }
+    let kept = Mutex(Kept())
+
+    override func getCachedResponse(
+      for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+      let found = kept.withLock { kept in
+        dataTask.currentRequest?.url.flatMap { kept.ofTasks[$0] ?? kept.ofRequests[$0] }
+      }
+      completionHandler(found)
+      // Once too often.
+      completionHandler(nil)
+    }
+
+    override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+      guard let request = dataTask.currentRequest, let url = request.url else { return }
+      kept.withLock {
+        $0.ofTasks[url] = cachedResponse
+        $0.fields.append(request.value(forHTTPHeaderField: "X-Own"))
+      }
+    }
+
+    override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+      if let url = dataTask.currentRequest?.url { kept.withLock { $0.ofTasks[url] = nil } }
+    }
+
+    override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+      Issue.record("asked by a request")
+      return nil
+    }
+
+    override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+      guard let url = request.url else { return }
+      kept.withLock {
+        $0.ofRequests[url] = cachedResponse
+        $0.fields.append(request.value(forHTTPHeaderField: "X-Own"))
+      }
+    }
+  }
+
+  /// Never says whether it has anything.
+  private final class Silent: URLCache, @unchecked Sendable {
+    let isAsked = Mutex(false)
+
+    override func getCachedResponse(
+      for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) { isAsked.withLock { $0 = true } }
+  }
+
+  private func session(_ cache: URLCache) -> URLSession {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = cache
+    return URLSession(configuration: configuration)
+  }
+
+  /// A task's own response is its task's. A redirection is its request's: the task is on its way to another.
+  @Test func byTask() async throws {
+    let server = try TestServer()
+    server.route("GET", "/moved") { _ in
+      .init(status: 301, fields: ["Location": "/here", "Cache-Control": "max-age=1000"])
+    }
+    server.route("GET", "/here") { _ in .init(fields: ["Cache-Control": "max-age=1000"], body: .bytes(Array("x".utf8)))
+    }
+    let cache = Elsewhere()
+    let session = session(cache)
+    let (moved, here) = (
+      try #require(URL(string: server.url("/moved"))), try #require(URL(string: server.url("/here")))
+    )
+    var request = URLRequest(url: moved)
+    request.setValue("mine", forHTTPHeaderField: "X-Own")
+    for _ in 0..<2 {
+      let (data, response) = try await session.data(for: request)
+      #expect(data == Data("x".utf8) && response.url == here)
+      // What is stored, is stored behind what has been asked before.
+      _ = await cache.cachedResponse(for: session.dataTask(with: here))
+      while cache.kept.withLock({ $0.ofTasks.isEmpty || $0.ofRequests.isEmpty }) { await Task.yield() }
+    }
+    #expect(server.requestsReceived == 2)
+    let kept = cache.kept.withLock {
+      ($0.ofTasks.keys.sorted { $0.path < $1.path }, Array($0.ofRequests.keys), $0.fields)
+    }
+    #expect(kept.0 == [here] && kept.1 == [moved])
+    #expect(kept.2 == ["mine", "mine"])
+    session.invalidateAndCancel()
+  }
+
+  @Test func aTaskThatWaitsForSuchACacheCanBeCancelled() async throws {
+    let cache = Silent()
+    let session = session(cache)
+    let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
+    task.resume()
+    while !cache.isAsked.withLock({ $0 }) { await Task.yield() }
+    task.cancel()
+    while task.state != .completed { await Task.yield() }
+    #expect((task.error as? URLError)?.code == .cancelled)
+    session.invalidateAndCancel()
+  }
+}
