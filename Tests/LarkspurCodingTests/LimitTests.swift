@@ -3,6 +3,7 @@ import Testing
 
 /// Each limit: what is just allowed, and one more.
 @Suite struct CodingLimitTests {
+  /// CVE-2022-32206, CVE-2025-66418: codings upon codings. CVE-2023-23916: the limit began anew with each line.
   @Test func layers() throws {
     let body = try (0..<6).reduce([1, 2, 3]) { body, _ in try compressed(body, as: .gzip) }
     #expect(CodingLimits().layersMax == 5)
@@ -47,6 +48,7 @@ import Testing
   }
 
   /// Ten megabytes of zeros pass, though they are a thousandth of it on the wire.
+  /// CVE-2025-66471: a small piece of input swelled in one step to all that it stands for.
   @Test func tenMebibytes() throws {
     let body = try compressed([UInt8](repeating: 0, count: 10 << 20), as: .gzip)
     #expect(body.count * 1000 < 10 << 20)

@@ -21,6 +21,12 @@ import Testing
     #expect(result.errors == "larkspur: \(server.authority): \(words)\n")
   }
 
+  /// CVE-2023-0833: words that are kept in logs tell no secrets.
+  @Test(arguments: ["http://me:secret@a:0/", "me:secret@a:0/"]) func passwordsAreNotRepeated(url: String) async throws {
+    let result = try await Command(["get", url]).end()
+    #expect(result.status == 3 && result.errors.contains("a:0/") && !result.errors.contains("secret"))
+  }
+
   @Test func usage() async throws {
     let nothing = try await Command.run()
     #expect(nothing.status == 2)

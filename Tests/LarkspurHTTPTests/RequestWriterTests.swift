@@ -84,6 +84,7 @@ import Testing
 
   // MARK: - Refusals
 
+  /// CVE-2020-26116: a method with a line end in it began another field.
   @Test(arguments: [
     "", " ", "GET ", "GE T", "GET\r\n", "G\0ET", "G\tET", "G:ET", "GÉT", "GET / HTTP/1.1\r\nX:", "(GET)", "G/ET",
   ])
@@ -91,6 +92,8 @@ import Testing
     #expect(refusal(method: method) == .methodInvalid(method))
   }
 
+  /// CVE-2022-31150: no target ends its line, and none begins another.
+  /// CVE-2019-9740: a line end in the query of a URL began another field.
   @Test(arguments: [
     "", " ", "/a b", "/ HTTP/1.1\r\nX: y", "/\r", "/\n", "/\0", "/\t", "/ü", "/\u{7f}", "/\u{1b}",
     "http://a/\r\n\r\nGET /", "/a ",
@@ -99,6 +102,8 @@ import Testing
     #expect(refusal(target: target) == .targetInvalid(target))
   }
 
+  /// CVE-2023-29406, CVE-2022-31150: no value ends its line, and that of Host does not either.
+  /// CVE-2023-0040, CVE-2022-3215: a line end in a value began another field, or another message.
   @Test(arguments: ["a\r\nX: y", "a\n", "a\r", "a\0", "a\u{1}", "a\u{7f}", "\r\n", "\u{b}"]) func values(value: String)
   {
     #expect(refusal(ofField: "X-Name", value) == .fieldValueInvalid(name: "X-Name"))
@@ -108,6 +113,7 @@ import Testing
         == .fieldValueInvalid(name: "T"))
   }
 
+  /// CVE-2023-0040, CVE-2022-3215: the same in a name.
   @Test(arguments: [
     "", " ", "X ", " X", "X Y", "X:", "X\r\nY", "X\n", "X\r", "X\0", "X\t", "Xü", "X(", "X\u{7f}", "\"X\"",
   ])

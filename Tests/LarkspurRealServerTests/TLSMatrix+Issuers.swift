@@ -141,6 +141,7 @@ extension TLSMatrix {
     Row(
       "ours: right chain, wrong private key",
       note: "nginx and s_server refuse to start so: our own server does it.",
+      // CVE-2014-1266: a good chain counts only with a signature by its key.
       trial("P-256", .fails(.badSignature), by: [.ours]) { plan in plan.key = try plan.authorities.leaf().privateKeyDER
       },
       trial("RSA", .fails(.badSignature), by: [.ours]) { plan in

@@ -13,11 +13,21 @@ import Testing
     #expect(ServerName(host: host)?.text == text)
   }
 
+  /// CVE-2022-27775: the same address on another link. No session of the one is resumed with the other.
+  @Test func zonesAreToldApart() {
+    let keys = ["fe80::1", "fe80::1%eth0", "fe80::1%eth1"].compactMap(ServerName.init).map {
+      SessionKey(server: $0, port: 443)
+    }
+    #expect(Set(keys).count == 3)
+  }
+
+  /// CVE-2021-0341: only ASCII letters are compared without regard to case. The Kelvin sign is no `k`.
   @Test(arguments: [
     "", ".", ".example.com", "a..b", "..", "127.1", "0x7f000001", "010.0.0.1", "00.0.0.1",
     "256.0.0.1", "1.2.3", "1.2.3.4.5", "1..2.3", "::1\0", "1:2:3:4:5:6:7:8:9", "1.2.3.4:80", "::g", "1.2.3.4.",
     "1.2.3.4 a", "[::1]",
-    "1.2.3.4%x", "b\u{fc}cher.example", "a b", "a\0b", "a\u{7f}b", String(repeating: "a", count: 254),
+    "1.2.3.4%x", "b\u{fc}cher.example", "\u{212a}elvin.example", "a b", "a\0b", "a\u{7f}b",
+    String(repeating: "a", count: 254),
   ])
   func refuses(host: String) {
     #expect(ServerName(host: host) == nil)

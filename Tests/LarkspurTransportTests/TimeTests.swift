@@ -43,6 +43,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// CVE-2021-3737: behind an interim response the deadline still counts.
   @Test func whileWaitingForTheHead() {
     let running = exchanges([.seconds(5)])
     peer.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")

@@ -59,6 +59,12 @@ struct ClientRequest {
     path.isEmpty ? baseURL : URL(string: path, relativeTo: baseURL)?.absoluteURL
   }
 
+  /// The client's fields, without those that are for the base URL's origin if a request is for another one.
+  private func fields(for url: URL) -> [(key: String, value: String)] {
+    let isOwn = BaseOrigin(baseURL).isOrigin(of: url)
+    return settings.fields.filter { isOwn || !BaseOrigin.isPrivate($0.key) }.map { ($0.key, $0.value) }
+  }
+
   private var encoding: String.Encoding { String.Encoding(rawValue: settings.stringEncoding) }
 
   /// Nil: the path is no URL, or the parameters cannot be written.
@@ -72,7 +78,7 @@ struct ClientRequest {
     }
     var request = URLRequest(url: url)
     request.httpMethod = method
-    for (name, value) in settings.fields { request.setValue(value, forHTTPHeaderField: name) }
+    for (name, value) in fields(for: url) { request.setValue(value, forHTTPHeaderField: name) }
     if !isInQuery, let parameters {
       guard let body = body(of: parameters) else { return nil }
       request.httpBody = body.bytes
@@ -104,12 +110,13 @@ struct ClientRequest {
     _ method: String, _ path: String, _ parameters: [AnyHashable: Any]?,
     _ block: ((any AFMultipartFormData) -> Void)?
   ) -> NSMutableURLRequest? {
-    guard let url = url(path)?.absoluteString else { return nil }
+    guard let url = url(path) else { return nil }
     let serializer = AFHTTPRequestSerializer()
     for name in serializer.httpRequestHeaders.keys { serializer.setValue(nil, forHTTPHeaderField: name) }
-    for (name, value) in settings.fields { serializer.setValue(value, forHTTPHeaderField: name) }
+    for (name, value) in fields(for: url) { serializer.setValue(value, forHTTPHeaderField: name) }
     serializer.stringEncoding = settings.stringEncoding
     return try? serializer.multipartFormRequest(
-      withMethod: method, urlString: url, parameters: parameters as? [String: Any], constructingBodyWith: block)
+      withMethod: method, urlString: url.absoluteString, parameters: parameters as? [String: Any],
+      constructingBodyWith: block)
   }
 }

@@ -10,7 +10,7 @@ extension AFHTTPSessionManager {
   ) throws -> URLRequest {
     try checkRefusal()
     let serializer = requestSerializer
-    let request: URLRequest
+    var request: URLRequest
     if serializer.makesPlainRequests, let url = try url(of: path) {
       let (plain, hasQuery) = serializer.state.withLock { $0.request(method, url) }
       request = parameters == nil && hasQuery ? plain : try serializer.complete(plain, parameters)
@@ -18,6 +18,7 @@ extension AFHTTPSessionManager {
       request =
         try serializer.request(withMethod: method, urlString: absolute(path), parameters: parameters) as URLRequest
     }
+    protect(&request, path)
     return complete(request, headers)
   }
 
@@ -25,11 +26,18 @@ extension AFHTTPSessionManager {
     _ path: String, _ parameters: Any?, _ headers: [String: String]?, _ block: ((any AFMultipartFormData) -> Void)?
   ) throws -> URLRequest {
     try checkRefusal()
-    return try complete(
-      requestSerializer.multipartFormRequest(
+    var request =
+      try requestSerializer.multipartFormRequest(
         withMethod: "POST", urlString: absolute(path), parameters: parameters as? [String: Any],
-        constructingBodyWith: block) as URLRequest,
-      headers)
+        constructingBodyWith: block) as URLRequest
+    protect(&request, path)
+    return complete(request, headers)
+  }
+
+  /// The serializer's `Authorization` is for the base URL's origin. Who means another one says so in the call's headers.
+  private func protect(_ request: inout URLRequest, _ path: String) {
+    guard let base, !Self.isPlain(path), let url = request.url, !BaseOrigin(base.url).isOrigin(of: url) else { return }
+    request.setValue(nil, forHTTPHeaderField: "Authorization")
   }
 
   private func checkRefusal() throws {

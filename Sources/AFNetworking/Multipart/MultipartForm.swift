@@ -16,7 +16,8 @@ final class MultipartForm: AFMultipartFormData {
   }
 
   init(types: MIMETypes = .system) {
-    boundary = "Boundary+" + String(UInt64.random(in: .min ... .max), radix: 16, uppercase: true)
+    // 128 random bits, which no content that is made for it can hold.
+    boundary = "Boundary+" + UUID().uuidString.filter { $0 != "-" }
     self.types = types
   }
 

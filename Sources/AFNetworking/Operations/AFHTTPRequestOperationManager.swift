@@ -137,6 +137,14 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     URL(string: urlString, relativeTo: baseURL)?.absoluteString ?? urlString
   }
 
+  /// The serializer's `Authorization` is for the base URL's origin.
+  private func protected(_ request: NSMutableURLRequest) -> NSMutableURLRequest {
+    if let baseURL, let url = request.url, !BaseOrigin(baseURL).isOrigin(of: url) {
+      request.setValue(nil, forHTTPHeaderField: "Authorization")
+    }
+    return request
+  }
+
   // MARK: - Verbs
   //
   // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an
@@ -205,9 +213,10 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
   ) -> AFHTTPRequestOperation? {
     run(success, failure) {
-      try requestSerializer.multipartFormRequest(
-        withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
-        constructingBodyWith: block)
+      protected(
+        try requestSerializer.multipartFormRequest(
+          withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
+          constructingBodyWith: block))
     }
   }
 
@@ -216,7 +225,8 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?
   ) -> AFHTTPRequestOperation? {
     run(success, failure) {
-      try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters)
+      protected(
+        try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters))
     }
   }
 

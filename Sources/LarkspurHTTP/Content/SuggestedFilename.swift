@@ -1,7 +1,8 @@
 /// The name under which a response may be saved, whatever the server says (RFC 6266, section 4.3).
 ///
 /// It names a file in the directory that the caller has in mind and nothing else: it is never empty, never `.` or `..`, and
-/// holds no separator, no control character and nothing that turns text around.
+/// holds no separator, no control character and nothing that turns text around; it does not begin with a dot, which would
+/// hide it.
 package enum SuggestedFilename {
   /// `NAME_MAX` of Linux's file systems. A longer one could not be created.
   package static let bytesMax = 255
@@ -39,8 +40,7 @@ package enum SuggestedFilename {
       default: scalars.append(scalar)
       }
     }
-    let spaces = { (scalar: Unicode.Scalar) in scalar == " " }
-    var rest = scalars.drop(while: spaces)
+    var rest = scalars.drop { $0 == " " || $0 == "." }
     while rest.last == " " { rest.removeLast() }
     // Nothing but dots and what has replaced separators: a directory.
     guard rest.contains(where: { $0 != "." && $0 != "_" }) else { return nil }

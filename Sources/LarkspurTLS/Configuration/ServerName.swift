@@ -4,6 +4,8 @@ package struct ServerName: Hashable, Sendable {
   let name: String?
   /// As text, without a zone. Nil: the server is known by a name.
   let address: String?
+  /// The zone of the address, which no certificate has: the same address on another link is another server.
+  private let zone: String
 
   /// Takes a host as it stands in a URL, without brackets. Nil: it can be neither an address nor a name.
   ///
@@ -12,12 +14,14 @@ package struct ServerName: Hashable, Sendable {
   /// A-labels (`xn--...`). A name that ends in a number is refused, as in the URL standard: the resolver may take
   /// `127.1` or `0x7f000001` for an address.
   package init?(host: String) {
-    let text = host.utf8.firstIndex(of: UInt8(ascii: "%")).map { String(host[..<$0]) } ?? host
+    let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) ?? host.endIndex
+    let text = String(host[..<percent])
     if let canonical = AddressText.canonical(text) {
       // Only IPv6 has zones.
-      guard text.utf8.count == host.utf8.count || canonical.utf8.contains(UInt8(ascii: ":")) else { return nil }
+      guard percent == host.endIndex || canonical.utf8.contains(UInt8(ascii: ":")) else { return nil }
       name = nil
       address = canonical
+      zone = String(host[percent...])
       return
     }
     var bytes = Array(host.utf8)
@@ -31,6 +35,7 @@ package struct ServerName: Hashable, Sendable {
     else { return nil }
     name = String(decoding: bytes.map { 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
     address = nil
+    zone = ""
   }
 
   /// Letters, digits and `-`, and the `_` that names in use have.

@@ -1,3 +1,4 @@
+import LarkspurHTTP
 import LarkspurIO
 
 /// A URL of the command line, taken apart into what a request needs.
@@ -42,13 +43,16 @@ package struct RequestURL: Hashable, Sendable {
 
   /// Parses what stands on a command line. `scheme` counts where there is none.
   static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
+    let isBare = !text.contains("://") && !text.hasPrefix("http:") && !text.hasPrefix("https:")
+    let whole = isBare ? scheme + text : text
     do throws(RequestURL.Invalid) {
-      let isBare = !text.contains("://") && !text.hasPrefix("http:") && !text.hasPrefix("https:")
-      return try RequestURL(isBare ? scheme + text : text)
+      return try RequestURL(whole)
     } catch {
       switch error {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
-      case .malformed: throw CommandFailure(.malformedURL, "\(text.debugDescription): \(error)")
+      case .malformed:
+        let told = whole.withoutUserinfo.dropFirst(isBare ? scheme.count : 0)
+        throw CommandFailure(.malformedURL, "\(String(told).debugDescription): \(error)")
       }
     }
   }

@@ -234,6 +234,22 @@ import Testing
     #expect(try await results.next() == 200)
   }
 
+  /// CVE-2025-27152.
+  @Test(arguments: ["http://b.example/", "//b.example/", "https://127.0.0.1/"])
+  func anotherServerIsNotToldTheCredentials(path: String) {
+    client.setAuthorizationHeaderWithUsername("user", password: "pass")
+    client.setDefaultHeader("X-Own", value: "own")
+    for request in [
+      client.request(withMethod: "GET", path: path, parameters: nil),
+      client.multipartFormRequest(withMethod: "POST", path: path, parameters: nil) { _ in },
+    ] {
+      #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
+      #expect(request.value(forHTTPHeaderField: "X-Own") == "own")
+    }
+    let whole = client.request(withMethod: "GET", path: server.url("/x"), parameters: nil)
+    #expect(whole.value(forHTTPHeaderField: "Authorization") != nil)
+  }
+
   @Test func formsInParts() async throws {
     client.setDefaultHeader("X-Own", value: "own")
     client.setDefaultHeader("Accept-Language", value: "xx")

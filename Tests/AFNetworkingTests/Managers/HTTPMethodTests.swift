@@ -202,6 +202,28 @@ import Testing
 
   // MARK: - Credentials
 
+  /// CVE-2025-27152: what is for the base URL's server is not for whoever a whole URL names. A call may name it itself.
+  @Test func anotherServerIsNotToldTheCredentials() async throws {
+    let other = try TestServer()
+    manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
+    for url in [other.url("/anything"), "//\(other.authority)/anything"] {
+      #expect(await told { manager.get(url, parameters: nil, success: $0, failure: $1) }.error == nil)
+      let posted = await told {
+        manager.post(
+          url, parameters: nil,
+          constructingBodyWith: { $0.appendPart(withForm: Data("b".utf8), name: "a") }, success: $0, failure: $1)
+      }
+      #expect(posted.error == nil)
+    }
+    let own = ["Authorization": "mine"]
+    _ = await told { manager.get(other.url("/get"), parameters: nil, headers: own, success: $0, failure: $1) }
+    #expect(other.requests.map { $0.fields["authorization"] } == [nil, nil, nil, nil, "mine"])
+    for url in [fixture.server.url("/get"), "//\(fixture.server.authority)/get"] {
+      _ = await told { manager.get(url, parameters: nil, success: $0, failure: $1) }
+    }
+    #expect(fixture.server.requests.allSatisfy { $0.fields["authorization"] != nil })
+  }
+
   @Test func credentialsOfTheSerializer() async {
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
     let told = await told { manager.get("secret", parameters: nil, success: $0, failure: $1) }

@@ -81,6 +81,20 @@ import Testing
     #expect(try await results.next().0)
   }
 
+  /// CVE-2025-27152.
+  @Test func anotherServerIsNotToldTheCredentials() async throws {
+    let (other, results) = (try TestServer(), Results<Bool>())
+    let manager = AFHTTPRequestOperationManager(baseURL: URL(string: server.url()))
+    manager.completionQueue = OperationKit.queue
+    manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
+    for url in [other.url("/get"), "get"] {
+      manager.get(url, success: { _, _ in results.add(true) }, failure: { _, _ in results.add(false) })
+      #expect(try await results.next())
+    }
+    #expect(other.requests.map { $0.fields["authorization"] == nil } == [true])
+    #expect(server.requests.map { $0.fields["authorization"] == nil } == [false])
+  }
+
   @Test func aTimeIsUp() async throws {
     manager.requestSerializer.timeoutInterval = 0.1
     for method in ["GET", "HEAD", "POST"] {

@@ -14,6 +14,7 @@ import Testing
   ]
 
   /// Before 2.5.3 the host's name was not compared unless it was asked for: anybody's good certificate was good for all.
+  /// CVE-2015-3996: the default policy asks for the chain and for the name.
   @Test func anotherHostsGoodCertificate() throws {
     let trust = try chains.otherTrust
     #expect(trust.isTrusted == false)
@@ -23,6 +24,8 @@ import Testing
   }
 
   /// In 2.5.1 a chain that nobody trusts was taken where no name was compared.
+  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins every chain was good.
+  /// CVE-2013-4545: the chain is still looked at when the name is not.
   @Test func aStrangersCertificateWithoutAName() throws {
     let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
     let policy = AFSecurityPolicy.default()
@@ -32,6 +35,7 @@ import Testing
 
   /// The pinned certificate is public: anybody can send it along behind another one, in front of it, or alone above a key
   /// that it has never signed.
+  /// CVE-2016-2402: only a chain that was verified has what is pinned.
   @Test(arguments: cases) func thePinnedCertificateIsSentAlong(_ mode: AFSSLPinningMode, allowsInvalid: Bool) throws {
     let attacker = try TestCA(name: "attacker")
     let impostor = try Chains.selfSigned(["a.example"]).certificateDER

@@ -34,12 +34,14 @@ import Testing
     #expect(policy.evaluateServerTrust(trust, forDomain: "b.example"))
   }
 
+  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins one that nobody vouches for was good.
   @Test func aSelfSignedCertificate() throws {
     let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
     #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: nil))
     #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "a.example"))
   }
 
+  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins one that had ended was good.
   @Test func anExpiredCertificate() throws {
     let expired = try chains.lower.issue(.init(names: ["a.example"]).expired)
     let trust = try chains.trust(of: expired.chainDER)
@@ -183,6 +185,7 @@ import Testing
     #expect(policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
   }
 
+  /// CVE-2013-4545: the name is still looked at when the chain is not.
   @Test func aPinnedCertificateWithoutTheName() throws {
     let own = try Chains.selfSigned(["else.example"])
     let trust = try chains.trust(of: [own.certificateDER])

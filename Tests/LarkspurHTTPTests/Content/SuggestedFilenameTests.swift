@@ -22,11 +22,13 @@ import Testing
     #expect(name("attachment; filename=\"..\"", path: "b.txt") == "b.txt")
   }
 
+  /// CVE-2020-8177: a server names no file elsewhere, and none that is hidden.
   @Test(
     arguments: [
-      ("../../etc/passwd", ".._.._etc_passwd"), ("/etc/passwd", "_etc_passwd"), ("C:\\a\\b.txt", "C:_a_b.txt"),
+      ("../../etc/passwd", "_.._etc_passwd"), ("/etc/passwd", "_etc_passwd"), ("C:\\a\\b.txt", "C:_a_b.txt"),
       ("a\0b\u{7f}c\u{85}d.txt", "abcd.txt"), ("a\r\nb.txt", "ab.txt"), ("\u{202e}gpj.exe", "gpj.exe"),
-      ("  a b .txt ", "a b .txt"), (".profile", ".profile"), ("..", "Unknown"), (".", "Unknown"), ("", "Unknown"),
+      ("  a b .txt ", "a b .txt"), (".profile", "profile"), (". .profile", "profile"), ("..", "Unknown"),
+      (".", "Unknown"), ("", "Unknown"),
       ("../..", "Unknown"), ("///", "Unknown"), ("\0", "Unknown"), (" ", "Unknown"), ("...", "Unknown"),
       ("\u{202e}", "Unknown"), ("ä ö.txt", "ä ö.txt"),
     ])
@@ -39,7 +41,7 @@ import Testing
       ("a", "text/plain; charset=utf-8", "a.txt"), ("a.bin", "text/plain", "a.bin"), ("a", "image/jpeg", "a.jpeg"),
       ("a", "application/octet-stream", "a"), ("a", "application/vnd.api+json", "a.json"),
       ("a", "application/x-y+xml", "a.xml"), ("a", "nonsense", "a"), ("a.", "text/html", "a..html"),
-      (".profile", "text/plain", ".profile.txt"), ("Vol. 1 of 2", "application/pdf", "Vol. 1 of 2.pdf"),
+      (".profile", "text/plain", "profile.txt"), ("Vol. 1 of 2", "application/pdf", "Vol. 1 of 2.pdf"),
       ("1.2.averylongendingindeed", "application/zip", "1.2.averylongendingindeed.zip"),
     ])
   func extensions(path: String, type: String, expected: String) {
@@ -72,7 +74,7 @@ import Testing
       }.joined()
       let result = name(path: path, type: Bool.random(using: &generator) ? "text/html" : nil)
       #expect(1...SuggestedFilename.bytesMax ~= result.utf8.count)
-      #expect(![".", ".."].contains(result))
+      #expect(!result.hasPrefix("."))
       #expect(!result.unicodeScalars.contains { $0 == "/" || $0 == "\\" || $0.value < 0x20 || $0 == "\u{202e}" })
     }
   }

@@ -102,6 +102,7 @@ import Testing
   }
 
   /// RFC 9110 6.5.1: a trailer is never taken for a header.
+  /// CVE-2025-53643: trailers are read as such, and the next response begins behind them.
   @Test func trailersDecideNothing() {
     let transcript = read(
       "2\r\nhi\r\n0\r\nContent-Length: x\r\nTransfer-Encoding: gzip\r\nConnection: close\r\n\r\nHTTP/1.1 204 X\r\n\r\n",

@@ -18,6 +18,7 @@ import Testing
     #expect(read(response).entries == [.failed(.bareLF)])
   }
 
+  /// CVE-2023-30589: a CR by itself does not end a field.
   @Test(arguments: [
     "HTTP/1.1 200 OK\rA: b\r\n\r\n", "HTTP/1.1 200\rA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\r\n\r\n",
     "HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\rC: d\r\n\r\n",
@@ -34,6 +35,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\nA\r\n: b\r\n\r\n").error == .fieldNameInvalid)
   }
 
+  /// CVE-2025-22871: an LF by itself does not end the line of a chunk's size.
   @Test(arguments: [
     ("5\nhello\r\n0\r\n\r\n", ResponseError.bareLF), ("5\r\nhello\r\n0\n\r\n", .bareLF),
     ("5\rhello\r\n0\r\n\r\n", .bareCR),

@@ -30,6 +30,7 @@ import Testing
     #expect(transcript.entries.dropFirst() == [.body(Array("hi".utf8)), .end(trailers: [])])
   }
 
+  /// CVE-2022-1705: it is chunked and nothing else, or the response is bad.
   @Test(arguments: [
     "gzip", "identity", "", " ", "chunkedx", "xchunked", "\"chunked\"", "chunked;q=1", "gzip, chunked", "chunked, gzip",
     "chunked, identity", "identity, chunked", "chunked, chunked", "chunked,", ",chunked", "chun\tked", "chunked gzip",

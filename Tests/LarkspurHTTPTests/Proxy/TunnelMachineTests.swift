@@ -148,7 +148,12 @@ import Testing
     #expect(String(decoding: toProxy.finish().bytes, as: UTF8.self).contains("\(name): x\r\n"))
   }
 
-  @Test(arguments: ["/", "*", "a.example:443", "https://a.example/"]) func otherForms(target: String) {
+  /// CVE-2014-8150: no end of a line in a URL ends the request's.
+  @Test(arguments: [
+    "/", "*", "a.example:443", "https://a.example/", "http://a.example/\r\nX: y", "http://a.example/ HTTP/1.1\r\nX: y",
+    "http://a\r\n.example/", "http://a.example/\0",
+  ])
+  func otherForms(target: String) {
     #expect(throws: RequestError.targetInvalid(target)) {
       try RequestWriter(method: "GET", target: target, host: "a.example", to: .proxy)
     }

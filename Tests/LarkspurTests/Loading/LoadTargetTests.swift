@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import Testing
 
 @testable import Larkspur
@@ -34,6 +35,21 @@ import Testing
     }
   }
 
+  /// CVE-2017-14063, CVE-2020-8169: whom we connect to is whom cookies and credentials are looked up for, however a URL says
+  /// it, and a password is no part of that.
+  @Test(arguments: [
+    ("http://evil.example?@good.example/", "evil.example", "/?@good.example/"),
+    ("http://evil.example#@good.example/", "evil.example", "/"),
+    ("http://user:p@ss@good.example/", "good.example", "/"),
+    ("http://user:p%40evil.example@good.example/", "good.example", "/"),
+  ])
+  func oneHostForAll(text: String, host: String, path: String) throws {
+    let url = try #require(URL(string: text))
+    let target = try target(text)
+    #expect(target.host == host && target.authority == host && target.path == path)
+    #expect(url.asciiHost == host && AuthenticationTarget(origin: url)?.host == host)
+  }
+
   @Test func addresses() throws {
     let address = try target("http://[FE80::1%25eth0]:81/")
     #expect(address.host == "fe80::1%eth0" && address.authority == "[fe80::1]:81")
@@ -46,6 +62,7 @@ import Testing
   }
 
   /// Else the host of those who decode it would be another than that of those who do not.
+  /// CVE-2022-27780: a slash that is encoded stands in no host.
   @Test(arguments: [
     "http://a.example%2F.b.example/", "http://a.example%40b.example/", "http://a.example%3A81/",
     "http://a.example%00/", "http://a%20b.example/", "http://a.example%23/", "http://a.example%5C.b/",

@@ -46,6 +46,7 @@ import Testing
 
   /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one. Nor does it
   /// on whether fields are known.
+  /// CVE-2015-3236: credentials of the request before went along with the next one.
   @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {
     let additional = Self.configurations[configuration]
     for fields in Self.fields {
@@ -74,6 +75,7 @@ import Testing
   }
 
   /// A proxy gets what the program says for proxies, unless something else has been found for it; nobody else does.
+  /// CVE-2023-32681: what goes through a tunnel does not have it.
   @Test(arguments: [
     ([:], ["proxy-authorization": "all"], "all"),
     (["Proxy-Authorization": "own"], ["Proxy-Authorization": "all"], "own"),

@@ -55,6 +55,10 @@ extension HostileServer {
     refusal(
       "leads elsewhere", "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n", then: .hang),
     refusal("demands nothing in particular", "HTTP/1.1 407 No\r\nContent-Length: 3\r\n\r\nbad", then: .hang),
+    refusal(
+      "demands, and sets a cookie",
+      "HTTP/1.1 407 No\r\nSet-Cookie: a=b\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 3\r\n\r\nbad",
+      then: .hang),
     refusal("switches protocols", "HTTP/1.1 101 So\r\nUpgrade: x\r\n\r\n", then: .hang),
     refusal("is no proxy", "\u{5}\0", then: .hang),
     refusal("interim responses", "", then: .repeat([.send("HTTP/1.1 100 Continue\r\n\r\n")])),

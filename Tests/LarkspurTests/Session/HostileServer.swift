@@ -120,6 +120,7 @@ extension HostileServer {
     HostileServer(
       "closes in the body of a download", .download, ends: .failure(.networkConnectionLost),
       answering(ok + "Content-Length: 5\r\n\r\ngood", then: .close)),
+    // CVE-2025-13836: the room for a body has a limit, whatever length a server says.
     HostileServer(
       "a length beyond all bodies", ends: .failure(.networkConnectionLost),
       answering(ok + "Content-Length: 9223372036854775807\r\n\r\ngood", then: .close)),
@@ -304,6 +305,11 @@ extension HostileServer {
     HostileServer(
       "with a body without an end", ends: isGood,
       answering(redirecting("/good", "\r\n"), then: .repeat([.send(String(repeating: "x", count: 4096))]))),
+    // CVE-2026-21441: nobody undoes the coding of what nobody reads.
+    HostileServer(
+      "with a coded body that is none", ends: isGood,
+      answering(
+        redirecting("/good", "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone"), then: .serveRoutes)),
     HostileServer(
       "with a body that is cut", ends: isGood,
       answering(redirecting("/good", "Content-Length: 10\r\n\r\nbad"), then: .close)),
@@ -325,6 +331,11 @@ extension HostileServer {
       "demands, with a body that does not come", user: true, ends: isGood,
       answering(
         "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 10\r\n\r\nbad", then: .hang)),
+    HostileServer(
+      "demands, with a coded body that is none", user: true, ends: isGood,
+      answering(
+        "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Encoding: gzip\r\n"
+          + "Content-Length: 4\r\n\r\nnone", then: .serveRoutes)),
     HostileServer(
       "demands for a proxy that there is not", user: true, ends: .response(status: 407, body: "bad"),
       answering(

@@ -33,6 +33,7 @@ import Testing
   }
 
   /// Nothing that a proxy says is the origin's answer.
+  /// CVE-2016-4643, CVE-2016-4644: a refused CONNECT gives the origin's request no body, and no cookies.
   @Test(arguments: HostileServer.proxies) func noTunnel(through hostile: HostileServer) async throws {
     let server = try TestServer()
     for script in hostile.scripts { server.enqueue(script) }
@@ -44,6 +45,7 @@ import Testing
     let session = URLSession(configuration: configuration)
     defer { session.invalidateAndCancel() }
     #expect(try await end(of: hostile, at: "https://a.example/", in: session) == hostile.end)
+    #expect(session.configuration.httpCookieStorage?.cookies?.isEmpty == true)
   }
 
   private func end(

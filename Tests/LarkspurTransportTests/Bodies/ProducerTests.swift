@@ -357,6 +357,7 @@ import Testing
   }
 
   /// The body is not sent any more, so the connection ends with the response.
+  /// CVE-2024-24791: the connection stayed, and the server took the next request for the body.
   @Test(arguments: [200, 302, 417, 500]) func aFinalResponse(status: Int) throws {
     let head = try head()
     let hasRun = Shared("")

@@ -18,12 +18,20 @@ import Testing
     #expect(Route(host: "A.Example", port: 80) == Route(host: "a.example", port: 80))
   }
 
+  /// CVE-2024-35195: a connection whose server was verified by other rules is another one.
+  /// CVE-2026-3784: a tunnel is not for other credentials of the proxy. CVE-2021-22924: nor is TLS for other roots.
+  /// CVE-2026-8932, CVE-2016-5420: nor is it for another answer to who the client is. CVE-2022-27775: nor is an address for
+  /// another link. CVE-2026-4873: nor is what speaks no TLS for what has to.
   @Test func everythingCounts() throws {
     let context = try TLSContext()
     var asking = Security(context)
     asking.decideTrust = { _ in .verified }
     var askingAnother = Security(context)
     askingAnother.decideTrust = { _ in .verified }
+    var presenting = Security(context)
+    presenting.provideIdentity = { _ in nil }
+    var presentingAnother = Security(context)
+    presentingAnother.provideIdentity = { _ in nil }
     let proxy = try Proxy("http://proxy.example")
     var authorizing = ProxyRoute(proxy)
     authorizing.authorize = { _ in nil }
@@ -40,6 +48,10 @@ import Testing
       Self.route { $0.proxy = authorizing },
       Self.route { $0.local = LocalEndpoint(address: .loopback(port: 0)) },
       Self.route { $0.socketPath = "/run/a" },
+      Self.route { $0.security = presenting },
+      Self.route { $0.security = presentingAnother },
+      Self.route { $0.host = "fe80::1%eth0" },
+      Self.route { $0.host = "fe80::1%eth1" },
     ]
     #expect(Set(routes).count == routes.count)
     // Copies are the same.

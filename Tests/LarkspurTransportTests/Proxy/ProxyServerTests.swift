@@ -221,6 +221,19 @@ import Testing
     #expect(proxy.requestsReceived == 0)
   }
 
+  /// CVE-2021-28363: a proxy's certificate has to be for that proxy.
+  @Test func anotherProxysCertificate() async throws {
+    let elsewhere = TestCertificate.Request(names: ["elsewhere.example"], ipAddresses: [])
+    let proxy = try TestServer(tls: TestServer.TLS(certificate: try ca.issue(elsewhere)))
+    let outcome = await transfer(via: try route(proxy, isSecure: true))
+    guard case .failure(.proxy(let error)) = outcome, case .transport(.tls(let problem)) = error.failure else {
+      Issue.record("\(outcome)")
+      return
+    }
+    #expect(problem.problem == .wrongHost)
+    #expect(proxy.requestsReceived == 0)
+  }
+
   @Test func socks() async throws {
     let proxy = try proxy()
     proxy.enqueue([
@@ -239,6 +252,7 @@ import Testing
     proxy.requests.map { $0.fields["Proxy-Authorization"] }
   }
 
+  /// CVE-2023-32681: the server behind a tunnel is not told what is for the proxy.
   @Test(arguments: [false, true]) func credentialsAreSentUnasked(isSecure: Bool) async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: isSecure, [Self.connect, Self.established]))

@@ -52,6 +52,19 @@ import Testing
     #expect(server.handshakes.first?.clientCertificateSubject == "CN=client")
   }
 
+  /// CVE-2016-5419: a session that knows the client is not resumed by whoever may not be that client.
+  @Test(arguments: versions) func aSessionThatKnowsTheClient(version: TestServer.TLS.Version) async throws {
+    let server = try server(version, .asked)
+    let client = try SecureClient(trusting: ca)
+    client.security.provideIdentity = { [identity] _ in identity }
+    #expect(await client.get(from: server).status == 200)
+    #expect(server.handshakes.last?.clientCertificateSubject == "CN=client")
+    client.security.provideIdentity = { _ in nil }
+    let outcome = await client.get(from: server)
+    #expect(outcome.status == 200 && outcome.handshake?.isResumed == false)
+    #expect(server.handshakes.count == 2 && server.handshakes.last?.clientCertificateSubject == nil)
+  }
+
   @Test(arguments: versions) func withoutOne(version: TestServer.TLS.Version) async throws {
     let asking = try server(version, .asked)
     #expect(try await SecureClient(trusting: ca).get(from: asking).status == 200)

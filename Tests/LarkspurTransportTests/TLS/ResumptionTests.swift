@@ -2,6 +2,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
+import Synchronization
 import Testing
 
 /// Sessions that go on, and sessions that must not.
@@ -35,6 +36,7 @@ import Testing
   }
 
   /// Each configuration, host and path has sessions of its own.
+  /// CVE-2021-22890: what a proxy has given is not used for the origin behind it.
   @Test(arguments: versions) func isNotShared(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
@@ -84,19 +86,25 @@ import Testing
   }
 
   /// Pins count for resumed sessions: they are those of the configuration, and its sessions are its own.
+  /// CVE-2024-0853: a check is made for each connection, whatever its handshake leaves out.
   @Test(arguments: versions) func pinsCountAgain(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
     let pin = try Certificate.one(try TestCA().certificate).pin
-    let reported = TestServer.Signal()
+    let reports = Mutex(0)
+    let (first, second) = (TestServer.Signal(), TestServer.Signal())
     let client = try SecureClient(trusting: ca) {
       $0.pins = PinPolicy(PinPolicy.Host("localhost", pins: [pin], reportsOnly: true).map { [$0] } ?? [])
     } pinMismatched: { _ in
-      reported.fire()
+      let count = reports.withLock { count in
+        count += 1
+        return count
+      }
+      (count == 1 ? first : second).fire()
     }
     #expect(try await !isResumed(client, server))
-    try await reported.wait()
+    try await first.wait()
     #expect(try await isResumed(client, server))
-    try await reported.wait()
+    try await second.wait()
   }
 }

@@ -53,6 +53,17 @@ import Testing
       try await problem(stapled: try forged.ocspResponse(for: leaf, status: .good)) == .revocationUnknown)
   }
 
+  /// CVE-2024-0853: what was revoked at the first connection is so at the second, which finds no session to go on with.
+  @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3])
+  func itStaysRevoked(version: TestServer.TLS.Version) async throws {
+    var tls = TestServer.TLS(certificate: leaf)
+    tls.stapledResponse = try ca.ocspResponse(for: leaf, status: .revoked())
+    tls.versions = version...version
+    let server = try TestServer(tls: tls)
+    let client = try SecureClient(trusting: ca)
+    for _ in 0..<2 { #expect(await client.get(from: server).problem == .revoked) }
+  }
+
   @Test func mustStaple() async throws {
     var request = TestCertificate.Request()
     request.mustStaple = true

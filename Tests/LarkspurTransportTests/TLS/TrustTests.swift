@@ -31,6 +31,7 @@ import Testing
   // MARK: - What others have got wrong
 
   /// The name was not checked by default (AFNetworking before 2.5.3).
+  /// CVE-2015-3996: a good chain for another host is not enough.
   @Test func theNameIsChecked() async throws {
     #expect(
       try await problem(host: "localhost") { $0 = .init(names: ["other.example"], ipAddresses: []) } == .wrongHost)
@@ -47,6 +48,7 @@ import Testing
   }
 
   /// A name that ends at a NUL for one side and not for the other (CVE-2009-2408).
+  /// CVE-2009-2417: the same in curl.
   @Test func aNULInAName() async throws {
     #expect(
       try await problem {
@@ -58,9 +60,14 @@ import Testing
     ("a.test.example", "*.test.example", true), ("a.b.test.example", "*.test.example", false),
     ("test.example", "*.test.example", false), ("foo.test.example", "f*.test.example", false),
     ("xn--bcher-kva.example", "xn--bcher-kva.example", true), ("XN--BCHER-KVA.example", "xn--bcher-kva.example", true),
+    // CVE-2023-28321: a wildcard is never a part of a label, least of all of an A-label.
     ("a.xn--bcher-kva.example", "*.xn--bcher-kva.example", true), ("xn--a.example", "xn--*.example", false),
     ("localhost.", "localhost", true), ("localhost", "*", false), ("example.com", "*.com", false),
     ("a.example", "*.*", false),
+    // CVE-2014-0139: no wildcard is for an address.
+    ("127.0.0.1", "*.0.0.1", false),
+    // CVE-2021-0341: the Kelvin sign is no `k`, and a letter of another script is none of ASCII.
+    ("kelvin.example", "\u{212a}elvin.example", false), ("bucher.example", "b\u{fc}cher.example", false),
   ])
   func names(host: String, name: String, isGood: Bool) async throws {
     let problem = try await problem(host: host) { $0 = .init(names: [name], ipAddresses: []) }
@@ -166,6 +173,7 @@ import Testing
   }
 
   /// Certificates that a server sends beside its chain prove nothing (the defect of several pinning libraries).
+  /// CVE-2016-2402: pins were compared with what the server had sent.
   @Test func pinsOfTheVerifiedChainOnly() async throws {
     let (root, other) = (try TestCA(), try TestCA())
     let leaf = try root.issue()

@@ -1,0 +1,9 @@
+extension String {
+  /// A URL as people may read it, in an error or a log: without the user and the password in it (RFC 3986, section 3.2.1).
+  package var withoutUserinfo: String {
+    guard let start = firstRange(of: "://")?.upperBound else { return self }
+    let end = self[start...].firstIndex { "/?#".contains($0) } ?? endIndex
+    guard let at = self[start..<end].lastIndex(of: "@") else { return self }
+    return String(self[..<start] + self[index(after: at)...])
+  }
+}
