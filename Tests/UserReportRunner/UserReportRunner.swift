@@ -46,7 +46,7 @@ public struct UserReportRunner: Sendable {
 
   /// The program has a server and a temporary directory of its own.
   public func run(_ scenario: Scenario) throws -> Outcome {
-    let server = try UserReportServer.make()
+    let server = try UserReportServer.make(for: scenario.name)
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer {

@@ -14,7 +14,7 @@ private final class Counter: Sendable {
 
 /// A server with what the scenarios ask for beside the ordinary routes.
 enum UserReportServer {
-  static func make() throws -> TestServer {
+  static func make(for scenario: String) throws -> TestServer {
     let server = try TestServer()
     server.route("GET", "/loop") { _ in .redirect(to: "/loop") }
     server.route("PUT", "/count") { request in .text("\(request.bodyCount)") }
@@ -46,7 +46,12 @@ enum UserReportServer {
       response.fields["Cache-Control"] = "max-age=1000"
       return response
     }
+    server.route("GET", "/moved-behind-basic") { request in
+      request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
+        ? .redirect(to: "/anything/there") : refusal("Basic realm=\"here\"")
+    }
     addBreaking(to: server)
+    server.defaultScript = scripts[scenario]
     return server
   }
 
@@ -55,6 +60,17 @@ enum UserReportServer {
     response.fields["WWW-Authenticate"] = challenge
     return response
   }
+
+  /// What happens on each connection, for scenarios whose answers are none.
+  private static let scripts: [String: TestServer.Script] = [
+    "post-that-nobody-answers": [
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .close,
+    ],
+    "cut-head": [.expectRequest, .send("HTTP/1.1 200 OK\r\n"), .close],
+    "longest-length": [
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nx"), .close,
+    ],
+  ]
 
   /// Breaks off in the middle, and sends the rest to who asks for it.
   private static func addBreaking(to server: TestServer) {

@@ -24,13 +24,19 @@ extension UserReports {
     },
     Scenario(name: "basic", words: "Basic logs in") { place in try await login(place, "/basic") },
     Scenario(name: "digest", words: "Digest logs in") { place in try await login(place, "/digest") },
+    Scenario(name: "redirect-after-basic", words: "a redirect behind a login leads where it says") { place in
+      let echo = try echo(try await login(place, "/moved-behind-basic"))
+      try expect(echo["target"] as? String == "/anything/there", "\(echo)")
+    },
   ]
 
-  private static func login(_ place: Place, _ path: String) async throws {
+  @discardableResult
+  private static func login(_ place: Place, _ path: String) async throws -> Loaded {
     let delegate = Login(URLCredential(user: "user", password: "pass", persistence: .forSession))
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let loaded = await session.load(try place.request(path))
     try expect(loaded.status == 200, "\(loaded)")
+    return loaded
   }
 }
 

@@ -109,6 +109,13 @@ extension UserReports {
   ]
 
   static let timing = [
+    Scenario(name: "resource-timeout", words: "a load that takes longer than its resource may ends") { place in
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.timeoutIntervalForResource = 1
+      let target = "/drip?bytes=1000&pieces=1000&interval=100"
+      let loaded = await URLSession(configuration: configuration).load(try place.request(target))
+      try expect(loaded.error?.code == .timedOut, "\(loaded)")
+    },
     Scenario(name: "half-second-timeout", words: "a timeout of half a second passes") { place in
       let configuration = URLSessionConfiguration.ephemeral
       configuration.timeoutIntervalForRequest = 0.5

@@ -53,6 +53,50 @@ extension UserReports {
     },
   ]
 
+  static let breaks = [
+    Scenario(name: "post-that-nobody-answers", words: "a POST on a connection that ends unanswered fails") { place in
+      let session = URLSession(configuration: .ephemeral)
+      for _ in 0..<10 {
+        _ = await session.load(try place.request("/get"))
+        var request = try place.request("/post", method: "POST")
+        request.httpBody = Data(count: 1_000)
+        let loaded = await session.load(request)
+        try expect(loaded.error?.code == .networkConnectionLost, "\(loaded)")
+      }
+    },
+    Scenario(name: "cut-head", words: "a head that is cut off behind the status line is an error") { place in
+      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/get"))
+      try expect(loaded.error != nil, "\(loaded)")
+    },
+    Scenario(name: "longest-length", words: "the largest Content-Length that there is, and a byte, is an error") {
+      place in
+      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/get"))
+      try expect(loaded.error != nil, "\(loaded)")
+    },
+    Scenario(name: "suspend-storm", words: "tasks that are suspended and resumed at any time lose nothing") { place in
+      let listener = Listener()
+      let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
+      let count = 200_000
+      let tasks = try (0..<100).map { _ in session.dataTask(with: try place.url("/bytes/\(count)")) }
+      for task in tasks {
+        listener.follow(task)
+        task.resume()
+        DispatchQueue.global().async {
+          for _ in 0..<Int.random(in: 1...5) {
+            for _ in 0..<Int.random(in: 0...500) { sched_yield() }
+            task.suspend()
+            for _ in 0..<Int.random(in: 0...500) { sched_yield() }
+            task.resume()
+          }
+        }
+      }
+      await listener.ended.wait()
+      try expect(listener.doubleCompletions == 0, "\(listener.doubleCompletions) tasks ended twice")
+      let received = tasks.map(\.countOfBytesReceived)
+      try expect(received.allSatisfy { $0 == count }, "\(received)")
+    },
+  ]
+
   private static func stormRound(_ round: Int, _ place: Place, _ released: DispatchGroup) async throws {
     let listener = Listener(released: released)
     if round % 3 == 0 { listener.onResponse = { if $0.taskIdentifier % 2 == 0 { $0.cancel() } } }

@@ -47,7 +47,7 @@ func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
 }
 
 @main struct UserReports {
-  static let scenarios = storms + loading + timing + bodies + files + authentication + protocols + loads
+  static let scenarios = storms + breaks + loading + timing + bodies + files + authentication + protocols + loads
 
   static func main() async {
     let arguments = CommandLine.arguments
