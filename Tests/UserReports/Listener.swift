@@ -12,6 +12,7 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
   private var completions: [Int: Int] = [:]
   private var callsAfterEnd = 0
   private var pieces = 0
+  private var bytes = 0
   private var files = 0
   private var collected: URLSessionTaskMetrics?
   private var lastError: (any Error)?
@@ -40,6 +41,7 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
   var doubleCompletions: Int { lock.withLock { completions.values.count { $0 > 1 } } }
   var lateCalls: Int { lock.withLock { callsAfterEnd } }
   var pieceCount: Int { lock.withLock { pieces } }
+  var byteCount: Int { lock.withLock { bytes } }
   var fileCount: Int { lock.withLock { files } }
   var metrics: URLSessionTaskMetrics? { lock.withLock { collected } }
   var error: (any Error)? { lock.withLock { lastError } }
@@ -59,7 +61,10 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     heard(dataTask)
-    lock.withLock { pieces += 1 }
+    lock.withLock {
+      pieces += 1
+      bytes += data.count
+    }
     onData?(dataTask)
   }
 

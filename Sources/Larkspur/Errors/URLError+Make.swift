@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurIO
 
 /// What `NSURLErrorFailingURLStringErrorKey` is called: deprecated, and read by many programs.
 private let failingURLStringKey = "NSErrorFailingURLStringKey"
@@ -18,6 +19,16 @@ extension URLError {
     if let underlying { info[NSUnderlyingErrorKey] = underlying }
     return URLError(code, userInfo: info)
   }
+
+  /// The same, with the address of the server or proxy, unless it says one.
+  func from(_ peer: SocketAddress?) -> URLError {
+    guard let peer, code != .cancelled, userInfo[Self.peerAddressKey] == nil else { return self }
+    var info = userInfo
+    info[Self.peerAddressKey] = "\(peer)"
+    return URLError(code, userInfo: info)
+  }
+
+  static let peerAddressKey = "LarkspurPeerAddress"
 
   /// The same, with the URL that failed, unless it says one.
   func failing(at url: URL?) -> URLError {

@@ -120,7 +120,7 @@ extension URLError {
       guard let last = attempts.last else { return [:] }
       return [
         "_kCFStreamErrorDomainKey": 1, "_kCFStreamErrorCodeKey": Int(last.error.rawValue),
-        "LarkspurPeerAddress": "\(last.address)",
+        peerAddressKey: "\(last.address)",
       ]
     case .connectionLost(_, let number?):
       return ["_kCFStreamErrorDomainKey": 1, "_kCFStreamErrorCodeKey": Int(number.rawValue)]

@@ -79,6 +79,7 @@ extension TaskPerformer {
     do throws(URLError) {
       next = try await received(running.exchange, of: request, target, way, caching)
     } catch {
+      scope.failedPeer = running.exchange.metrics?.connection?.peer
       running.end()
       collectMetrics(of: request, isProxied: way.proxy != nil)
       throw error

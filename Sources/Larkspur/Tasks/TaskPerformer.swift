@@ -200,7 +200,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
     }
     if lastTold != nil { await waitForTold() }
-    finish(ownFailure ?? failure?.failing(at: machine.request.url), metrics)
+    finish(ownFailure ?? failure?.failing(at: machine.request.url).from(scope.failedPeer), metrics)
   }
 
   private static func words(for code: URLError.Code) -> String {

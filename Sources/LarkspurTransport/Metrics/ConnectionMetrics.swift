@@ -70,6 +70,9 @@ package struct ConnectionMetrics: Sendable {
     }
   }
 
+  /// Whom the connection leads to, or the one that was tried last.
+  package var peer: SocketAddress? { remoteAddress ?? attempts.last?.address }
+
   private mutating func end(_ address: SocketAddress, at time: Deadline, _ error: Errno?) {
     guard let index = attempts.lastIndex(where: { $0.address == address && $0.span.end == nil }) else { return }
     attempts[index].span.end = time
@@ -83,6 +86,8 @@ final class DialRecord {
   private var opening: OpeningMetrics?
 
   func note(_ event: ConnectionEvent, at time: Deadline) { metrics.note(event, at: time) }
+
+  var peer: SocketAddress? { metrics.peer }
 
   /// What has been taken down when the connection is open, or could not be opened: nothing is noted after this.
   ///

@@ -181,6 +181,7 @@ package final class Pool: @unchecked Sendable {
           }
           throw .connectionClosed
         } catch {
+          scope.failedPeer = connection.dialRecord?.peer
           ended(connection, id, number, in: scope)
           guard !scope.isCancelled, connection.mayReplay(request, number != nil, after: error) else { throw error }
           failure = error
@@ -264,10 +265,13 @@ package final class Pool: @unchecked Sendable {
     let index = takeEntry()
     scope.entry = index
     defer {
-      if scope.collectsMetrics, let dial = own.state.entries[index].failedDial {
-        var metrics = ExchangeMetrics(requested: scope.requested)
-        metrics.opening = dial.finished()
-        scope.metrics.append(metrics)
+      if let dial = own.state.entries[index].failedDial {
+        scope.failedPeer = dial.peer
+        if scope.collectsMetrics {
+          var metrics = ExchangeMetrics(requested: scope.requested)
+          metrics.opening = dial.finished()
+          scope.metrics.append(metrics)
+        }
       }
       scope.entry = nil
       releaseEntry(index)

@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurHTTP
+import LarkspurIO
 
 /// What a pool's requests are cancelled by, one after another: any thread may cancel, once and for all.
 package final class RequestScope: @unchecked Sendable {
@@ -25,6 +26,9 @@ package final class RequestScope: @unchecked Sendable {
   package var collectsMetrics = false
   /// One for each try of each request, in their order.
   package internal(set) var metrics: [ExchangeMetrics] = []
+
+  /// Whom the latest request that has failed was for, as far as it had come.
+  package var failedPeer: SocketAddress?
 
   /// Those that have come since the last call.
   package func takeMetrics() -> [ExchangeMetrics] {

@@ -97,4 +97,31 @@ import Testing
     #expect(error?.userInfo["LarkspurPeerAddress"] as? String == "127.0.0.1:\(port)")
     #expect(error?.userInfo["_kCFStreamErrorCodeKey"] as? Int == 111)
   }
+
+  /// Whoever reads an error wants to know which of a host's servers it was.
+  @Test func errorsNameThePeer() async throws {
+    let secure = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    let cases: [(TestServer, TestServer.Script, URLError.Code)] = [
+      (server, [.expectRequest, .reset], .networkConnectionLost),
+      (server, [.expectRequest, .close], .networkConnectionLost),
+      (server, [.expectRequest, .send(answer), .reset], .networkConnectionLost),
+      (server, [.expectRequest, .send(answer + "x"), .close], .networkConnectionLost),
+      (server, [.expectRequest, .send("nonsense\r\n\r\n"), .close], .badServerResponse),
+      (server, [.expectRequest, .hang], .timedOut),
+      (secure, [.handshake], .serverCertificateHasUnknownRoot),
+      (secure, [.beforeHandshake, .expectBytes(count: 1), .reset], .networkConnectionLost),
+    ]
+    for (server, script, code) in cases {
+      server.enqueue(script)
+      let session = URLSession(configuration: .ephemeral)
+      let url = try #require(URL(string: server.url("/").replacing("localhost", with: "127.0.0.1")))
+      // Longer than a machine that is busy takes for anything that does not end by the time.
+      let request = URLRequest(url: url, timeoutInterval: code == .timedOut ? 0.2 : 60)
+      let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+      #expect(error?.code == code)
+      #expect(error?.userInfo["LarkspurPeerAddress"] as? String == "127.0.0.1:\(server.port)", "\(code)")
+      session.invalidateAndCancel()
+    }
+  }
 }
