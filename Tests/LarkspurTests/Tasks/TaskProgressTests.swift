@@ -75,4 +75,20 @@ import Testing
     let unknown = await end(try request("/cut"))
     #expect(!unknown.isFinished && unknown.completedUnitCount == 4 && unknown.fractionCompleted == 0)
   }
+
+  @Test(.timeLimit(.minutes(1))) func aProgressControlsItsTask() async throws {
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let task = session.dataTask(with: try request("/delay/100000"))
+    task.resume()
+    let progress = task.progress
+    progress.pause()
+    while task.state != .suspended { await Task.yield() }
+    progress.resume()
+    while task.state != .running { await Task.yield() }
+    progress.cancel()
+    await recorder.waitForEnds()
+    #expect((task.error as? URLError)?.code == .cancelled)
+    session.invalidateAndCancel()
+  }
 }
