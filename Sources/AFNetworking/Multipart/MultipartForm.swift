@@ -16,8 +16,11 @@ final class MultipartForm: AFMultipartFormData {
   }
 
   init(types: MIMETypes = .system) {
-    // 128 random bits, which no content that is made for it can hold.
-    boundary = "Boundary+" + UUID().uuidString.filter { $0 != "-" }
+    // 128 bits of the system's randomness: nobody can write a part that holds it.
+    boundary = (0..<16).reduce(into: "Boundary+") { text, _ in
+      let byte = String(UInt8.random(in: 0...255), radix: 16, uppercase: true)
+      text += byte.count == 1 ? "0" + byte : byte
+    }
     self.types = types
   }
 
