@@ -32,7 +32,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   /// One for each request that was made, in their order: redirections, challenges and repeated tries have their own.
   open var transactionMetrics: [URLSessionTaskTransactionMetrics] { transactions }
 
-  /// From the task's beginning to its end.
+  /// From the task's making to its end.
   open var taskInterval: DateInterval {
     DateInterval(start: start, end: max(start, end, transactions.last?.responseEndDate ?? start))
   }

@@ -27,7 +27,7 @@ extension TaskPerformer {
 
   func makeMetrics() -> URLSessionTaskMetrics {
     URLSessionTaskMetrics(
-      transactions: transactions, start: startDate, end: Date(), redirectCount: machine.redirectCount)
+      transactions: transactions, start: creationDate, end: Date(), redirectCount: machine.redirectCount)
   }
 
   func tell(_ metrics: URLSessionTaskMetrics) async {

@@ -21,6 +21,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// The session's delegate, if it is asked what it wants.
   let selective: (any URLSessionSelectiveDelegate)?
   var transactions: [URLSessionTaskTransactionMetrics] = []
+  let creationDate: Date
+  /// When it was set running.
   let startDate: Date
 
   /// Why the task is to end before its time.
@@ -91,6 +93,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     scope.collectsMetrics = wantsMetrics
     selective = core.selectiveDelegate
     isSuspended = Atomic(false)
+    creationDate = task.creationDate
     startDate = wantsMetrics ? Date() : .distantPast
     bodyStream = request.httpBodyStream
   }

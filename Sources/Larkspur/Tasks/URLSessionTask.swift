@@ -76,6 +76,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput
+  let creationDate = Date()
   /// Whether the delegate that is called has the method.
   let delegateWord = DelegateWord()
 

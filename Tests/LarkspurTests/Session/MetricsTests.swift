@@ -43,6 +43,22 @@ import Testing
     #expect(zip(all, all.dropFirst()).allSatisfy { $0 <= $1 }, "\(all.map(\.timeIntervalSinceReferenceDate))")
   }
 
+  /// The task's time begins when it is made, its request's when it is resumed.
+  @Test func aTaskThatWaitsToBeResumed() async throws {
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let before = Date()
+    let task = session.dataTask(with: try #require(URL(string: "data:,hello")))
+    let made = Date()
+    while Date() <= made { await Task.yield() }
+    task.resume()
+    await recorder.waitForEnds()
+    let metrics = try #require(recorder.metrics.first)
+    #expect(before <= metrics.taskInterval.start && metrics.taskInterval.start <= made)
+    #expect(try #require(metrics.transactionMetrics.first?.fetchStartDate) > made)
+    session.invalidateAndCancel()
+  }
+
   @Test func aLoadWithoutAServer() async throws {
     let metrics = try await load("data:,hello", with: session { _ in })
     let one = try #require(metrics.transactionMetrics.first)
