@@ -20,6 +20,16 @@ extension URLError {
     return URLError(code, userInfo: info)
   }
 
+  /// A program's error as it is seen on Darwin, where an `NSError` of the domain is a `URLError` as well. Foundation on Linux
+  /// bridges in the other direction alone.
+  static func bridged(_ error: any Error) -> any Error {
+    let other = error as NSError
+    guard !(error is URLError), other.domain == NSURLErrorDomain, let code = Code(rawValue: other.code) else {
+      return error
+    }
+    return URLError(code, userInfo: other.userInfo)
+  }
+
   /// The same, with the address of the server or proxy, unless it says one.
   func from(_ peer: SocketAddress?) -> URLError {
     guard let peer, code != .cancelled, userInfo[Self.peerAddressKey] == nil else { return self }

@@ -13,9 +13,8 @@ import Synchronization
 /// that queue. The class methods are called on any thread, for several loads at once. The client may be called from any
 /// thread.
 ///
-/// The request that a protocol gets has the fields of the configuration's `httpAdditionalHeaders`. Its body is where the
-/// program has put it: data in `httpBody`, also that of an upload task; a stream or a file in `httpBodyStream`. (On other
-/// platforms all bodies are streams here.)
+/// The request that a protocol gets has the fields of the configuration's `httpAdditionalHeaders`. Its body is a stream in
+/// `httpBodyStream`, as on Darwin; data, also that of an upload task, is in `httpBody` as well, as Foundation on Linux has it.
 open class URLProtocol: NSObject {
   private struct Details {
     var client: (any URLProtocolClient)?

@@ -40,7 +40,11 @@ final class RequestStorage {
   var flags = Flags.standard
   var method = "GET"
   var fields: RequestFields?
-  var body = Body.none
+  var body = Body.none {
+    didSet { dataStream = nil }
+  }
+  /// Data of the body as a `URLProtocol` may read it.
+  private(set) var dataStream: InputStream?
   /// What a `URLProtocol` remembers of the request.
   var properties: [String: Any] = [:]
 
@@ -57,7 +61,13 @@ final class RequestStorage {
     method = other.method
     fields = other.fields
     body = other.body
+    dataStream = other.dataStream
     properties = other.properties
+  }
+
+  /// Data can be read as a stream as well.
+  func offerDataAsStream() {
+    if case .data(let data) = body { dataStream = InputStream(data: data) }
   }
 
   /// Methods are compared with regard to case (RFC 9110 9.1), but nobody who writes `get` means anything but GET.

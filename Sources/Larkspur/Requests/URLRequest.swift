@@ -161,11 +161,14 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.body = newValue.map { .data($0) } ?? .none } }
   }
 
-  /// The body as a stream, which can be read once. Setting it removes the data.
+  /// The body as a stream, which can be read once. Setting it removes the data. A `URLProtocol` can read data from it, too.
   public var httpBodyStream: InputStream? {
-    get { if case .stream(let stream) = storage.body { stream } else { nil } }
+    get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }
     set { change { $0.body = newValue.map { .stream($0) } ?? .none } }
   }
+
+  /// Data of the body can be read from the stream as well, until another body is set.
+  mutating func offerDataAsStream() { change { $0.offerDataAsStream() } }
 
   /// Whether cookies are sent, and those of the response kept.
   public var httpShouldHandleCookies: Bool {

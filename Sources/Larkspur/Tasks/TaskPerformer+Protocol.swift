@@ -28,6 +28,7 @@ extension TaskPerformer {
       request.httpBodyStream = InputStream(url: url)
     case .request, .data, .file, .delegateStream: break
     }
+    request.offerDataAsStream()
     let loaded = machine.request
     task.read { $0.currentRequest = request }
     let load = await ProtocolLoad.find(
@@ -85,7 +86,7 @@ extension TaskPerformer {
         try await complete(hearing)
         return false
       case .failed(let error):
-        protocolFailure = error
+        protocolFailure = URLError.bridged(error)
         throw URLError.make(.unknown)
       case .startReturned:
         hearing.hasStarted = true

@@ -314,19 +314,31 @@ import Testing
     #expect(script.events.count { $0 == "start" } == 21)
   }
 
+  /// What is a `URLError` on Darwin is one here, and what is none stays what it is.
+  @Test func errorsOfTheDomain() async throws {
+    for domain in [NSURLErrorDomain, NSPOSIXErrorDomain] {
+      let script = try ScriptedProtocol.script { one in
+        one.fail(NSError(domain: domain, code: NSURLErrorTimedOut, userInfo: ["own": 1]))
+      }
+      let error = await #expect(throws: (any Error).self) { try await script.session().data(from: script.url) }
+      #expect((error as? URLError)?.code == (domain == NSURLErrorDomain ? .timedOut : nil))
+      let other = error.map { $0 as NSError }
+      #expect(other?.domain == domain && other?.code == -1001 && other?.userInfo["own"] as? Int == 1)
+    }
+  }
+
   // MARK: - Requests
 
   @Test func theProtocolSeesTheBody() async throws {
     let seen = Mutex<[String]>([])
     let script = try ScriptedProtocol.script { one in
-      var body = one.request.httpBody ?? Data()
-      if let stream = one.request.httpBodyStream {
-        stream.open()
-        var bytes = [UInt8](repeating: 0, count: 100)
-        let count = stream.read(&bytes, maxLength: 100)
-        body.append(contentsOf: bytes.prefix(max(count, 0)))
-      }
-      seen.withLock { $0.append(String(decoding: body, as: UTF8.self)) }
+      var bytes = [UInt8](repeating: 0, count: 100)
+      one.request.httpBodyStream?.open()
+      let count = one.request.httpBodyStream?.read(&bytes, maxLength: 100) ?? 0
+      let text = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+      // Data is there as data, too.
+      #expect(one.request.httpBody.map { $0 == Data(text.utf8) } ?? ["file", "stream"].contains(text))
+      seen.withLock { $0.append(text) }
       one.respond()
       one.finish()
     }
