@@ -201,3 +201,16 @@ final class RequestComposer: Sendable {
     }
   }
 }
+
+extension URLSessionConfiguration {
+  /// Adds the additional fields that a request does not have: those that are private to the first origin only while it is
+  /// the request's.
+  func complete(_ request: inout URLRequest, isElsewhere: Bool) {
+    for (name, value) in storage.additionalHeaders ?? [:] {
+      guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil,
+        !isElsewhere || !Redirection.isPrivate(name)
+      else { continue }
+      request.setValue((value as? String) ?? "\(value)", forHTTPHeaderField: name)
+    }
+  }
+}

@@ -22,6 +22,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     var storage = Storage()
     storage.identifier = identifier
+    storage.sessionSendsLaunchEvents = true
     storage.cache = nil
     return URLSessionConfiguration(storage: storage)
   }

@@ -129,6 +129,7 @@ extension TaskPerformer {
       $0.hasBegun = true
       $0.suspensions = details.suspensions
       $0.currentRequest = details.currentRequest
+      $0.isElsewhere = details.isElsewhere
       $0.response = details.response
       $0.delegate = details.delegate
       $0.description = details.description

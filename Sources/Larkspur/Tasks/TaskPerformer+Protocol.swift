@@ -15,13 +15,7 @@ extension TaskPerformer {
   /// Nil: no class wants it.
   func protocolLoad(for request: URLRequest) async -> ProtocolLoad? {
     var request = request
-    // Those of another origin do not hear what was meant for the first one.
-    for (name, value) in core.configuration.storage.additionalHeaders ?? [:] {
-      guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil,
-        !machine.isElsewhere || !Redirection.isPrivate(name)
-      else { continue }
-      request.setValue((value as? String) ?? "\(value)", forHTTPHeaderField: name)
-    }
+    core.configuration.complete(&request, isElsewhere: machine.isElsewhere)
     switch task.source {
     case .data(let data) where request.own.method != "GET" || machine.redirectCount == 0: request.httpBody = data
     case .file(let url) where request.own.method != "GET" || machine.redirectCount == 0:

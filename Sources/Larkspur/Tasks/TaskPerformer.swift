@@ -186,7 +186,10 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
       try task.prepare(self)
       if isHeldUp { try await passGate() }
       while try await load(machine.request) {
-        task.read { $0.currentRequest = machine.request }
+        task.read {
+          $0.currentRequest = machine.request
+          $0.isElsewhere = machine.isElsewhere
+        }
         if isHeldUp { try await passGate() }
       }
     } catch {

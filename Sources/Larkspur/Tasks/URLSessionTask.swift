@@ -35,6 +35,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var isResuming = false
     var originalRequest: URLRequest?
     var currentRequest: URLRequest?
+    /// Redirections have left the origin that the program had meant.
+    var isElsewhere = false
     var response: URLResponse?
     var error: (any Error)?
     var description: String?
@@ -122,9 +124,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// What it was made with. Nil for a stream task.
   open var originalRequest: URLRequest? { read { $0.originalRequest } }
 
-  /// What it loads at present: after redirections, another request.
+  /// What it loads at present: after redirections, another request. It has the fields of the configuration's
+  /// `httpAdditionalHeaders`, as on Darwin.
   open internal(set) var currentRequest: URLRequest? {
-    get { read { $0.currentRequest } }
+    get {
+      let (current, isElsewhere) = read { ($0.currentRequest, $0.isElsewhere) }
+      guard var current, let core else { return current }
+      core.configuration.complete(&current, isElsewhere: isElsewhere)
+      return current
+    }
     set { read { $0.currentRequest = newValue } }
   }
 

@@ -149,4 +149,28 @@ import Testing
       #expect(request.fields["x-program"] == "yes")
     }
   }
+
+  /// Loggers look at it. What is not sent is not shown.
+  @Test func theCurrentRequestShowsTheAdditionalFields() async throws {
+    let server = try TestServer()
+    let other = try TestServer()
+    let (there, back) = (other.url("/back"), server.url("/get"))
+    server.route("GET", "/away") { _ in .redirect(to: there) }
+    other.route("GET", "/back") { _ in .redirect(to: back) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["Authorization": "Bearer a", "X-Program": "yes", "X-Own": "theirs"]
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+    var request = URLRequest(url: try #require(URL(string: server.url("/away"))))
+    request.setValue("mine", forHTTPHeaderField: "X-Own")
+    let task = session.dataTask(with: request)
+    let before = ["Authorization": "Bearer a", "X-Program": "yes", "X-Own": "mine"]
+    #expect(task.currentRequest?.allHTTPHeaderFields == before)
+    #expect(task.originalRequest?.allHTTPHeaderFields == ["X-Own": "mine"])
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(task.currentRequest?.url?.path == "/get")
+    #expect(task.currentRequest?.allHTTPHeaderFields == ["X-Program": "yes", "X-Own": "mine"])
+    session.invalidateAndCancel()
+  }
 }
