@@ -22,7 +22,8 @@ import Testing
   }
 
   /// CVE-2023-0833: words that are kept in logs tell no secrets.
-  @Test(arguments: ["http://me:secret@a:0/", "me:secret@a:0/"]) func passwordsAreNotRepeated(url: String) async throws {
+  @Test(arguments: ["http://me:secret@a:0/", "me:secret@a:0/", "http:me:secret@a:0/?b=http://c"])
+  func passwordsAreNotRepeated(url: String) async throws {
     let result = try await Command(["get", url]).end()
     #expect(result.status == 3 && result.errors.contains("a:0/") && !result.errors.contains("secret"))
   }

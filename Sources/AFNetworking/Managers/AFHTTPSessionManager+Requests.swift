@@ -36,7 +36,9 @@ extension AFHTTPSessionManager {
 
   /// The serializer's `Authorization` is for the base URL's origin. Who means another one says so in the call's headers.
   private func protect(_ request: inout URLRequest, _ path: String) {
-    guard let base, !Self.isPlain(path), let url = request.url, !BaseOrigin(base.url).isOrigin(of: url) else { return }
+    guard request.value(forHTTPHeaderField: "Authorization") != nil, !Self.isPlain(path), let base,
+      let url = request.url, !BaseOrigin(base.url).isOrigin(of: url)
+    else { return }
     request.setValue(nil, forHTTPHeaderField: "Authorization")
   }
 

@@ -65,7 +65,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
       }
     }
     if let statusCodes, !statusCodes.contains(response.statusCode) {
-      let words = HTTPURLResponse.localizedString(forStatusCode: response.statusCode)
+      // Darwin's words for statuses have no capitals: these are the ones that programs know from there.
+      let words = HTTPURLResponse.localizedString(forStatusCode: response.statusCode).lowercased()
       problem = Self.error(
         .badServerResponse, "Request failed: \(words) (\(response.statusCode))", response, data
       ).over(problem)

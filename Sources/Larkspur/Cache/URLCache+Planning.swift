@@ -33,7 +33,9 @@ extension URLCache {
       return policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : nil
     }
     // What has to be sent whatever is stored.
-    guard exchange.request.looksAtStored else { return Self.plan(exchange.of(request, task, in: self), among: []) }
+    guard exchange.request.looksAtStored else {
+      return Self.plan(exchange.of(CacheSubject(request: request, task: task), in: self), among: [])
+    }
     if isSubclass { return nil }
     switch core.find({ exchange.key }, now: exchange.requestTime) {
     case .inMemory(let entries): return Self.plan(exchange, among: entries)
@@ -61,8 +63,9 @@ extension URLCache {
       return body(policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : .uncached(request, fields, now))
     }
     if isSubclass {
-      let exchange = exchange.of(request, task, in: self)
-      return find(exchange.subject(status: 200)) { found in
+      let subject = CacheSubject(request: request, task: task)
+      let exchange = exchange.of(subject, in: self)
+      return find(subject) { found in
         let found = found?.prepared(key: key, now: exchange.requestTime)
         body(Self.plan(exchange, among: [found].compactMap(\.self)))
       }
@@ -112,11 +115,9 @@ extension CacheExchange {
   }
 
   /// The same, as it is asked of a cache that is a program's own.
-  fileprivate func of(_ asked: URLRequest, _ task: URLSessionDataTask?, in cache: URLCache) -> CacheExchange {
+  fileprivate func of(_ subject: CacheSubject, in cache: URLCache) -> CacheExchange {
     guard cache.isSubclass else { return self }
-    return CacheExchange(
-      url: url, request: request, requestTime: requestTime,
-      subject: task.map { .task($0, at: asked) } ?? .request(asked))
+    return CacheExchange(url: url, request: request, requestTime: requestTime, subject: subject)
   }
 }
 

@@ -139,7 +139,7 @@ extension URLCache {
       guard let key = CacheKey.make(method: "GET", uri: url.absoluteString),
         CacheKey.origin(of: key) == CacheKey.origin(of: target)
       else { continue }
-      if isSubclass { remove(.request(URLRequest(url: url))) } else { core.remove(key) }
+      if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.remove(key) }
     }
   }
 

@@ -24,9 +24,8 @@ extension URLError {
   /// bridges in the other direction alone.
   static func bridged(_ error: any Error) -> any Error {
     let other = error as NSError
-    guard !(error is URLError), other.domain == NSURLErrorDomain, let code = Code(rawValue: other.code) else {
-      return error
-    }
+    guard type(of: error) is NSError.Type, other.domain == NSURLErrorDomain, let code = Code(rawValue: other.code)
+    else { return error }
     return URLError(code, userInfo: other.userInfo)
   }
 

@@ -7,6 +7,8 @@ final class RequestComposer: Sendable {
   private let defaults: [RequestFields.Field]
   /// Of them what says whose credentials these are: it does not go along to another origin.
   private let privateDefaults: [RequestFields.Field]
+  /// What the configuration adds, in one order: of both kinds.
+  private let additional: [RequestFields.Field]
   /// The defaults of requests that ask for a part.
   private let defaultsOfParts: [RequestFields.Field]
 
@@ -40,6 +42,7 @@ final class RequestComposer: Sendable {
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
+    self.additional = defaults + privateDefaults
     defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
     self.defaults =
       Self.contains(defaults, "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
@@ -179,6 +182,14 @@ final class RequestComposer: Sendable {
     return fields
   }
 
+  /// Adds the configuration's fields that a request does not have: those that are private to the first origin only while it is
+  /// the request's.
+  func complete(_ request: inout URLRequest, isElsewhere: Bool) {
+    for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
+      if !isElsewhere || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
+    }
+  }
+
   private static func contains(_ fields: [RequestFields.Field], _ name: String) -> Bool {
     fields.contains { $0.name.isCaseless(name) }
   }
@@ -198,19 +209,6 @@ final class RequestComposer: Sendable {
     // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
     case 19: name.isCaseless("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
     default: false
-    }
-  }
-}
-
-extension URLSessionConfiguration {
-  /// Adds the additional fields that a request does not have: those that are private to the first origin only while it is
-  /// the request's.
-  func complete(_ request: inout URLRequest, isElsewhere: Bool) {
-    for (name, value) in storage.additionalHeaders ?? [:] {
-      guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil,
-        !isElsewhere || !Redirection.isPrivate(name)
-      else { continue }
-      request.setValue((value as? String) ?? "\(value)", forHTTPHeaderField: name)
     }
   }
 }

@@ -44,7 +44,7 @@ final class RequestStorage {
     didSet { dataStream = nil }
   }
   /// Data of the body as a `URLProtocol` may read it.
-  private(set) var dataStream: InputStream?
+  var dataStream: InputStream?
   /// What a `URLProtocol` remembers of the request.
   var properties: [String: Any] = [:]
 
@@ -63,11 +63,6 @@ final class RequestStorage {
     body = other.body
     dataStream = other.dataStream
     properties = other.properties
-  }
-
-  /// Data can be read as a stream as well.
-  func offerDataAsStream() {
-    if case .data(let data) = body { dataStream = InputStream(data: data) }
   }
 
   /// Methods are compared with regard to case (RFC 9110 9.1), but nobody who writes `get` means anything but GET.

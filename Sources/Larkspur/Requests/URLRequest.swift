@@ -168,7 +168,9 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   }
 
   /// Data of the body can be read from the stream as well, until another body is set.
-  mutating func offerDataAsStream() { change { $0.offerDataAsStream() } }
+  mutating func offerDataAsStream() {
+    if case .data(let data) = storage.body { change { $0.dataStream = InputStream(data: data) } }
+  }
 
   /// Whether cookies are sent, and those of the response kept.
   public var httpShouldHandleCookies: Bool {

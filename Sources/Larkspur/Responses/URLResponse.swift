@@ -69,7 +69,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   /// A name for the content in a file system: what `Content-Disposition` says (RFC 6266), or else the last part of the URL's
   /// path, or else `Unknown`. A name without an extension gets the one of the content's type. It never names another
-  /// directory, and never is empty.
+  /// directory, does not begin with a dot, and never is empty.
   open var suggestedFilename: String? {
     if let name = content.withLock({ $0.suggestedFilename }) { return name }
     let name = makeFilename()

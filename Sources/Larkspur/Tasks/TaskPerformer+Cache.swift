@@ -62,8 +62,10 @@ extension TaskPerformer {
     return plan
   }
 
-  /// The task, if the program knows of it.
-  private var programsTask: URLSessionDataTask? { task.isKnown ? task as? URLSessionDataTask : nil }
+  /// The task, for a cache of the program's own, if the program knows of it.
+  private var programsTask: URLSessionDataTask? {
+    core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
+  }
 
   /// What the cache makes of a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {

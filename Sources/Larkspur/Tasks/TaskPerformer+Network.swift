@@ -79,7 +79,7 @@ extension TaskPerformer {
     do throws(URLError) {
       next = try await received(running.exchange, of: request, target, way, caching)
     } catch {
-      scope.failedPeer = running.exchange.metrics?.connection?.peer
+      scope.failedPeer = running.exchange.peer
       running.end()
       collectMetrics(of: request, isProxied: way.proxy != nil)
       throw error

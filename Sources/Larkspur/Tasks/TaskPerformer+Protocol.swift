@@ -15,7 +15,7 @@ extension TaskPerformer {
   /// Nil: no class wants it.
   func protocolLoad(for request: URLRequest) async -> ProtocolLoad? {
     var request = request
-    core.configuration.complete(&request, isElsewhere: machine.isElsewhere)
+    core.composer.complete(&request, isElsewhere: machine.isElsewhere)
     switch task.source {
     case .data(let data) where request.own.method != "GET" || machine.redirectCount == 0: request.httpBody = data
     case .file(let url) where request.own.method != "GET" || machine.redirectCount == 0:

@@ -21,6 +21,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// The session's delegate, if it is asked what it wants.
   let selective: (any URLSessionSelectiveDelegate)?
   var transactions: [URLSessionTaskTransactionMetrics] = []
+  /// Of the first task: another one may go on in its place.
   let creationDate: Date
   /// When it was set running.
   let startDate: Date

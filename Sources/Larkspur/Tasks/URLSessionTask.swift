@@ -130,7 +130,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     get {
       let (current, isElsewhere) = read { ($0.currentRequest, $0.isElsewhere) }
       guard var current, let core else { return current }
-      core.configuration.complete(&current, isElsewhere: isElsewhere)
+      core.composer.complete(&current, isElsewhere: isElsewhere)
       return current
     }
     set { read { $0.currentRequest = newValue } }

@@ -1,7 +1,8 @@
 extension String {
   /// A URL as people may read it, in an error or a log: without the user and the password in it (RFC 3986, section 3.2.1).
   package var withoutUserinfo: String {
-    guard let start = firstRange(of: "://")?.upperBound else { return self }
+    guard let colon = firstIndex(of: ":"), self[colon...].hasPrefix("://") else { return self }
+    let start = index(colon, offsetBy: 3)
     let end = self[start...].firstIndex { "/?#".contains($0) } ?? endIndex
     guard let at = self[start..<end].lastIndex(of: "@") else { return self }
     return String(self[..<start] + self[index(after: at)...])

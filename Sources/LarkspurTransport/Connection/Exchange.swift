@@ -17,6 +17,9 @@ package struct Exchange {
   /// Ends the exchange from any thread, and with it the connection. Nil when the connection is closed already.
   package var canceller: Canceller? { isPresent ? connection.canceller(of: number) : nil }
 
+  /// The server's address, or the proxy's.
+  package var peer: SocketAddress? { connection.dialRecord?.peer }
+
   /// What is known of it in numbers so far. Nil: it is over, and another one has begun.
   package var metrics: ExchangeMetrics? { connection.metrics(of: number) }
 

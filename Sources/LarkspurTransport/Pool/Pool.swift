@@ -177,6 +177,7 @@ package final class Pool: @unchecked Sendable {
           if !isAlone { try await connection.turn(of: begun, deadline: deadline) }
           let exchange = try await connection.head(of: begun)
           guard !demand.wantsFresh, connection.mayHaveBeenLate, connection.mayReplay(request) else {
+            if scope.failedPeer != nil { scope.failedPeer = nil }
             return RunningExchange(exchange, on: id, of: self, in: scope)
           }
           throw .connectionClosed

@@ -27,7 +27,7 @@ package final class RequestScope: @unchecked Sendable {
   /// One for each try of each request, in their order.
   package internal(set) var metrics: [ExchangeMetrics] = []
 
-  /// Whom the latest request that has failed was for, as far as it had come.
+  /// Whom the latest request was for, if it has failed: as far as it had come.
   package var failedPeer: SocketAddress?
 
   /// Those that have come since the last call.

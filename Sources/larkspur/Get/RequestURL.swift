@@ -51,10 +51,17 @@ package struct RequestURL: Hashable, Sendable {
       switch error {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
       case .malformed:
-        let told = whole.withoutUserinfo.dropFirst(isBare ? scheme.count : 0)
-        throw CommandFailure(.malformedURL, "\(String(told).debugDescription): \(error)")
+
+        throw CommandFailure(.malformedURL, "\(told(text).debugDescription): \(error)")
       }
     }
+  }
+
+  /// What may be repeated of a text that is no URL: not a password.
+  private static func told(_ text: String) -> String {
+    let whole = text.withoutUserinfo
+    let authority = whole.prefix { !"/?#".contains($0) }
+    return authority.lastIndex(of: "@").map { String(whole[whole.index(after: $0)...]) } ?? whole
   }
 
   // MARK: - Scheme

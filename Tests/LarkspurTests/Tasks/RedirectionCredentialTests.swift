@@ -158,7 +158,9 @@ import Testing
     server.route("GET", "/away") { _ in .redirect(to: there) }
     other.route("GET", "/back") { _ in .redirect(to: back) }
     let configuration = URLSessionConfiguration.ephemeral
-    configuration.httpAdditionalHeaders = ["Authorization": "Bearer a", "X-Program": "yes", "X-Own": "theirs"]
+    configuration.httpAdditionalHeaders = [
+      "Authorization": "Bearer a", "X-Program": "yes", "X-Own": "theirs", "Content-Length": "9",
+    ]
     let recorder = SessionRecorder()
     let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
     var request = URLRequest(url: try #require(URL(string: server.url("/away"))))
