@@ -130,9 +130,10 @@ extension URLCache {
   func plan(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
   ) async -> CachePlan {
-    await withCheckedContinuation { continuation in
-      plan(for: request, fields: fields, policy: policy, now: now) { continuation.resume(returning: $0) }
-    }
+    let question = Question<CachePlan>()
+    plan(for: request, fields: fields, policy: policy, now: now) { question.answer($0) }
+    // There always is one.
+    return await question.wait() ?? .fail(.resourceUnavailable)
   }
 }
 
