@@ -94,6 +94,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 { Self.unsupported }
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { Self.unsupported }
   func deferPort(_ descriptor: Int32) {}
+  func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {}
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {}
   func interfaceIndex(of name: String) -> Int32 { Self.unsupported }
   func pendingError(_ descriptor: Int32) -> Int32 { 0 }

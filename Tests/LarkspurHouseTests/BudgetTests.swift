@@ -214,6 +214,9 @@ final class CountingKernel: Kernel {
     other { kernel.bind(descriptor, to: address) }
   }
   func deferPort(_ descriptor: Int32) { other { kernel.deferPort(descriptor) } }
+  func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
+    other { kernel.setUnsentBytesMax(descriptor, count) }
+  }
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
     other { kernel.setTrafficClass(descriptor, trafficClass) }
   }

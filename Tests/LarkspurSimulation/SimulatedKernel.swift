@@ -122,6 +122,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 { 0 }
   func deferPort(_ descriptor: Int32) {}
+  func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {}
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {}
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { 0 }
   func interfaceIndex(of name: String) -> Int32 { 1 }

@@ -40,6 +40,7 @@ package final class ScriptedKernel: Kernel {
     case deferPort
     case bind(SocketAddress)
     case setTrafficClass(UInt8)
+    case setUnsentBytesMax(Int32)
   }
 
   /// How often each call was made.
@@ -205,6 +206,13 @@ package final class ScriptedKernel: Kernel {
   package func deferPort(_ descriptor: Int32) {
     called()
     with { state in state.withSocket(descriptor, "deferPort", else: ()) { $0.local.append(.deferPort) } }
+  }
+
+  package func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
+    called()
+    with { state in
+      state.withSocket(descriptor, "setUnsentBytesMax", else: ()) { $0.local.append(.setUnsentBytesMax(count)) }
+    }
   }
 
   package func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {

@@ -36,6 +36,13 @@ package struct ClientSocket: ~Copyable {
     if result < 0 { throw Errno(rawValue: -result) }
   }
 
+  /// What the kernel holds of an upload beyond what is on its way. More of it would be told as sent long before it leaves,
+  /// and might take longer to leave than anybody waits for the answer; with less, a fast network would wait for us.
+  private static let unsentBytesMax: Int32 = 128 * 1024
+
+  /// Has the kernel take what is sent only when it may soon leave (`TCP_NOTSENT_LOWAT`). By itself it takes megabytes.
+  package func limitUnsent() { descriptor.kernel.setUnsentBytesMax(descriptor.number, Self.unsentBytesMax) }
+
   /// Begins to connect. True: connected at once; false: `finishConnecting` tells, when the socket is writable.
   package func connect(to address: SocketAddress) throws(Errno) -> Bool {
     let result = Errno(rawValue: -descriptor.kernel.connect(descriptor.number, to: address))

@@ -27,6 +27,8 @@ package protocol Kernel: AnyObject, Sendable {
   func pendingError(_ descriptor: Int32) -> Int32
   /// Switches off Nagle's algorithm: a request leaves at once.
   func setNoDelay(_ descriptor: Int32)
+  /// How much a socket takes beyond what may leave at once.
+  func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32)
   /// Marks the packets that are sent, and gives them the kernel's priority for that mark.
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8)
   /// Appends what has arrived; 0 is the end of the stream.

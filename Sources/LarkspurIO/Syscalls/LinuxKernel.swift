@@ -68,6 +68,11 @@ package final class LinuxKernel: Kernel {
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
   }
 
+  package func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
+    // Only TCP knows it. Without it the kernel takes more, and nothing else.
+    _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, count)
+  }
+
   package func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
     // One of the two is for another family; and a mark that is refused costs nothing but itself.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IP), IP_TOS, Int32(trafficClass))

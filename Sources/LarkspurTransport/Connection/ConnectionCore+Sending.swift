@@ -152,6 +152,7 @@ extension ConnectionCore {
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
       let sentAll = try hasUpload || isTimed ? sendPieces(to: channel) : send(to: channel)
+      if hasUpload, !channel.isWritable { channel.limitUnsent() }
       guard isSending, sentAll || hasSentRequest else { return }
       isSending = !sentAll
       if sentAll { hasUpload = false }

@@ -58,6 +58,7 @@ package final class Channel {
 
   /// A cancellation or a deadline has come. It may have been for what is over: `interruption` tells.
   private var mayBeInterrupted = false
+  private var isUnsentLimited = false
 
   private var deadline = Deadline.never
   /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
@@ -135,6 +136,13 @@ package final class Channel {
     case .endOfStream: break
     }
     return received
+  }
+
+  /// From now on the kernel takes of a body no more than may soon leave.
+  func limitUnsent() {
+    guard !isUnsentLimited else { return }
+    isUnsentLimited = true
+    socket.limitUnsent()
   }
 
   /// Sends what the kernel takes. True: all of it.

@@ -74,6 +74,33 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
+  /// Once for each connection, and not before it is full for the first time.
+  @Test func theKernelTakesNoMoreThanMaySoonLeave() {
+    let loop = world.loop
+    let body = Self.contents
+    let running = world.start {
+      let connection = try await Connection.open(to: [address], on: loop)
+      for _ in 0..<3 {
+        try await connection.send(request("PUT", body: body.count), body: .bytes(body)).discardBody()
+      }
+      connection.close()
+    }
+    world.settle()
+    #expect(peer.localCalls == [.setNoDelay])
+    for _ in 0..<2 {
+      peer.setSendRoom(100_000)
+      peer.send(helloResponse)
+      world.settle()
+      #expect(peer.localCalls == [.setNoDelay, .setUnsentBytesMax(128 * 1024)])
+      peer.setSendRoom(.max)
+      world.settle()
+    }
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.isOver)
+    #expect(world.leftovers == [])
+  }
+
   @Test func anEmptyFile() {
     let file = kernel.makeFile()
     let running = world.exchange(request("PUT", body: 0), .file(file.openFile, offset: 0, length: 0))

@@ -133,6 +133,22 @@ import Testing
     #expect(error == .bodyFailed(.fileUnwritable(.noSpace)))
   }
 
+  /// By itself the kernel takes megabytes, which a slow network may carry for minutes after the last of them was "sent".
+  @Test func anUploadWaitsForItsNetwork() throws {
+    let listener = try BlockingListener(address: .loopback(port: 0))
+    let socket = try ClientSocket(for: .loopback(port: 0), kernel: LinuxKernel.shared)
+    _ = try socket.connect(to: .loopback(port: listener.port))
+    let peer = try listener.accept()
+    try socket.finishConnecting()
+    socket.limitUnsent()
+    var queue = ByteQueue()
+    queue.append([UInt8](repeating: 1, count: 16 << 20))
+    let sentAll = try socket.send(&queue)
+    // What the peer has room for, and a little more.
+    #expect(!sentAll && queue.byteCount > 15 << 20, "\(queue.byteCount) bytes are left")
+    withExtendedLifetime(peer) {}
+  }
+
   /// `sendfile` knows no way to be told that a broken pipe is no reason to end the process.
   @Test func aBrokenPipeRaisesNoSignal() throws {
     let scratch = Scratch()
