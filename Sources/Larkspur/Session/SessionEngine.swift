@@ -19,6 +19,8 @@ final class SessionEngine: @unchecked Sendable {
   private let proxyFailure: String?
   /// The loop's.
   private var ways: [Key: Way] = [:]
+  /// Those that nobody has gone since `ways` was begun anew.
+  private var olderWays: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
   /// Where the last request went.
@@ -46,8 +48,9 @@ final class SessionEngine: @unchecked Sendable {
     var proxy: Proxy? { endpoint.route.proxy?.proxy }
   }
 
-  /// A session that has met so many servers forgets how it got to them, and looks again: not a limit of its use.
-  private static let waysMax = 1_000
+  /// A session that has met twice as many servers forgets how it got to those that it has not gone to for long, and looks
+  /// again: not a limit of its use.
+  private static let waysMax = 500
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
     let storage = configuration.storage
@@ -88,10 +91,17 @@ final class SessionEngine: @unchecked Sendable {
       return lastWay
     }
     let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
-    guard let way = ways[key] else { return nil }
+    guard let way = ways[key] ?? olderWays[key] else { return nil }
+    remember(way, key)
+    return way
+  }
+
+  private func remember(_ way: Way, _ key: Key) {
     lastKey = key
     lastWay = way
-    return way
+    guard ways[key] == nil else { return }
+    if ways.count >= Self.waysMax { (ways, olderWays) = ([:], ways) }
+    ways[key] = way
   }
 
   /// The way to a target that has not been gone before. On the loop.
@@ -100,12 +110,9 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> Way {
     let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
     let way = try await makeWay(key, of: core)
-    if ways.count >= Self.waysMax { ways = [:] }
     // Somebody else may have made it meanwhile.
-    let first = ways[key] ?? way
-    ways[key] = first
-    lastKey = key
-    lastWay = first
+    let first = ways[key] ?? olderWays[key] ?? way
+    remember(first, key)
     return first
   }
 
@@ -150,6 +157,7 @@ final class SessionEngine: @unchecked Sendable {
     crew.dismiss()
     loop.post { [self] in
       ways = [:]
+      olderWays = [:]
       lastWay = nil
       lastKey = nil
       lastTarget = nil
