@@ -80,8 +80,8 @@ package struct ConnectionMetrics: Sendable {
   }
 }
 
-/// Takes the metrics of one connection down while it is being opened.
-final class DialRecord {
+/// Takes the metrics of one connection down while it is being opened. It belongs to the connection's loop.
+final class DialRecord: @unchecked Sendable {
   private var metrics = ConnectionMetrics()
   private var opening: OpeningMetrics?
 

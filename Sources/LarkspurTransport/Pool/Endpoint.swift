@@ -6,6 +6,8 @@ package final class Endpoint: @unchecked Sendable {
   package let route: Route
   /// The machine's number for it. Nil: the machine has forgotten it, for nobody used it.
   var id: PoolMachine.EndpointID?
+  /// How the latest connection to it was opened, or is being opened.
+  var latestDial: DialRecord?
 
   init(_ route: Route) { self.route = route }
 }

@@ -284,7 +284,10 @@ package final class Pool: @unchecked Sendable {
       guard scope.isCancelled else { return (id, order: own.state.entries[index].ticket?.order ?? 0) }
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
-    case .failed(let error): throw error
+    case .failed(let error):
+      // If no dial has told this one that it failed, it has waited for the latest.
+      if own.state.entries[index].failedDial == nil { scope.failedPeer = endpoint.latestDial?.peer }
+      throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
@@ -365,8 +368,9 @@ package final class Pool: @unchecked Sendable {
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
+    let record = DialRecord()
+    endpoint.latestDial = record
     let task = Task(executorPreference: loop) { @concurrent [weak self] in
-      let record = DialRecord()
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,

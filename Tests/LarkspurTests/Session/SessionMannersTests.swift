@@ -111,6 +111,7 @@ import Testing
       (server, [.expectRequest, .hang], .timedOut),
       (secure, [.handshake], .serverCertificateHasUnknownRoot),
       (secure, [.beforeHandshake, .expectBytes(count: 1), .reset], .networkConnectionLost),
+      (secure, [.beforeHandshake, .hang], .timedOut),
     ]
     for (server, script, code) in cases {
       server.enqueue(script)

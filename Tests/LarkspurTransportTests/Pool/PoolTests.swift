@@ -326,6 +326,22 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// Whom it has waited for.
+  @Test func thePeerOfARequestThatIsGivenUp() {
+    kernel.willConnect(.never)
+    let (pool, world) = (pool(), world)
+    let scope = RequestScope(of: pool)
+    let running = world.start {
+      defer { #expect(scope.failedPeer == .ipv4(0xc000_0201, port: 80)) }
+      _ = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: Self.route), in: scope)
+    }
+    world.settle()
+    scope.cancel()
+    world.settle()
+    #expect(running.transportError == .cancelled)
+    #expect(leftovers(of: pool) == [])
+  }
+
   /// The connection that was begun for it serves the next one.
   @Test func cancelledWhileItsConnectionIsOpened() {
     kernel.willConnect(.never)
