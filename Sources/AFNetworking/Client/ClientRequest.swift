@@ -60,10 +60,7 @@ struct ClientRequest {
   }
 
   /// The client's fields, without those that are for the base URL's origin if a request is for another one.
-  private func fields(for url: URL) -> [(key: String, value: String)] {
-    let isOwn = BaseOrigin(baseURL).isOrigin(of: url)
-    return settings.fields.filter { isOwn || !BaseOrigin.isPrivate($0.key) }.map { ($0.key, $0.value) }
-  }
+  private func fields(for url: URL) -> [String: String] { BaseOrigin(baseURL).fields(settings.fields, for: url) }
 
   private var encoding: String.Encoding { String.Encoding(rawValue: settings.stringEncoding) }
 

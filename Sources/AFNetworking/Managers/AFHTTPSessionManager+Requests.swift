@@ -18,7 +18,7 @@ extension AFHTTPSessionManager {
       request =
         try serializer.request(withMethod: method, urlString: absolute(path), parameters: parameters) as URLRequest
     }
-    protect(&request, path)
+    base?.origin.protect(&request)
     return complete(request, headers)
   }
 
@@ -30,16 +30,8 @@ extension AFHTTPSessionManager {
       try requestSerializer.multipartFormRequest(
         withMethod: "POST", urlString: absolute(path), parameters: parameters as? [String: Any],
         constructingBodyWith: block) as URLRequest
-    protect(&request, path)
+    base?.origin.protect(&request)
     return complete(request, headers)
-  }
-
-  /// The serializer's `Authorization` is for the base URL's origin. Who means another one says so in the call's headers.
-  private func protect(_ request: inout URLRequest, _ path: String) {
-    guard request.value(forHTTPHeaderField: "Authorization") != nil, !Self.isPlain(path), let base,
-      let url = request.url, !BaseOrigin(base.url).isOrigin(of: url)
-    else { return }
-    request.setValue(nil, forHTTPHeaderField: "Authorization")
   }
 
   private func checkRefusal() throws {

@@ -32,12 +32,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   struct Base: Sendable {
     let url: URL
     let text: String
+    let origin: BaseOrigin
     /// It ends with a slash, and has neither query nor fragment.
     let isFolder: Bool
 
     init(_ url: URL) {
       self.url = url
       text = url.absoluteString
+      origin = BaseOrigin(url)
       isFolder = text.hasSuffix("/") && !url.path.isEmpty && url.query == nil && url.fragment == nil
     }
   }

@@ -119,15 +119,16 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?,
     by make: () throws -> NSMutableURLRequest
   ) -> AFHTTPRequestOperation? {
-    let request: NSMutableURLRequest
+    var request: URLRequest
     do {
-      request = try make()
+      request = try make() as URLRequest
     } catch {
       let carried = Carried(failure)
       (completionQueue ?? .main).async(group: completionGroup) { carried.value?(nil, error) }
       return nil
     }
-    let operation = httpRequestOperation(with: request as URLRequest, success: success) { failure?($0, $1) }
+    if let baseURL { BaseOrigin(baseURL).protect(&request) }
+    let operation = httpRequestOperation(with: request, success: success) { failure?($0, $1) }
     operationQueue.addOperation(operation)
     return operation
   }
@@ -135,14 +136,6 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   /// What a relative URL stands for. What is no URL stays as it is, for the serializer to refuse.
   func absolute(_ urlString: String) -> String {
     URL(string: urlString, relativeTo: baseURL)?.absoluteString ?? urlString
-  }
-
-  /// The serializer's `Authorization` is for the base URL's origin.
-  private func protected(_ request: NSMutableURLRequest) -> NSMutableURLRequest {
-    if let baseURL, let url = request.url, !BaseOrigin(baseURL).isOrigin(of: url) {
-      request.setValue(nil, forHTTPHeaderField: "Authorization")
-    }
-    return request
   }
 
   // MARK: - Verbs
@@ -213,10 +206,9 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     failure: ((AFHTTPRequestOperation?, any Error) -> Void)? = nil
   ) -> AFHTTPRequestOperation? {
     run(success, failure) {
-      protected(
-        try requestSerializer.multipartFormRequest(
-          withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
-          constructingBodyWith: block))
+      try requestSerializer.multipartFormRequest(
+        withMethod: "POST", urlString: absolute(urlString), parameters: parameters as? [String: Any],
+        constructingBodyWith: block)
     }
   }
 
@@ -225,8 +217,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?
   ) -> AFHTTPRequestOperation? {
     run(success, failure) {
-      protected(
-        try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters))
+      try requestSerializer.request(withMethod: method, urlString: absolute(urlString), parameters: parameters)
     }
   }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 extension URLRequest {
   /// Whether its method is safe (RFC 9110 9.2.1).
-  var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(own.method) }
+  var isSafe: Bool { CacheRequest.isSafe(own.method) }
 
   /// Whether its answer is a main document, and not a part of one.
   var isTopLevel: Bool { mainDocumentURL == nil || mainDocumentURL == url }

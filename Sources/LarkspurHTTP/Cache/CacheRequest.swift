@@ -44,7 +44,9 @@ package struct CacheRequest: Sendable {
   package var isHead: Bool { method == "HEAD" }
 
   /// Changes nothing at the server (RFC 9110 9.2.1).
-  package var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+  package var isSafe: Bool { Self.isSafe(method) }
+
+  package static func isSafe(_ method: String) -> Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
 
   /// Conditions of the caller's own. He wants to hear what becomes of them.
   package var isConditional: Bool {
