@@ -66,6 +66,36 @@ import Testing
     #expect(String(decoding: data, as: UTF8.self) == "come in")
   }
 
+  /// The proxy's credential for a tunnel: from the storage, or from the delegate.
+  @Test(arguments: [true, false]) func aTunnelsCredential(isStored: Bool) async throws {
+    let ca = try TestCA()
+    let proxy = try TestServer(tls: TestServer.TLS(certificate: try ca.issue()))
+    let ask = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"way\"\r\nContent-Length: 0\r\n\r\n"
+    proxy.enqueue([
+      .beforeHandshake, .expectRequest("CONNECT", "localhost:443"), .send(ask),
+      .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake, .serveRoutes,
+    ])
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(ca.rootCertificateDER)))])
+    configuration.connectionProxyDictionary = ["HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port]
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    let delegate = Delegate {
+      $0.protectionSpace.isProxy() ? (.useCredential, credential) : (.performDefaultHandling, nil)
+    }
+    if isStored {
+      configuration.urlCredentialStorage?.setDefaultCredential(
+        credential,
+        for: URLProtectionSpace(
+          proxyHost: "127.0.0.1", port: Int(proxy.port), type: NSURLProtectionSpaceHTTPProxy, realm: "way",
+          authenticationMethod: NSURLAuthenticationMethodHTTPBasic))
+    }
+    let session = URLSession(configuration: configuration, delegate: isStored ? nil : delegate, delegateQueue: nil)
+    let (data, _) = try await session.data(from: try #require(URL(string: "https://localhost/bytes/9")))
+    #expect(Array(data) == TestServer.content(count: 9))
+    #expect(proxy.requests.map { $0.fields["Proxy-Authorization"] } == [nil, "Basic dXNlcjpwYXNz", nil])
+    session.invalidateAndCancel()
+  }
+
   @Test func a401ThatNobodyAnswersIsTheResult() async throws {
     let server = try basicServer()
     let url = try #require(URL(string: server.url("/secret/one")))
