@@ -5,6 +5,7 @@
 //   SessionProbe get URL             prints the status and the content
 //   SessionProbe discard URL         loads with a delegate that lets go of everything
 //   SessionProbe collect URL         loads the content into one `Data`
+//   SessionProbe broken URL          loads into a file, and prints what a download that broke off can go on from (Base64)
 //   SessionProbe afterwards URL      loads while the process ends, and prints the status
 //   SessionProbe roots URL FILE      loads with two sessions, puts FILE where SSL_CERT_FILE says, and loads with the same two
 //                                    again: prints a status or an error's number for each
@@ -98,6 +99,13 @@ case "collect":
   forgetPeak()
   let (data, _) = try await session.data(from: url(arguments[1]))
   report(data.count, from: start)
+case "broken":
+  do {
+    _ = try await URLSession(configuration: configuration).download(from: url(arguments[1]))
+    exit(3)
+  } catch let error as URLError {
+    say(error.downloadTaskResumeData?.base64EncodedString() ?? "")
+  }
 case "afterwards":
   // What is registered first is called last: after all that the first load may have registered.
   atexit { say("\(load(url(CommandLine.arguments[2])))") }

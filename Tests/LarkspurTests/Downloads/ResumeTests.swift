@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Downloads that stop and go on.
@@ -85,6 +86,16 @@ import Testing
     }
     #expect(wrote.last == Int64(Self.total))
     #expect(wrote.allSatisfy { $0 > Int64(Self.part) })
+  }
+
+  @Test func theDataSurvivesItsProcess() async throws {
+    server.enqueue([.expectRequest, .send(head(["ETag": Self.tag])), .sendContent(0..<Self.part), .close])
+    let text = try SiblingProcess("SessionProbe", ["broken", url().absoluteString]).text()
+    let data = try #require(Data(base64Encoded: text.trimmingCharacters(in: .newlines)))
+    server.route("GET", "/file") { _ in partial(Self.part..<Self.total, of: "\(Self.total)", ["ETag": Self.tag]) }
+    let recorder = await resume(data)
+    #expect(recorder.error == nil && recorder.content == whole)
+    #expect(server.requests.last?.fields["Range"] == "bytes=\(Self.part)-")
   }
 
   @Test func aDateServesWhereThereIsNoTag() async throws {
