@@ -4,6 +4,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTestServer
+import LarkspurTestSupport
 import LarkspurTransport
 import Synchronization
 import TestKit
@@ -34,7 +35,7 @@ import Testing
     defer { loop.stop() }
     let isSecure = server === secure
     var route = ProxyRoute(try Proxy(proxy), security: security)
-    route.authorize = authorize
+    if let authorize { route.makeAuthorizer = { AskingAuthorizer(authorize) } }
     let port = UInt16(port ?? server.port)
     let head = try Self.head("\(host):\(port)", to: route.proxy, isSecure: isSecure)
     return await loop.run { [route, security] in
@@ -137,9 +138,10 @@ import Testing
       guard let place = parts.firstIndex(where: { $0.hasSuffix("nonce=") }), place + 1 < parts.count else { return nil }
       let nonce = parts[place + 1]
       let own = Self.md5("me:\(RealProxy.realm):\(password)")
-      let request = Self.md5("\(challenge.method):\(challenge.target)")
+      let request = Self.md5("\(challenge.request.method):\(challenge.request.target)")
       let response = Self.md5("\(own):\(nonce):00000001:abc:auth:\(request)")
-      return "Digest username=\"me\", realm=\"\(RealProxy.realm)\", nonce=\"\(nonce)\", uri=\"\(challenge.target)\", "
+      return
+        "Digest username=\"me\", realm=\"\(RealProxy.realm)\", nonce=\"\(nonce)\", uri=\"\(challenge.request.target)\", "
         + "qop=auth, nc=00000001, cnonce=\"abc\", response=\"\(response)\""
     }
     if isKnown {

@@ -53,6 +53,8 @@ struct AuthenticationConversation {
   private var question: Question?
   /// What the last answer came from. Nil: it was sent unasked, and the memory has it.
   private var used: URLCredential?
+  /// What the target has refused last.
+  private var refused: PasswordCredential?
 
   /// - Parameters:
   ///   - request: As `target` sees it.
@@ -93,7 +95,9 @@ struct AuthenticationConversation {
     switch reply {
     case .useCredential(let credential): use(credential, &actions)
     // What was refused once is not tried again by itself.
-    case .performDefaultHandling: use(question.failures == 0 ? question.proposed : nil, &actions)
+    case .performDefaultHandling:
+      let isNew = question.failures == 0 && question.proposed?.passwordCredential != refused
+      use(isNew ? question.proposed : nil, &actions)
     case .rejectProtectionSpace: machine.spaceRejected(into: &actions)
     case .cancel: machine.cancelled(into: &actions)
     }
@@ -101,11 +105,14 @@ struct AuthenticationConversation {
   }
 
   /// The target has answered with something else than a challenge. `info`: the values of `Authentication-Info` or
-  /// `Proxy-Authentication-Info`.
-  mutating func accepted(info: [String]) {
+  /// `Proxy-Authentication-Info`. Returns what is to be done where it may take its time: the storage keeps the credential,
+  /// and tells whoever wants to hear of it. Nil: nothing.
+  mutating func accepted(info: [String]) -> (@Sendable () -> Void)? {
     var actions: AuthenticationMachine.Actions = []
     machine.accepted(into: &actions)
-    for case .remember(let answer) in actions { remember(answer, info) }
+    var keeping: (@Sendable () -> Void)?
+    for case .remember(let answer) in actions { keeping = remember(answer, info) }
+    return keeping
   }
 
   // MARK: -
@@ -131,7 +138,9 @@ struct AuthenticationConversation {
         self.question = question
         step = .ask(question)
       case .send(let answer): step = send(answer)
-      case .forget(let answer): memory.failed(answer, to: target)
+      case .forget(let answer):
+        refused = answer.credential
+        memory.failed(answer, to: target)
       case .remember: break
       case .deliver(let reason): step = .deliver(reason)
       case .cancel: step = .cancel
@@ -156,14 +165,14 @@ struct AuthenticationConversation {
       ?? storage?.proposedCredential(for: protectionSpace, task: task)
   }
 
-  private func remember(_ answer: AuthenticationAnswer, _ info: [String]) {
+  private func remember(_ answer: AuthenticationAnswer, _ info: [String]) -> (@Sendable () -> Void)? {
     let known = used ?? memory.credential(for: answer.offer.space, of: target)
-    guard let credential = known, credential.passwordCredential == answer.credential else { return }
+    guard let credential = known, credential.passwordCredential == answer.credential else { return nil }
     memory.succeeded(answer, credential: credential, for: request, to: target, info: info)
     // What stands in a URL is kept by whoever has the URL.
-    if used != nil, credential !== urlCredential {
-      storage?.keep(credential, for: URLProtectionSpace(target, answer.offer.space), task: task)
-    }
+    guard used != nil, credential !== urlCredential, let storage else { return nil }
+    let (space, task) = (URLProtectionSpace(target, answer.offer.space), task)
+    return { storage.keep(credential, for: space, task: task) }
   }
 }
 

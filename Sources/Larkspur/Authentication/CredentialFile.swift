@@ -60,8 +60,14 @@ extension CredentialRecord: Comparable {
 /// writer is killed.
 final class CredentialFile: Sendable {
   private struct Content: Codable {
-    var version = 1
+    static let version = 1
+
+    var version = Self.version
     var credentials: [CredentialRecord]
+  }
+
+  private struct Version: Codable {
+    var version: Int
   }
 
   /// Bytes of the file that are read: a file that somebody else has put there would otherwise fill the memory.
@@ -75,6 +81,7 @@ final class CredentialFile: Sendable {
   }
 
   let path: String
+  /// As it was when it was last read or written. Nil: it has not been.
   private let seen = Mutex<Stamp?>(nil)
 
   init(path: String) { self.path = path }
@@ -98,14 +105,17 @@ final class CredentialFile: Sendable {
   /// Nil: it is as it was when it was last read or written, or nothing can be said.
   func readIfChanged() -> [CredentialRecord]? {
     let stamp = stamp
-    let isNew = seen.withLock { seen in
-      defer { seen = stamp }
-      return seen != stamp
+    guard seen.withLock({ $0 }) != stamp else { return nil }
+    var records: [CredentialRecord] = []
+    if stamp.number != nil {
+      guard let bytes = Self.read(path) else { return nil }
+      let (decoder, data) = (JSONDecoder(), Data(bytes))
+      // A later version's file is not ours to write; one that nobody could read is nobody's.
+      if let version = try? decoder.decode(Version.self, from: data), version.version > Content.version { return nil }
+      records = (try? decoder.decode(Content.self, from: data))?.credentials ?? []
     }
-    guard isNew else { return nil }
-    guard stamp.number != nil else { return [] }
-    guard let bytes = Self.read(path) else { return nil }
-    return (try? JSONDecoder().decode(Content.self, from: Data(bytes)))?.credentials
+    seen.withLock { $0 = stamp }
+    return records
   }
 
   /// Another writer is waited for so many times, a few milliseconds each: it may have been stopped in the middle, and is
@@ -132,8 +142,10 @@ final class CredentialFile: Sendable {
     withExtendedLifetime(lock, body)
   }
 
-  /// Called within `exclusively`, which has made the folder. False: it cannot be written.
+  /// Called within `exclusively`, which has made the folder, and after the file has been read. False: it cannot be written,
+  /// or what is there could not be read, and would be lost.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
+    guard seen.withLock({ $0 }) == stamp else { return false }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     guard let data = try? encoder.encode(Content(credentials: records)) else { return false }

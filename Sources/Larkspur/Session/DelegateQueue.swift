@@ -54,14 +54,14 @@ final class DelegateQueue: Sendable {
     async(call, otherwise: { [self] in insist(call) })
   }
 
-  /// Makes a call there, and returns when it has returned, or when somebody has cancelled it.
-  func run(_ call: @escaping @Sendable () -> Void) async {
+  /// Makes a call there, and returns when it has returned, or when somebody has cancelled it: false.
+  @discardableResult func run(_ call: @escaping @Sendable () -> Void) async -> Bool {
     await withCheckedContinuation { continuation in
       async {
         call()
-        continuation.resume()
+        continuation.resume(returning: true)
       } otherwise: {
-        continuation.resume()
+        continuation.resume(returning: false)
       }
     }
   }

@@ -70,24 +70,17 @@ final class SessionChallenges: Sendable {
     return TrustQuestion.identity(await ask(challenge), to: challenge)
   }
 
-  /// A value for the next CONNECT. Nil: there is none.
-  func authorization(for asked: ProxyChallenge, _ talks: ProxyTalks) async -> String? {
+  /// About a tunnel. Nil: the session is gone.
+  func conversation(about request: ProxyChallenge.Request) -> AuthenticationConversation? {
     guard let core = core.core else { return nil }
-    var talk =
-      talks.talk
-      ?? AuthenticationConversation(
-        with: AuthenticationTarget(proxy: asked.proxy),
-        about: AuthenticatedRequest(method: asked.method, target: asked.target, to: .proxy),
-        url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage,
-        task: state.withLock { $0.latest })
-    var step = talk.challenged(asked.values, canHashBody: true)
-    while case .ask(let question) = step { step = talk.replied(await ask(question.challenge(response: nil))) }
-    talks.talk = talk
-    if case .send(let value) = step { return value }
-    return nil
+    return AuthenticationConversation(
+      with: AuthenticationTarget(proxy: request.proxy),
+      about: AuthenticatedRequest(method: request.method, target: request.target, to: .proxy),
+      url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage,
+      task: state.withLock { $0.latest })
   }
 
-  private func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationConversation.Reply {
+  func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationConversation.Reply {
     guard asksDelegate else { return .performDefaultHandling }
     while let core = core.core {
       let task = state.withLock { $0.latest }
@@ -156,11 +149,6 @@ final class SessionChallenges: Sendable {
     state.withLock { $0.waiting.removeAll { $0 === newcomer } }
     return answer != nil
   }
-}
-
-/// One tunnel's challenges, one after another.
-final class ProxyTalks: @unchecked Sendable {
-  var talk: AuthenticationConversation?
 }
 
 extension URLProtectionSpace {

@@ -133,8 +133,7 @@ final class SessionEngine: @unchecked Sendable {
       way.userAgent = RequestComposer.userAgent
       way.authorization = way.authorization ?? core.composer.proxyAuthorization
       if !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
-        let talks = ProxyTalks()
-        way.authorize = { await challenges.authorization(for: $0, talks) }
+        way.makeAuthorizer = { TunnelTalk(by: challenges) }
       }
       route.proxy = way
     }

@@ -20,6 +20,9 @@ final class SentBytes: Sendable {
     }
   }
 
+  /// The call was dropped on its way: what it had to say is the next one's.
+  func callIsLost() { state.withLock { $0.isTelling = false } }
+
   /// What is to be said next. Nil: all has been said, and the call is over.
   func take() -> (from: Int64, to: Int64)? {
     state.withLock { state in

@@ -31,11 +31,14 @@ final class TaskAuthentication {
     }
   }
 
-  /// The server or the proxy has let the request pass.
-  func accepted(by response: HTTPURLResponse) {
-    if response.statusCode != 401 { origin.talk?.accepted(info: response.fields.values(of: "Authentication-Info")) }
-    if response.statusCode != 407 {
-      proxy.talk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
-    }
+  /// The server or the proxy has let the request pass. Returns what the storage has to do about it.
+  func accepted(by response: HTTPURLResponse) -> [@Sendable () -> Void] {
+    let ofOrigin =
+      response.statusCode == 401
+      ? nil : origin.talk?.accepted(info: response.fields.values(of: "Authentication-Info"))
+    let ofProxy =
+      response.statusCode == 407
+      ? nil : proxy.talk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
+    return [ofOrigin ?? nil, ofProxy ?? nil].compactMap(\.self)
   }
 }

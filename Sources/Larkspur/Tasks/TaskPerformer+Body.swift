@@ -66,7 +66,7 @@ extension TaskPerformer {
 
   /// A stream can be read once. For the second time, or if there is none, the delegate is asked.
   func askedBody(of request: URLRequest) async throws(URLError) -> Body {
-    let own = hasUsedStream ? nil : bodyStream
+    let own = request.httpBodyStream === usedStream ? nil : request.httpBodyStream
     let asksFirst = if case .delegateStream = task.source { true } else { false }
     var stream = asksFirst ? nil : own
     if stream == nil {
@@ -80,7 +80,7 @@ extension TaskPerformer {
     guard let stream = stream ?? own else {
       throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
     }
-    hasUsedStream = true
+    usedStream = stream
     let length = request.saidLength
     task.read { $0.bytesExpectedToSend = length.map(Int64.init) ?? NSURLSessionTransferSizeUnknown }
     return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)

@@ -89,7 +89,7 @@ extension TaskPerformer {
       switch step {
       case .load: return true
       case .askRedirection(let response, let next):
-        step = machine.redirectionAnswered(try await askRedirection(response, next))
+        step = try await redirection(response, to: next)
       case .askCredential: step = machine.credentialRefused()
       case .fail(let error): throw error
       case .deliver(let response):

@@ -20,13 +20,11 @@ extension TaskPerformer {
         setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, isTopLevel: request.isTopLevel,
         policy: core.cookieAcceptPolicy, now: Date())
     }
-    guard core.cookieAcceptPolicy != .never else { return }
-    let cookies = fields.flatMap { HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": $0], for: url) }
-    let (task, question) = (task, Question<Void>())
-    HTTPCookieStorage.notifications.async {
-      jar.storeCookies(cookies, for: task)
-      question.answer(())
+    guard jar.accepts(core.cookieAcceptPolicy ?? .always, from: url, mainDocument: request.mainDocumentURL) else {
+      return
     }
-    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let cookies = fields.flatMap { HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": $0], for: url) }
+    let task = task
+    try await doElsewhere { jar.storeCookies(cookies, for: task) }
   }
 }

@@ -24,8 +24,12 @@ extension TaskPerformer {
     await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
   }
 
-  /// The same without waiting: for what has no influence on the task.
-  func tellDelegate(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
+  /// The same without waiting: for what has no influence on the task. If somebody cancels the call's operation, `otherwise`
+  /// is called, on any thread.
+  func tellDelegate(
+    otherwise: @escaping @Sendable () -> Void = {},
+    _ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void
+  ) {
     hasTold = true
     let (task, session, core) = (task, session, core)
     let tell: @Sendable () -> Void = {
@@ -35,12 +39,12 @@ extension TaskPerformer {
           return true
         }, for: task, of: session, core)
     }
-    guard core.delegateQueue.isConcurrent else { return core.delegateQueue.async(tell) }
+    guard core.delegateQueue.isConcurrent else { return core.delegateQueue.async(tell, otherwise: otherwise) }
     // On such a queue only what has returned is sure to have come before.
     let before = lastTold
     lastTold = Task(executorPreference: engine.loop) { @concurrent in
       await before?.value
-      await core.delegateQueue.run(tell)
+      if await !core.delegateQueue.run(tell) { otherwise() }
     }
   }
 
@@ -97,7 +101,15 @@ extension TaskPerformer {
     return answer ?? standard
   }
 
-  func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+  /// What comes after a redirection.
+  func redirection(_ response: HTTPURLResponse, to next: URLRequest) async throws(URLError) -> TaskMachine.Step {
+    let step = machine.redirectionAnswered(try await askRedirection(response, next))
+    // Whatever was said of credentials was about the request before.
+    authentication = nil
+    return step
+  }
+
+  private func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
     // What the delegate cannot be asked about does not leave its place.
     guard task.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }

@@ -124,6 +124,8 @@ extension TaskPerformer {
     }
     file = try DownloadFile()
     download?.point = nil
+    // There may have been a part, of another version.
+    task.read { $0.bytesReceived = 0 }
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
     let fields = response.fields
     let point = ResumePoint(

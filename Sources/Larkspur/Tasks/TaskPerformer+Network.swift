@@ -49,7 +49,7 @@ extension TaskPerformer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { try await passGate() }
-    let hadUsedStream = hasUsedStream
+    let usedBefore = usedStream
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
@@ -65,7 +65,7 @@ extension TaskPerformer {
       collectMetrics(of: request, isProxied: way.proxy != nil)
       if try await hasWaitedForConnectivity(after: error) {
         // Nobody has read from it.
-        hasUsedStream = hadUsedStream
+        usedStream = usedBefore
         return true
       }
       if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
@@ -178,7 +178,7 @@ extension TaskPerformer {
     task.updateProgress()
     guard hasDelegate, wants(.sentBody), sentBytes.add(from: before, to: total) else { return }
     let sentBytes = sentBytes
-    tellDelegate { session, task, delegate in
+    tellDelegate(otherwise: { sentBytes.callIsLost() }) { session, task, delegate in
       while let (before, total) = sentBytes.take() {
         delegate.urlSession(
           session, task: task, didSendBodyData: total - before, totalBytesSent: total,
@@ -203,7 +203,7 @@ extension TaskPerformer {
       fields: fields, isDecoded: decoder != nil)
     latestResponse = response
     if response.fields.contains(KnownField.setCookie) { try await keepCookies(of: response, request) }
-    authentication?.accepted(by: response)
+    for keep in authentication?.accepted(by: response) ?? [] { try await doElsewhere(keep) }
     var storing: CacheStoring?
     switch cacheVerdict(on: response, caching) {
     case .deliver: break
@@ -225,9 +225,7 @@ extension TaskPerformer {
         return .load
       case .askRedirection(let response, let next):
         redirection = storing
-        step = machine.redirectionAnswered(try await askRedirection(response, next))
-        // Whatever was said was about the request before.
-        authentication = nil
+        step = try await self.redirection(response, to: next)
       case .askCredential(let response):
         let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
         step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)

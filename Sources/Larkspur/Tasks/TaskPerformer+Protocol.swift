@@ -128,7 +128,7 @@ extension TaskPerformer {
   ) async throws(URLError) -> Bool {
     var step = machine.protocolRedirected(by: response as? HTTPURLResponse, to: next)
     if case .askRedirection(let response, let next) = step {
-      step = machine.redirectionAnswered(try await askRedirection(response, next))
+      step = try await redirection(response, to: next)
     }
     switch step {
     case .load:

@@ -68,9 +68,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   var challenges: SessionChallenges?
   /// Of a download that goes on, or may.
   var download: DownloadState?
-  /// The stream that the body comes from, until it has been used.
-  var bodyStream: InputStream?
-  var hasUsedStream = false
+  /// The stream that the latest body has come from.
+  var usedStream: InputStream?
   /// Its delegate has heard that there is no network.
   var hasWaitedForConnectivity = false
   var hasTriedAgainAtOnce = false
@@ -96,7 +95,6 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     isSuspended = Atomic(false)
     creationDate = task.creationDate
     startDate = wantsMetrics ? Date() : .distantPast
-    bodyStream = request.httpBodyStream
   }
 
   // MARK: - From any thread
@@ -173,6 +171,16 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     if !timeCounts { clock.goOn() }
     if let interruption { throw URLError.make(interruption) }
     return result
+  }
+
+  /// Waits for what strangers' code does, or a disk, on the queue for that.
+  func doElsewhere(_ work: @escaping @Sendable () -> Void) async throws(URLError) {
+    let question = Question<Void>()
+    HTTPCookieStorage.notifications.async {
+      work()
+      question.answer(())
+    }
+    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
   }
 
   func run() async {

@@ -82,6 +82,8 @@ package struct AuthenticationMachine: Sendable {
   package private(set) var state = State.idle
   private var answers = 0
   private var renewals = 0
+  /// Somebody has given a credential for this request.
+  private var hasAsked = false
   private var failures: [AuthenticationOffer.Space: Int] = [:]
   private var rejected: Set<AuthenticationOffer.Space> = []
 
@@ -110,7 +112,8 @@ package struct AuthenticationMachine: Sendable {
       // A challenge of another space says nothing about the credential of this one. A refusal without a challenge does:
       // without the credential the server may challenge again.
       if list.offers.isEmpty || list.offers.contains(where: { $0.space == answer.offer.space }) {
-        failures[answer.offer.space, default: 0] += 1
+        // What was sent without asking is nobody's failed attempt.
+        if hasAsked { failures[answer.offer.space, default: 0] += 1 }
         actions.append(.forget(answer))
       }
     case .asking, .over: return
@@ -132,6 +135,7 @@ package struct AuthenticationMachine: Sendable {
   package mutating func credentialGiven(_ credential: PasswordCredential, into actions: inout Actions) {
     guard case .asking(let offers) = state, let offer = offers.first else { return }
     renewals = 0
+    hasAsked = true
     send(AuthenticationAnswer(offer, credential), &actions)
   }
 

@@ -90,7 +90,11 @@ struct ProxyDial {
     let observer: Connection.Observer? = observer.map { observer in
       { event, time in if event.isOfConnecting { observer(event, time) } }
     }
-    var machine = TunnelMachine(authorization: route.authorization)
+    let asked = ProxyChallenge.Request(proxy: proxy, method: "CONNECT", target: authority(host, port))
+    let authorizer = route.makeAuthorizer?()
+    let unasked = route.authorization == nil ? authorizer?.first(for: asked) : nil
+    var usesAuthorizer = unasked != nil
+    var machine = TunnelMachine(authorization: route.authorization ?? unasked)
     var actions: TunnelMachine.Actions = []
     var connection = try await connect(observer: observer)
     var exchange: Exchange?
@@ -120,8 +124,18 @@ struct ProxyDial {
         } else {
           machine.drainFailed(into: &actions)
         }
-      case .authorize(let challenges): machine.authorized(try await authorization(for: challenges), into: &actions)
+      case .authorize(let challenges):
+        guard let authorizer else {
+          machine.authorized(nil, into: &actions)
+          continue
+        }
+        usesAuthorizer = true
+        let challenge = ProxyChallenge(request: asked, values: challenges)
+        machine.authorized(try await answer { await authorizer.next(after: challenge) }, into: &actions)
       case .establish:
+        if usesAuthorizer, let authorizer, let info = exchange?.values(of: "proxy-authentication-info") {
+          try await answer { await authorizer.accepted(info: info) }
+        }
         guard let tunnel = connection.takeTunnel() else { throw .internalInconsistency }
         return tunnel
       case .fail(let error): throw .proxy(ProxyError(proxy, .tunnel(error)))
@@ -164,12 +178,12 @@ struct ProxyDial {
     return left >= 0 && connection.isIdle
   }
 
-  private func authorization(for challenges: [String]) async throws(TransportError) -> String? {
-    guard let authorize = route.authorize else { return nil }
-    let challenge = ProxyChallenge(
-      proxy: proxy, values: challenges, method: "CONNECT", target: authority(host, port))
-    switch await Answer.asking(until: deadline, on: loop, { await authorize(challenge) }) {
-    case .answered(let authorization): return authorization
+  /// Of the authorizer.
+  private func answer<Value: Sendable>(
+    _ ask: @escaping @Sendable () async -> Value
+  ) async throws(TransportError) -> Value {
+    switch await Answer.asking(until: deadline, on: loop, ask) {
+    case .answered(let value): return value
     case .timedOut: throw .timedOut(.tunnelling)
     case .cancelled: throw .cancelled
     }
@@ -178,14 +192,19 @@ struct ProxyDial {
 
 extension TunnelMachine.Answer {
   fileprivate init(_ exchange: Exchange) {
-    let (head, bytes) = (exchange.head, exchange.headBytes)
-    let fields = (0..<head.fields.count).map { head.fields[$0] }
-    let challenge: CaselessWord = "proxy-authenticate"
+    let head = exchange.head
     self.init(
-      status: head.status, reason: FieldValue.text(head.reason, in: bytes.span),
-      challenges: fields.filter { challenge.matches(bytes.span, $0.name) }.map {
-        FieldValue.text($0.value, in: bytes.span)
-      }, isPersistent: head.isPersistent)
+      status: head.status, reason: FieldValue.text(head.reason, in: exchange.headBytes.span),
+      challenges: exchange.values(of: "proxy-authenticate"), isPersistent: head.isPersistent)
+  }
+}
+
+extension Exchange {
+  fileprivate func values(of name: CaselessWord) -> [String] {
+    let (fields, bytes) = (head.fields, headBytes)
+    return (0..<fields.count).map { fields[$0] }.filter { name.matches(bytes.span, $0.name) }.map {
+      FieldValue.text($0.value, in: bytes.span)
+    }
   }
 }
 

@@ -7,9 +7,8 @@ package struct ProxyRoute: Sendable {
   package var security: Security?
   /// The `Proxy-Authorization` of the first CONNECT. Proxies that are given credentials get them unasked, as curl does it.
   package var authorization: String?
-  /// Asked after each 407 for what to try next; on a thread that is not the loop's. The tunnel waits for the answer, until
-  /// its deadline; the task is cancelled when nobody waits any more. Nil: there is nothing to try.
-  package var authorize: (@Sendable (ProxyChallenge) async -> String?)? { didSet { identity = Identity() } }
+  /// Makes whom a tunnel asks for its authorization: one for each tunnel. Nil: there is nobody.
+  package var makeAuthorizer: (@Sendable () -> any TunnelAuthorizer)? { didSet { identity = Identity() } }
   /// The `User-Agent` of CONNECT.
   package var userAgent: String?
   /// Stands for the closure above, which cannot be compared: copies share it.
@@ -40,21 +39,29 @@ extension ProxyRoute: Hashable {
   }
 }
 
+/// Knows what one tunnel's CONNECTs say in `Proxy-Authorization`. It is asked one thing after another.
+package protocol TunnelAuthorizer: Sendable {
+  /// Of the first CONNECT, if the route has none. On the loop.
+  func first(for request: ProxyChallenge.Request) -> String?
+  /// After each 407: what to try next. On a thread that is not the loop's; the tunnel waits for the answer, until its deadline,
+  /// and the task is cancelled when nobody waits any more. Nil: there is nothing to try.
+  func next(after challenge: ProxyChallenge) async -> String?
+  /// The proxy has taken what it was given, with these values of `Proxy-Authentication-Info`. As above.
+  func accepted(info: [String]) async
+}
+
 /// What a proxy wants to know before it makes a tunnel.
 package struct ProxyChallenge: Hashable, Sendable {
-  package var proxy: Proxy
+  /// What the request line says: Digest needs it (RFC 7616 3.4.3).
+  package struct Request: Hashable, Sendable {
+    package var proxy: Proxy
+    package var method: String
+    package var target: String
+  }
+
+  package var request: Request
   /// The values of `Proxy-Authenticate` (RFC 9110 11.7.1), in their order.
   package var values: [String]
-  /// What the request line said: Digest needs it (RFC 7616 3.4.3).
-  package var method: String
-  package var target: String
-
-  package init(proxy: Proxy, values: [String], method: String, target: String) {
-    self.proxy = proxy
-    self.values = values
-    self.method = method
-    self.target = target
-  }
 }
 
 /// Why there is no way through a proxy.

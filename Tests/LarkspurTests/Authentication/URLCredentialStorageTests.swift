@@ -173,6 +173,17 @@ import Testing
     #expect(Self.storage(folder.file("c")).credentials(for: Self.space)?.count == 1)
   }
 
+  /// What cannot be read may be somebody's all the same.
+  @Test func filesThatAreNotOursToWrite() throws {
+    let folder = try AuthenticationFolder()
+    let text = "{\"version\":2,\"secrets\":[]}"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("c")))
+    let storage = Self.storage(folder.file("c"))
+    storage.set(Self.credential("u", "p", .permanent), for: Self.space)
+    #expect(storage.credentials(for: Self.space)?.count == 1)
+    #expect(try String(contentsOfFile: folder.file("c"), encoding: .utf8) == text)
+  }
+
   /// Records that no storage would have written are left out, the others read.
   @Test func strangeRecords() throws {
     let folder = try AuthenticationFolder()

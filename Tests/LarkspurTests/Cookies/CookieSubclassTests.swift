@@ -54,6 +54,25 @@ import Testing
     return try await server.waitForRequests(2).last
   }
 
+  /// The session's policy holds for it as well.
+  @Test func othersSitesCookies() async throws {
+    let server = try TestServer()
+    server.route("GET", "/set") { _ in .init(fields: ["Set-Cookie": "good=1"]) }
+    let storage = Elsewhere(prefix: "g")
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpCookieStorage = storage
+    configuration.httpCookieAcceptPolicy = .onlyFromMainDocumentDomain
+    var request = URLRequest(url: try #require(URL(string: server.url("/set"))))
+    request.mainDocumentURL = URL(string: "http://other.example/")
+    let session = URLSession(configuration: configuration)
+    _ = try await session.data(for: request)
+    #expect(storage.names == [])
+    request.mainDocumentURL = request.url
+    _ = try await session.data(for: request)
+    #expect(storage.names == ["good"])
+    session.invalidateAndCancel()
+  }
+
   @Test func aStorageOfItsOwn() async throws {
     let storage = Elsewhere(prefix: "g")
     let request = try await secondRequest(with: storage)

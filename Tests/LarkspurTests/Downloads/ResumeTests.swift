@@ -208,6 +208,19 @@ import Testing
     #expect(recorder.events.suffix(2) == [.finished, .completed(nil)])
   }
 
+  /// What had come of the old one does not count.
+  @Test func aResourceThatChangesOnTheWay() async throws {
+    let data = try await data()
+    let short = partial(Self.part..<Self.part + 1_000, of: "\(Self.total)", ["ETag": Self.tag])
+    server.enqueue([.expectRequest, .respond(short), .expectRequest, .respond(.text("another version")), .hang])
+    let recorder = await resume(data)
+    #expect(recorder.content == Data("another version".utf8))
+    let wrote = recorder.events.compactMap { event -> Int64? in
+      if case .wrote(_, let total, _) = event { total } else { nil }
+    }
+    #expect(wrote.last == 15)
+  }
+
   @Test(arguments: [
     "bytes 0-199999/300000", "bytes 100001-300000/300001", "bytes 100000-299999/300001", "bytes */300000", "nonsense",
   ])

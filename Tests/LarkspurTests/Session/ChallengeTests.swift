@@ -38,6 +38,37 @@ import Testing
     return server
   }
 
+  /// A redirection that is not loaded is one all the same.
+  @Test func aCredentialDoesNotGoAlongByTheCache() async throws {
+    let (server, other) = (try TestServer(), try TestServer())
+    other.route("GET", "/there") { _ in .text("there") }
+    let there = other.url("/there")
+    server.route("GET", "/here") { request in
+      guard request.fields["authorization"] != nil else {
+        return TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"here\""])
+      }
+      return TestServer.Response(
+        status: 301, fields: ["Location": there, "Cache-Control": "max-age=1000", "Vary": "Authorization"])
+    }
+    let delegate = Delegate {
+      $0.protectionSpace.port == Int(server.port)
+        ? (.useCredential, URLCredential(user: "user", password: "pass", persistence: .none))
+        : (.performDefaultHandling, nil)
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+    let here = try #require(URL(string: server.url("/here")))
+    for _ in 0..<2 {
+      let session = URLSession(configuration: configuration)
+      let (data, _) = try await session.data(from: here, delegate: delegate)
+      #expect(String(decoding: data, as: UTF8.self) == "there")
+      session.finishTasksAndInvalidate()
+    }
+    // The second time the redirection is the cache's.
+    #expect(server.requests.map { $0.fields["authorization"] != nil } == [false, true, false])
+    #expect(other.requests.allSatisfy { $0.fields["authorization"] == nil })
+  }
+
   @Test func aCredentialIsAskedForAndThenSentUnasked() async throws {
     let server = try basicServer()
     let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
@@ -93,6 +124,16 @@ import Testing
     let (data, _) = try await session.data(from: try #require(URL(string: "https://localhost/bytes/9")))
     #expect(Array(data) == TestServer.content(count: 9))
     #expect(proxy.requests.map { $0.fields["Proxy-Authorization"] } == [nil, "Basic dXNlcjpwYXNz", nil])
+
+    // The next tunnel is a talk of its own, and brings along what the proxy has taken.
+    await session.flush()
+    proxy.enqueue([
+      .beforeHandshake, .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake,
+      .serveRoutes,
+    ])
+    _ = try await session.data(from: try #require(URL(string: "https://localhost/bytes/9")))
+    #expect(proxy.requests.suffix(2).map { $0.fields["Proxy-Authorization"] } == ["Basic dXNlcjpwYXNz", nil])
+    #expect(delegate.asked.withLock { $0.filter { $0.method == NSURLAuthenticationMethodHTTPBasic }.count } < 2)
     session.invalidateAndCancel()
   }
 

@@ -75,6 +75,32 @@ import Testing
     }
   }
 
+  /// Answers a redirection with a request of its own.
+  private final class Replacing: NSObject, URLSessionTaskDelegate, Sendable {
+    let body: [UInt8]
+    init(_ body: [UInt8]) { self.body = body }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      var next = request
+      next.httpBodyStream = InputStream(data: Data(body))
+      completionHandler(next)
+    }
+  }
+
+  @Test func theDelegatesRequestHasAStreamOfItsOwn() async throws {
+    let server = try TestServer()
+    var request = URLRequest(url: try #require(URL(string: server.url("/redirect-to?status=307&url=/anything/end"))))
+    request.httpMethod = "POST"
+    request.httpBodyStream = InputStream(data: Data("first".utf8))
+    let session = URLSession(configuration: .ephemeral)
+    _ = try await session.data(for: request, delegate: Replacing(Array("second".utf8)))
+    #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["first", "second"])
+    session.invalidateAndCancel()
+  }
+
   @Test func withoutANewStreamTheTaskFails() async throws {
     let server = try TestServer()
     var request = URLRequest(url: try #require(URL(string: server.url("/redirect-to?status=307&url=/post"))))

@@ -34,7 +34,7 @@ import Testing
     presentingAnother.provideIdentity = { _ in nil }
     let proxy = try Proxy("http://proxy.example")
     var authorizing = ProxyRoute(proxy)
-    authorizing.authorize = { _ in nil }
+    authorizing.makeAuthorizer = { AskingAuthorizer { _ in nil } }
     let routes = try [
       Self.route(),
       Self.route { $0.host = "b.example" },

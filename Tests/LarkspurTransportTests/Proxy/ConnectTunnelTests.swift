@@ -27,7 +27,7 @@ import Testing
   ) -> Running<Void> {
     world.start { [world, security] in
       var route = ProxyRoute(try Proxy("http://127.0.0.1:80"))
-      route.authorize = authorize
+      if let authorize { route.makeAuthorizer = { AskingAuthorizer(authorize) } }
       let connection = try await Connection.open(
         host: "a.example", port: 443, security: security, via: route, on: world.loop,
         deadline: deadline.map { world.loop.now.advanced(by: $0) } ?? .never)

@@ -1,0 +1,28 @@
+import LarkspurHTTP
+import LarkspurTransport
+
+/// One tunnel's talk with its proxy. It is asked one thing after another, as every authorizer.
+final class TunnelTalk: TunnelAuthorizer, @unchecked Sendable {
+  private let challenges: SessionChallenges
+  private var talk: AuthenticationConversation?
+
+  init(by challenges: SessionChallenges) { self.challenges = challenges }
+
+  func first(for request: ProxyChallenge.Request) -> String? {
+    talk = challenges.conversation(about: request)
+    return talk?.preemptiveValue()
+  }
+
+  func next(after challenge: ProxyChallenge) async -> String? {
+    guard var talk = talk ?? challenges.conversation(about: challenge.request) else { return nil }
+    var step = talk.challenged(challenge.values, canHashBody: true)
+    while case .ask(let question) = step {
+      step = talk.replied(await challenges.ask(question.challenge(response: nil)))
+    }
+    self.talk = talk
+    if case .send(let value) = step { return value }
+    return nil
+  }
+
+  func accepted(info: [String]) { talk?.accepted(info: info)?() }
+}
