@@ -67,6 +67,8 @@ enum QueryString {
     switch value {
     case let string as String: string
     case let flag as Bool: flag ? "1" : "0"
+    // Before a number with a point, which the larger ones of Foundation's would pass for.
+    case let whole as Int64: "\(whole)"
     case let number as Double: text(number, "\(number)")
     case let number as Float: text(Double(number), "\(number)")
     default: "\(value)"

@@ -6,6 +6,9 @@ indirect enum StoredUserInfo: Codable {
   case flag(Bool)
   case integer(Int64)
   case number(Double)
+  /// Foundation's, from which each type can be had that the value fits.
+  case boxedInteger(Int64)
+  case boxedNumber(Double)
   case date(Double)
   case data(Data)
   case list([StoredUserInfo])
@@ -15,6 +18,9 @@ indirect enum StoredUserInfo: Codable {
   init?(_ value: Any) {
     switch value {
     case let text as String: self = .text(text)
+    // Before what its value would pass for.
+    case let number as NSNumber where type(of: value) is NSNumber.Type:
+      self = (number as? Int64).map(Self.boxedInteger) ?? .boxedNumber(number.doubleValue)
     case let flag as Bool: self = .flag(flag)
     case let integer as any BinaryInteger: self = .integer(Int64(clamping: integer))
     case let number as any BinaryFloatingPoint: self = .number(Double(number))
@@ -41,6 +47,8 @@ indirect enum StoredUserInfo: Codable {
     case .flag(let flag): flag
     case .integer(let integer): Int(clamping: integer)
     case .number(let number): number
+    case .boxedInteger(let integer): NSNumber(value: integer)
+    case .boxedNumber(let number): NSNumber(value: number)
     case .date(let seconds): Date(timeIntervalSinceReferenceDate: seconds)
     case .data(let data): data
     case .list(let values): values.map(\.value)

@@ -4,8 +4,8 @@ import LarkspurHTTP
 extension HTTPCookie.Content {
   /// From a program's dictionary.
   init?(_ properties: [HTTPCookiePropertyKey: Any], now: Date) {
-    guard let name = properties[.name] as? String, let value = properties[.value] as? String,
-      let path = properties[.path] as? String, let domain = Self.domain(properties)
+    guard let name = Self.text(properties[.name]), let value = Self.text(properties[.value]),
+      let path = Self.text(properties[.path]), let domain = Self.domain(properties)
     else { return nil }
     let sent = [name, value, path, domain]
     guard !(name.isEmpty && value.isEmpty), !sent.contains(where: { $0.utf8.contains(where: SetCookie.isControl) })
@@ -30,6 +30,9 @@ extension HTTPCookie.Content {
     isSessionOnly = expires == nil || isDiscarded ?? (version == 1 && properties[.maximumAge] == nil)
   }
 
+  /// Also a part of a text, which programs take their cookies' names and values from.
+  private static func text(_ value: Any?) -> String? { value as? String ?? (value as? Substring).map { String($0) } }
+
   private static func domain(_ properties: [HTTPCookiePropertyKey: Any]) -> String? {
     let given = properties[.domain] as? String ?? url(properties[.originURL])?.asciiHost
     guard let given, !given.isEmpty, given != "." else { return nil }
@@ -48,7 +51,7 @@ extension HTTPCookie.Content {
   /// Any text, `"FALSE"` too, but none that is empty.
   private static func isSet(_ value: Any?) -> Bool {
     if let text = value as? String { return !text.isEmpty }
-    return value as? Bool ?? (value != nil)
+    return value as? Bool ?? (value as? Int).map { $0 != 0 } ?? (value != nil)
   }
 
   private static func sameSite(_ value: Any?) -> Cookie.SameSite {
@@ -118,10 +121,13 @@ extension HTTPCookie.Content {
       more.ports = ports
       legacy = more
     }
+    // What is over is deleted, also where it would have gone with the session.
+    let end = expires.map(CookieTime.init)
+    let isOver = end.map { $0 <= now } ?? false
     return Cookie(
       name: name, value: value, domain: isDotted ? String(domain.dropFirst()) : domain, path: path,
       isHostOnly: !isDotted, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-      expiry: isSessionOnly ? nil : expires.map(CookieTime.init), creation: now, legacy: legacy)
+      expiry: isSessionOnly && !isOver ? nil : end, creation: now, legacy: legacy)
   }
 }
 

@@ -2,8 +2,6 @@ import Foundation
 
 /// A request as an object that can be changed. It is for one thread at a time. New code uses ``URLRequest``.
 open class NSMutableURLRequest: NSURLRequest {
-  override init(_ value: URLRequest) { super.init(value) }
-
   /// A GET request, whose URL is to be set.
   public override init() { super.init() }
 

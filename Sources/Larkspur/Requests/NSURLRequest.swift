@@ -58,7 +58,11 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   /// What this object stands for. Only a mutable one changes it.
   var value: URLRequest
 
-  init(_ value: URLRequest) { self.value = value }
+  // Designated ones are public: otherwise no class outside of here would inherit the others.
+  convenience init(_ value: URLRequest) {
+    self.init()
+    self.value = value
+  }
 
   /// A GET request without a URL. One that can be changed gets it later.
   public override init() { value = URLRequest(RequestStorage(url: nil)) }

@@ -50,19 +50,20 @@ package enum ContentDisposition {
     return result
   }
 
-  /// Split at the semicolons that stand outside of quotes.
+  /// Split at the semicolons that stand outside of quotes, and behind no backslash: there RFC 6266 has none, but Foundation
+  /// takes it for a part of the value, as it would be in quotes.
   private static func elements(of bytes: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     var elements: [ArraySlice<UInt8>] = []
     var start = bytes.startIndex
     var isQuoted = false
     var isEscaped = false
     for (index, byte) in zip(bytes.indices, bytes) {
-      if byte == UInt8(ascii: ";"), !isQuoted {
+      if byte == UInt8(ascii: ";"), !isQuoted, !isEscaped {
         elements.append(bytes[start..<index])
         start = index + 1
       }
-      if byte == ASCII.quote, !isEscaped { isQuoted.toggle() }
-      isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped
+      if byte == ASCII.quote, !isQuoted || !isEscaped { isQuoted.toggle() }
+      isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
     }
     return elements + [bytes[start...]]
   }

@@ -45,6 +45,14 @@ import Testing
   @Test(arguments: cases)
   func parametersAsAQuery(_ row: Case) { #expect(AFQueryStringFromParameters(row.parameters) == row.query) }
 
+  /// As they come out of JSON.
+  @Test func largeNumbersOfFoundations() {
+    let number = NSNumber(value: Int64(1) << 60)
+    #expect(QueryString.text(ofValue: number) == "1152921504606846976")
+    #expect(QueryString.text(ofValue: NSNumber(value: UInt64.max)) == "18446744073709551615")
+    #expect(QueryString.text(ofValue: NSNumber(value: 2.5)) == "2.5")
+  }
+
   @Test func keysOfAnyKindAreDescribed() {
     #expect(AFQueryStringFromParameters([1: "one", 2: [3: "three"]]) == "1=one&2%5B3%5D=three")
   }

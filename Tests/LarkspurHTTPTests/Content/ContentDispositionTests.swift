@@ -72,6 +72,7 @@ import Testing
       ("attachment; filename==?utf-8?q?a=?=", nil), ("attachment; filename==?utf-8?x?a?=", nil),
       ("attachment; filename==?utf-8?b?Y?=", nil), ("attachment; filename*=utf-8''%ff; filename=b", "b"),
       ("attachment; filename*=windows-1252''%80.txt", "€.txt"),
+      ("attachment; aa=bb\\; filename=\"wrong\"; filename=\"right\"; cc=dd", "right"),
     ] as [(String, String?)])
   func oddities(header: String, filename: String?) {
     #expect(ContentDisposition.filename(of: header) == filename)

@@ -85,6 +85,17 @@ import Testing
   }
 
   /// What cannot be written down is not, and the rest is.
+  /// As they are in a dictionary that was read from JSON.
+  @Test func userInfoOfFoundationsNumbers() throws {
+    let info: [AnyHashable: Any] = [
+      "one": NSNumber(value: 1), "large": NSNumber(value: Int64.max), "point": NSNumber(value: 2.5),
+      "flag": NSNumber(value: true),
+    ]
+    let found = try #require(StoredUserInfo.info(of: StoredUserInfo.bytes(of: info)))
+    #expect(found["one"] as? Int == 1 && found["large"] as? Int == .max)
+    #expect(found["point"] as? Double == 2.5 && found["flag"] as? Bool == true)
+  }
+
   @Test func userInfoThatIsNoPropertyList() throws {
     let folder = CacheFolder()
     let cache = folder.cache()

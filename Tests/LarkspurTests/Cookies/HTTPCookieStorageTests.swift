@@ -40,6 +40,10 @@ import Testing
     #expect(storage.cookies == [second])
     storage.setCookie(try Self.cookie("b", "", [.domain: ".a.com", .expires: Date.distantPast]))
     #expect(storage.cookies == [])
+    // Also one that would have gone with the session.
+    storage.setCookie(try Self.cookie("b", "", [.discard: "TRUE"]))
+    storage.setCookie(try Self.cookie("b", "", [.discard: "TRUE", .expires: Date(timeIntervalSince1970: 5)]))
+    #expect(storage.cookies == [])
   }
 
   @Test func anyCookieComesBackAsItWas() throws {

@@ -18,6 +18,13 @@ import Testing
     #expect("\(request)" == "http://example.org/path?query#fragment")
   }
 
+  private final class Subclass: NSMutableURLRequest {}
+
+  @Test func subclassesInheritTheInitialisers() throws {
+    let url = try #require(URL(string: "http://a.example/"))
+    #expect(Subclass(url: url).url == url)
+  }
+
   @Test func anObjectMayGetItsURLLater() {
     let request = NSMutableURLRequest()
     #expect(request.url == nil)
