@@ -57,7 +57,7 @@ extension AFURLSessionManager {
       case .nobody: break
       case .handler(let receive), .waiting(let receive): receive(task.someResponse, object, error)
       }
-      NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, task) { self.userInfo }
+      NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, task, keeping: content.data.count) { self.userInfo }
     }
 
     private var userInfo: [AnyHashable: Any] {

@@ -15,17 +15,23 @@ final class NotificationOutbox: Sendable {
   /// So many notifications wait at most. Attack: a server that answers, to a program that never turns its main loop.
   static let waitingMax = 4096
 
+  /// So many bytes of responses wait at most, unless it is one response alone.
+  static let waitingBytesMax = 64 << 20
+
   /// The main thread is not woken sooner than this after it has been here, in nanoseconds. Nobody sees so short a time.
   static let pauseNanoseconds: UInt64 = 5_000_000
 
   private struct Letter: @unchecked Sendable {
     let name: NSNotification.Name
     let object: URLSessionTask
+    let byteCount: Int
     let userInfo: () -> [AnyHashable: Any]?
   }
 
   private struct State {
     var letters: [Letter] = []
+    /// Of the letters.
+    var byteCount = 0
     /// A block is on its way to the main queue, or waits for the moment to go.
     var isOnItsWay = false
     /// The main queue is about to deliver by itself.
@@ -36,6 +42,7 @@ final class NotificationOutbox: Sendable {
 
   private let state = Mutex(State())
   private let max: Int
+  private let bytesMax: Int
   private let now: @Sendable () -> UInt64
   private let schedule: @Sendable (_ moment: UInt64?, @escaping @Sendable () -> Void) -> Void
 
@@ -43,7 +50,7 @@ final class NotificationOutbox: Sendable {
   ///   - now: A clock, in nanoseconds.
   ///   - schedule: Has a block called on the main queue, at once or at a moment of the clock.
   init(
-    max: Int = NotificationOutbox.waitingMax,
+    max: Int = NotificationOutbox.waitingMax, bytesMax: Int = NotificationOutbox.waitingBytesMax,
     now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds },
     schedule: @escaping @Sendable (_ moment: UInt64?, @escaping @Sendable () -> Void) -> Void = { moment, block in
       guard let moment else { return DispatchQueue.main.async(execute: block) }
@@ -51,19 +58,31 @@ final class NotificationOutbox: Sendable {
     }
   ) {
     self.max = max
+    self.bytesMax = bytesMax
     self.now = now
     self.schedule = schedule
   }
 
-  /// - Parameter userInfo: Called on the main thread.
+  /// - Parameters:
+  ///   - byteCount: How much content it keeps while it waits.
+  ///   - userInfo: Called on the main thread.
   func post(
-    _ name: NSNotification.Name, _ task: URLSessionTask, userInfo: @escaping () -> [AnyHashable: Any]? = { nil }
+    _ name: NSNotification.Name, _ task: URLSessionTask, keeping byteCount: Int = 0,
+    userInfo: @escaping () -> [AnyHashable: Any]? = { nil }
   ) {
-    let letter = Letter(name: name, object: task, userInfo: userInfo)
-    let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, Letter?) in
+    let letter = Letter(name: name, object: task, byteCount: byteCount, userInfo: userInfo)
+    let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, [Letter]) in
       // What is given up goes when the lock has gone.
-      let lost = state.letters.count >= max ? state.letters.removeFirst() : nil
+      var lost: [Letter] = []
+      while let first = state.letters.first,
+        state.letters.count >= max || state.byteCount + byteCount > bytesMax
+      {
+        lost.append(first)
+        state.letters.removeFirst()
+        state.byteCount -= first.byteCount
+      }
       state.letters.append(letter)
+      state.byteCount += byteCount
       guard !state.isOnItsWay, !state.isWithin else { return (false, nil, lost) }
       state.isOnItsWay = true
       return (true, state.latest, lost)
@@ -90,6 +109,7 @@ final class NotificationOutbox: Sendable {
     var letters = state.withLock { state in
       state.isWithin = isWithin
       state.latest = now
+      state.byteCount = 0
       return state.letters.isEmpty ? [] : exchange(&state.letters, with: [])
     }
     guard !letters.isEmpty else { return }

@@ -109,14 +109,8 @@ final class TaskRecord: Sendable {
     tell(downloadProgress, content.withLock { Block(call: $0.downloadBlock) }, count, total)
   }
 
-  /// Foundation's progress objects have no locks on Linux, and the children of one parent write to it.
-  private static let counting = Mutex(())
-
   private func tell(_ progress: Progress, _ block: Block, _ count: Int64, _ total: Int64) {
-    Self.counting.withLock { _ in
-      progress.totalUnitCount = total
-      progress.completedUnitCount = count
-    }
+    ProgressCounts.set(progress) { (count, total) }
     block.call?(progress)
   }
 

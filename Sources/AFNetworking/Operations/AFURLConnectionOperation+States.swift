@@ -18,7 +18,7 @@ extension AFURLConnectionOperation {
   /// Tells the machine something. Whoever sees that the operation has finished sees its result as well.
   func decide(
     data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action
-  ) -> OperationMachine.Action {
+  ) -> Decision {
     read { details in
       let action = fact(&details.machine)
       switch action {
@@ -31,13 +31,19 @@ extension AFURLConnectionOperation {
         details.error = URLError(.cancelled, userInfo: info)
       default: break
       }
-      return action
+      return Decision(action: action, load: details.load)
     }
   }
 
+  /// What the machine has decided, and about which load: another one may have begun when it is carried out.
+  struct Decision {
+    var action: OperationMachine.Action
+    fileprivate var load: OperationLoad?
+  }
+
   /// Does what the machine has decided, outside of the lock.
-  func perform(_ action: OperationMachine.Action) {
-    switch action {
+  func perform(_ decision: Decision) {
+    switch decision.action {
     case .nothing: break
     case .tellReadiness: didChangeValue(forKey: "isReady")
     case .load:
@@ -45,9 +51,9 @@ extension AFURLConnectionOperation {
       load()
     case .loadLater: didChangeValue(forKey: "isExecuting")
     case .stopLoad:
-      read { $0.load }?.stop()
+      decision.load?.stop()
       post(.AFNetworkingOperationDidFinish)
-    case .cancelLoad: read { $0.load }?.stop()
+    case .cancelLoad: decision.load?.stop()
     case .finish, .finishCancelled: finish()
     }
   }

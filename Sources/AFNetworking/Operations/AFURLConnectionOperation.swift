@@ -245,10 +245,10 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is
   /// started.
   open override func cancel() {
-    let action = decide { $0.cancelled() }
-    guard action != .nothing else { return }
+    let decision = decide { $0.cancelled() }
+    guard decision.action != .nothing else { return }
     super.cancel()
-    perform(action)
+    perform(decision)
   }
 
   /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed

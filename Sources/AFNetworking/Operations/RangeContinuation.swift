@@ -14,13 +14,14 @@ enum RangeContinuation {
     // Range is defined for GET only (RFC 9110 14.2), and bytes are counted before a coding is undone.
     guard count > 0, request.httpMethod == "GET", let response = response as? HTTPURLResponse,
       response.statusCode == 200 || response.statusCode == 206, !isCoded(response),
+      let validator = validator(of: response),
       let asked = AskedRange(request.value(forHTTPHeaderField: "Range"))
     else { return nil }
     var next = request
     next.setValue(asked.rest(after: count), forHTTPHeaderField: "Range")
     // What is counted is the content itself, so it must come as it is.
     next.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-    next.setValue(validator(of: response), forHTTPHeaderField: "If-Range")
+    next.setValue(validator, forHTTPHeaderField: "If-Range")
     return next
   }
 
@@ -55,10 +56,13 @@ enum RangeContinuation {
     return !coding.isEmpty && coding.caseInsensitiveCompare("identity") != .orderedSame
   }
 
-  /// A weak tag does not say that the bytes are the same (RFC 9110 13.1.5).
+  /// Nil: nothing would say whether the rest is of the same content. A weak tag does not, and a date serves only where there
+  /// is no tag (RFC 9110 13.1.5).
   private static func validator(of response: HTTPURLResponse) -> String? {
-    if let tag = response.value(forHTTPHeaderField: "ETag"), !tag.hasPrefix("W/") { return tag }
-    return response.value(forHTTPHeaderField: "Last-Modified")
+    guard let tag = response.value(forHTTPHeaderField: "ETag") else {
+      return response.value(forHTTPHeaderField: "Last-Modified")
+    }
+    return tag.hasPrefix("W/") ? nil : tag
   }
 }
 

@@ -178,11 +178,11 @@ final class SessionCore: @unchecked Sendable {
     do throws(URLError) {
       performer = try self.performer(of: task)
     } catch {
-      ended(task)
+      TaskEnding.refuse(task, error, self)
       throw error
     }
     guard let performer else {
-      ended(task)
+      TaskEnding.refuse(task, URLError(.cancelled), self)
       throw URLError(.cancelled)
     }
     let loop = performer.engine.loop
@@ -205,17 +205,21 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// Lets a task run, on its own.
-  func begin(_ task: URLSessionTask) {
+  ///
+  /// - Parameter asGuest: It may begin on this very thread.
+  func begin(_ task: URLSessionTask, asGuest: Bool = true) {
     do {
       guard let performer = try performer(of: task) else { return TaskEnding.refuse(task, URLError(.cancelled), self) }
-      run(performer)
+      run(performer, asGuest: asGuest)
     } catch {
       TaskEnding.refuse(task, error, self)
     }
   }
 
-  /// It may begin on this very thread, unless it calls the program's own code there, which may want what the caller holds.
-  private func run(_ performer: TaskPerformer) { performer.engine.crew.run(performer, asGuest: !mayHaveProtocols) }
+  /// A guest does not call the program's own code, which may want what the caller holds.
+  private func run(_ performer: TaskPerformer, asGuest: Bool = true) {
+    performer.engine.crew.run(performer, asGuest: asGuest && !mayHaveProtocols)
+  }
 
   /// Nil: the session is closed to new tasks.
   private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {
@@ -246,7 +250,8 @@ final class SessionCore: @unchecked Sendable {
   /// A task is over, and its owner has been told.
   func ended(_ task: URLSessionTask) {
     // What goes with this may call the task on its way: not while its lock is held.
-    _ = task.letGo()
+    let (_, session, _) = task.letGo()
+    if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
     let refreshed = task.isKnown ? nil : task.originalRequest
     let isLast = state.withLock { state in
       state.tasks[task.taskIdentifier] = nil

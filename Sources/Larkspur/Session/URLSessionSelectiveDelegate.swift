@@ -40,4 +40,13 @@ public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
 
   /// A task that ran stands still. Called on the thread that has suspended it, at once.
   func urlSession(_ session: URLSession, didSuspend task: URLSessionTask)
+
+  /// A task is over, and nothing more happens to it: also one whose end somebody else was told, as a completion handler, or
+  /// who awaited it. Called on the thread where that has happened, and not to be kept.
+  func urlSession(_ session: URLSession, didEnd task: URLSessionTask)
+}
+
+extension URLSessionSelectiveDelegate {
+  /// Does nothing.
+  public func urlSession(_ session: URLSession, didEnd task: URLSessionTask) {}
 }

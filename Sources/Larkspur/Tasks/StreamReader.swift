@@ -7,6 +7,7 @@ final class StreamReader: @unchecked Sendable {
   private let queue: DispatchQueue
   // The queue's.
   private var isOpen = false
+  private var isClosed = false
   private var emptyReads = 0
 
   /// How much is read at a time. It is all that a reader holds, and that only while it reads: there may be hundreds.
@@ -25,12 +26,18 @@ final class StreamReader: @unchecked Sendable {
 
   /// The next bytes; nil at the end. Throws what the stream fails with.
   func next() async throws -> [UInt8]? {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { [self] in read(for: continuation) }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        queue.async { [self] in read(for: continuation) }
+      }
+    } onCancel: {
+      close()
     }
   }
 
   private func read(for continuation: CheckedContinuation<[UInt8]?, any Error>) {
+    // A stream that has nothing would be asked for ever.
+    guard !isClosed else { return continuation.resume(throwing: CancellationError()) }
     if !isOpen {
       isOpen = true
       if stream.streamStatus == .notOpen { stream.open() }
@@ -64,6 +71,10 @@ final class StreamReader: @unchecked Sendable {
   }
 
   func close() {
-    queue.async { [self] in stream.close() }
+    queue.async { [self] in
+      guard !isClosed else { return }
+      isClosed = true
+      stream.close()
+    }
   }
 }

@@ -91,7 +91,9 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
 
   /// What a delegate that gets all of the content at once has not got yet.
   private func tellRest() {
-    guard content.isHeldBack, !content.data.isEmpty, let dataTask = task as? URLSessionDataTask, let session
+    // Who has cancelled the task gets none of it.
+    guard content.isHeldBack, !content.data.isEmpty, (failure as? URLError)?.code != .cancelled,
+      let dataTask = task as? URLSessionDataTask, let session
     else { return }
     let (data, core) = (content.data, core)
     TaskPerformer.call(

@@ -289,7 +289,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasBegun = true
       return (begins, details.performer)
     }
-    if begins { core.begin(self) }
+    // By way of the loop, as any other end: whoever cancels may still have something to do before its delegate hears of it.
+    if begins { core.begin(self, asGuest: false) }
     (performer ?? read { $0.performer })?.interrupt(code)
   }
 

@@ -61,6 +61,12 @@ import Testing
     #expect(manager.tasks.isEmpty)
   }
 
+  /// Its end is told to who awaits it, and to nobody else.
+  @Test func anAwaitedTaskOfTheSession() async throws {
+    _ = try await manager.session.data(from: try fixture.url("/get"))
+    #expect(manager.tasks.isEmpty)
+  }
+
   // MARK: - The end of a session
 
   @Test func cancellingAndGoingOn() async throws {

@@ -179,7 +179,7 @@ import Testing
     init(max: Int = NotificationOutbox.waitingMax) throws {
       task = URLSession.shared.dataTask(with: try #require(URL(string: "http://localhost/")))
       observer = Notified(name, of: task) { [journal] in journal.note("\($0.userInfo?["number"] ?? "none")") }
-      outbox = NotificationOutbox(max: max, now: { [world] in world.state.withLock { $0.now } }) {
+      outbox = NotificationOutbox(max: max, bytesMax: 100, now: { [world] in world.state.withLock { $0.now } }) {
         [world] moment, block in
         world.state.withLock {
           $0.moments.append(moment)
@@ -188,13 +188,13 @@ import Testing
       }
     }
 
-    func post(_ count: Int) {
+    func post(_ count: Int, keeping byteCount: Int = 0) {
       for _ in 0..<count {
         let number = world.state.withLock { state in
           state.number += 1
           return state.number
         }
-        outbox.post(name, task) { ["number": number] }
+        outbox.post(name, task, keeping: byteCount) { ["number": number] }
       }
     }
 
@@ -233,6 +233,18 @@ import Testing
     post.serve()
     #expect(post.journal.lines == ["1", "2", "3", "5", "6", "7"])
     #expect(NotificationOutbox.waitingMax == 4096)
+  }
+
+  /// What they keep counts as well, but never the latest.
+  @Test func postsThatKeepMuch() throws {
+    let post = try Post(max: 100)
+    post.post(3, keeping: 40)
+    post.serve()
+    #expect(post.journal.lines == ["2", "3"])
+    post.post(1, keeping: 1_000)
+    post.post(1, keeping: 1_000)
+    post.serve()
+    #expect(post.journal.lines == ["2", "3", "5"])
   }
 
   /// What is posted on the main queue itself needs no block; what was posted before comes before.

@@ -98,6 +98,30 @@ import Testing
     #expect(server.connectionsAccepted == 0)
   }
 
+  /// Who cancels a task that has not begun hears of it by way of the loop: what is put into the queue first comes first.
+  @Test func theEndOfATaskThatHasNotBegun() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let task = session.dataTask(with: try url("/get"))
+    let (isHeld, isFree) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let holding = Task(executorPreference: session.taskExecutor) {
+      isHeld.signal()
+      Self.wait(for: isFree)
+    }
+    Self.wait(for: isHeld)
+    task.cancel()
+    let events: [SessionRecorder.Event] = await withCheckedContinuation { continuation in
+      session.delegateQueue.addOperation { continuation.resume(returning: recorder.events) }
+    }
+    isFree.signal()
+    await holding.value
+    #expect(!events.contains { if case .completed = $0 { true } else { false } })
+    await recorder.waitForEnds()
+    session.invalidateAndCancel()
+  }
+
+  private static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
+
   @Test func theSharedSessionStays() async throws {
     URLSession.shared.invalidateAndCancel()
     URLSession.shared.finishTasksAndInvalidate()
