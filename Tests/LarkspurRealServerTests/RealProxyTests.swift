@@ -138,10 +138,11 @@ import Testing
       guard let place = parts.firstIndex(where: { $0.hasSuffix("nonce=") }), place + 1 < parts.count else { return nil }
       let nonce = parts[place + 1]
       let own = Self.md5("me:\(RealProxy.realm):\(password)")
-      let request = Self.md5("\(challenge.request.method):\(challenge.request.target)")
+      let target = challenge.request.target
+      let request = Self.md5("\(challenge.request.method):\(target)")
       let response = Self.md5("\(own):\(nonce):00000001:abc:auth:\(request)")
       return
-        "Digest username=\"me\", realm=\"\(RealProxy.realm)\", nonce=\"\(nonce)\", uri=\"\(challenge.request.target)\", "
+        "Digest username=\"me\", realm=\"\(RealProxy.realm)\", nonce=\"\(nonce)\", uri=\"\(target)\", "
         + "qop=auth, nc=00000001, cnonce=\"abc\", response=\"\(response)\""
     }
     if isKnown {

@@ -285,8 +285,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// - Parameters:
   ///   - urlRequests: Each a `URLRequest` or an `NSURLRequest`; what is neither is left out.
   ///   - progressBlock: Called on the main queue for each operation that has finished: how many have, and how many
-  ///   there are. - completionBlock: Called on the main queue with the operations when all have finished.
-  ///   - completionBlock: Called when all is over.
+  ///     there are.
+  ///   - completionBlock: Called on the main queue with the operations when all have finished.
   open func enqueueBatchOfHTTPRequestOperations(
     withRequests urlRequests: [Any], progressBlock: ((UInt, UInt) -> Void)? = nil,
     completionBlock: (([Any]) -> Void)? = nil

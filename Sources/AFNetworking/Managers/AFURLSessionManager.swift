@@ -243,7 +243,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   /// A task that somebody awaits, or that has a handler of its own, tells its end to them alone.
-  open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) { state.withLock { _ = $0.forget(task) } }
+  open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) { _ = state.withLock { $0.forget(task) } }
 
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
     blocks.current.set.sessionDidBecomeInvalid?(session, error ?? URLError(.cancelled))

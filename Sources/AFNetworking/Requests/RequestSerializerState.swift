@@ -103,7 +103,7 @@ extension RequestSerializerState {
   func encode(with coder: NSCoder) {
     coder.encode(fields as NSDictionary, forKey: Key.fields)
     coder.encode(Int64(style.rawValue), forKey: Key.style)
-    coder.encode(Int64(stringEncoding), forKey: Key.stringEncoding)
+    coder.encode(number: stringEncoding, forKey: Key.stringEncoding)
     if let value = settings.allowsCellularAccess { coder.encode(value, forKey: Key.allowsCellularAccess) }
     if let value = settings.cachePolicy { coder.encode(Int64(value.rawValue), forKey: Key.cachePolicy) }
     if let value = settings.handlesCookies { coder.encode(value, forKey: Key.handlesCookies) }
@@ -111,8 +111,8 @@ extension RequestSerializerState {
     if let value = settings.networkServiceType { coder.encode(Int64(value.rawValue), forKey: Key.networkServiceType) }
     if let value = settings.timeoutInterval { coder.encode(value, forKey: Key.timeoutInterval) }
     coder.encode(methodsWithQuery.sorted() as NSArray, forKey: Key.methodsWithQuery)
-    coder.encode(Int64(writingOptions.rawValue), forKey: Key.writingOptions)
-    coder.encode(Int64(format.rawValue), forKey: Key.format)
+    coder.encode(number: writingOptions.rawValue, forKey: Key.writingOptions)
+    coder.encode(number: format.rawValue, forKey: Key.format)
     coder.encode(Int64(writeOptions), forKey: Key.writeOptions)
   }
 

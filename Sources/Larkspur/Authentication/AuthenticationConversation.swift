@@ -25,6 +25,8 @@ struct AuthenticationConversation {
     let space: URLProtectionSpace
     let proposed: URLCredential?
     let failures: Int
+    /// What is proposed has not been refused here.
+    fileprivate let mayBeUsed: Bool
 
     func challenge(
       response: URLResponse?, sender: (any URLAuthenticationChallengeSender)? = nil
@@ -35,7 +37,7 @@ struct AuthenticationConversation {
   }
 
   /// A delegate's disposition.
-  enum Reply {
+  enum Reply: Sendable {
     /// Nil: go on without one.
     case useCredential(URLCredential?)
     case performDefaultHandling
@@ -54,7 +56,7 @@ struct AuthenticationConversation {
   /// What the last answer came from. Nil: it was sent unasked, and the memory has it.
   private var used: URLCredential?
   /// What the target has refused last.
-  private var refused: PasswordCredential?
+  private var refused: AuthenticationAnswer?
 
   /// - Parameters:
   ///   - request: As `target` sees it.
@@ -95,9 +97,7 @@ struct AuthenticationConversation {
     switch reply {
     case .useCredential(let credential): use(credential, &actions)
     // What was refused once is not tried again by itself.
-    case .performDefaultHandling:
-      let isNew = question.failures == 0 && question.proposed?.passwordCredential != refused
-      use(isNew ? question.proposed : nil, &actions)
+    case .performDefaultHandling: use(question.mayBeUsed ? question.proposed : nil, &actions)
     case .rejectProtectionSpace: machine.spaceRejected(into: &actions)
     case .cancel: machine.cancelled(into: &actions)
     }
@@ -132,14 +132,17 @@ struct AuthenticationConversation {
     for action in actions {
       switch action {
       case .ask(let asked):
+        let space = asked.offer.space
+        let proposed = proposed(space, failures: asked.failures)
+        let isRefused = refused?.offer.space == space && refused?.credential == proposed?.passwordCredential
         let question = Question(
-          space: URLProtectionSpace(target, asked.offer.space),
-          proposed: proposed(asked.offer.space, failures: asked.failures), failures: asked.failures)
+          space: URLProtectionSpace(target, space), proposed: proposed, failures: asked.failures,
+          mayBeUsed: asked.failures == 0 && !isRefused)
         self.question = question
         step = .ask(question)
       case .send(let answer): step = send(answer)
       case .forget(let answer):
-        refused = answer.credential
+        refused = answer
         memory.failed(answer, to: target)
       case .remember: break
       case .deliver(let reason): step = .deliver(reason)

@@ -81,8 +81,14 @@ final class CredentialFile: Sendable {
   }
 
   let path: String
-  /// As it was when it was last read or written. Nil: it has not been.
-  private let seen = Mutex<Stamp?>(nil)
+  /// As it was when it was last read or written.
+  private struct Known: Hashable {
+    var stamp: Stamp
+    /// It may be written over.
+    var isOurs = true
+  }
+
+  private let known = Mutex<Known?>(nil)
 
   init(path: String) { self.path = path }
 
@@ -105,16 +111,20 @@ final class CredentialFile: Sendable {
   /// Nil: it is as it was when it was last read or written, or nothing can be said.
   func readIfChanged() -> [CredentialRecord]? {
     let stamp = stamp
-    guard seen.withLock({ $0 }) != stamp else { return nil }
+    guard known.withLock({ $0 })?.stamp != stamp else { return nil }
     var records: [CredentialRecord] = []
     if stamp.number != nil {
+      // What cannot be read now is tried again.
       guard let bytes = Self.read(path) else { return nil }
       let (decoder, data) = (JSONDecoder(), Data(bytes))
       // A later version's file is not ours to write; one that nobody could read is nobody's.
-      if let version = try? decoder.decode(Version.self, from: data), version.version > Content.version { return nil }
+      if let version = try? decoder.decode(Version.self, from: data), version.version > Content.version {
+        known.withLock { $0 = Known(stamp: stamp, isOurs: false) }
+        return nil
+      }
       records = (try? decoder.decode(Content.self, from: data))?.credentials ?? []
     }
-    seen.withLock { $0 = stamp }
+    known.withLock { $0 = Known(stamp: stamp) }
     return records
   }
 
@@ -145,7 +155,7 @@ final class CredentialFile: Sendable {
   /// Called within `exclusively`, which has made the folder, and after the file has been read. False: it cannot be written,
   /// or what is there could not be read, and would be lost.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
-    guard seen.withLock({ $0 }) == stamp else { return false }
+    guard known.withLock({ $0 }) == Known(stamp: stamp) else { return false }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     guard let data = try? encoder.encode(Content(credentials: records)) else { return false }
@@ -160,7 +170,7 @@ final class CredentialFile: Sendable {
       try? FilePaths.remove(temporary)
       return false
     }
-    seen.withLock { $0 = stamp }
+    known.withLock { $0 = Known(stamp: stamp) }
     return true
   }
 
@@ -179,6 +189,7 @@ final class CredentialFile: Sendable {
       if piece.isEmpty { return bytes }
       bytes += piece
     }
-    return nil
+    // No storage has written this.
+    return []
   }
 }

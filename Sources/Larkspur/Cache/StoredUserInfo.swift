@@ -6,8 +6,9 @@ indirect enum StoredUserInfo: Codable {
   case flag(Bool)
   case integer(Int64)
   case number(Double)
-  /// Foundation's, from which each type can be had that the value fits.
+  /// Foundation's, from which each type can be had that the value fits. A flag comes back as 0 or 1.
   case boxedInteger(Int64)
+  case boxedUnsigned(UInt64)
   case boxedNumber(Double)
   case date(Double)
   case data(Data)
@@ -20,7 +21,9 @@ indirect enum StoredUserInfo: Codable {
     case let text as String: self = .text(text)
     // Before what its value would pass for.
     case let number as NSNumber where type(of: value) is NSNumber.Type:
-      self = (number as? Int64).map(Self.boxedInteger) ?? .boxedNumber(number.doubleValue)
+      self =
+        (number as? Int64).map(Self.boxedInteger) ?? (number as? UInt64).map(Self.boxedUnsigned)
+        ?? .boxedNumber(number.doubleValue)
     case let flag as Bool: self = .flag(flag)
     case let integer as any BinaryInteger: self = .integer(Int64(clamping: integer))
     case let number as any BinaryFloatingPoint: self = .number(Double(number))
@@ -48,6 +51,7 @@ indirect enum StoredUserInfo: Codable {
     case .integer(let integer): Int(clamping: integer)
     case .number(let number): number
     case .boxedInteger(let integer): NSNumber(value: integer)
+    case .boxedUnsigned(let integer): NSNumber(value: integer)
     case .boxedNumber(let number): NSNumber(value: number)
     case .date(let seconds): Date(timeIntervalSinceReferenceDate: seconds)
     case .data(let data): data

@@ -43,7 +43,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         return made
       }
     }
-    set { current.withLock { $0 = newValue } }
+    set {
+      // The old one may be a program's own, and goes when the lock has gone.
+      _ = current.withLock { cache in
+        defer { cache = newValue }
+        return cache
+      }
+    }
   }
 
   /// - Parameters:

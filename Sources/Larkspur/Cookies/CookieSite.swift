@@ -6,7 +6,9 @@ enum CookieSite {
   /// Nil: the URL has no host that could have cookies.
   static func request(_ url: URL) -> CookieRequest? {
     guard let host = url.asciiHost.flatMap({ CookieHost($0) }) else { return nil }
-    return CookieRequest(host: host, path: url.path(percentEncoded: true), isSecure: isSecure(url))
+    var request = CookieRequest(host: host, path: url.path(percentEncoded: true), isSecure: isSecure(url))
+    request.port = url.port ?? (request.isSecure ? 443 : 80)
+    return request
   }
 
   static func isSecure(_ url: URL) -> Bool {

@@ -10,7 +10,7 @@ extension HTTPCookie.Content {
     let sent = [name, value, path, domain]
     guard !(name.isEmpty && value.isEmpty), !sent.contains(where: { $0.utf8.contains(where: SetCookie.isControl) })
     else { return nil }
-    self.init(name: name, value: value, domain: domain, path: path.hasPrefix("/") ? path : "/")
+    self.init(name: name, value: value, domain: domain, path: path.isEmpty ? "/" : path)
     version = Self.number(properties[.version]) == 1 ? 1 : 0
     isSecure = Self.isSet(properties[.secure])
     isHTTPOnly = Self.isSet(properties[.httpOnly])
@@ -20,7 +20,7 @@ extension HTTPCookie.Content {
     commentURL = Self.url(properties[.commentURL])
     ports = (properties[.port] as? String).map(Self.ports) ?? []
     if version == 1 {
-      if let age = Self.number(properties[.maximumAge]) { expires = now.addingTimeInterval(TimeInterval(age)) }
+      if let age = Self.number(properties[.maximumAge]) { expires = now.after(seconds: TimeInterval(age)) }
     } else {
       // As Foundation has it: the other version knows one port.
       ports = Array(ports.prefix(1))
@@ -80,7 +80,7 @@ extension HTTPCookie.Content {
     isHTTPOnly = said.isHTTPOnly
     sameSite = said.sameSite
     expires = said.expires.map(Date.init)
-    if let age = said.maxAge { expires = age > 0 ? now.addingTimeInterval(TimeInterval(age)) : .distantPast }
+    if let age = said.maxAge { expires = age > 0 ? now.after(seconds: TimeInterval(age)) : .distantPast }
     isSessionOnly = expires == nil
     let others = Dictionary(said.others) { $1 }
     guard others["version"] == "1" else { return }
@@ -134,6 +134,8 @@ extension HTTPCookie.Content {
 extension Date {
   /// The end of the year 9999, the last one that a cookie's field can name (RFC 6265 5.1.1).
   private static let lastOfCookies = Date(timeIntervalSince1970: 253_402_300_799)
+
+  fileprivate func after(seconds: TimeInterval) -> Date { min(addingTimeInterval(seconds), .lastOfCookies) }
 
   init(_ time: CookieTime) {
     // Dates have calendars: those of Foundation do not reach to the end of time.

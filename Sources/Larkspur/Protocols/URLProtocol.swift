@@ -70,7 +70,12 @@ open class URLProtocol: NSObject {
   /// The task that loads.
   open var task: URLSessionTask? {
     get { details.withLock { $0.task } }
-    set { details.withLock { $0.task = newValue } }
+    set {
+      _ = details.withLock { details in
+        defer { details.task = newValue }
+        return details.task
+      }
+    }
   }
 
   // MARK: - For subclasses

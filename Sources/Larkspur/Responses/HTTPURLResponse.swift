@@ -8,7 +8,6 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   open var statusCode: Int { status }
 
   private let status: Int
-  /// Of the wire: 0 for HTTP/1.0. Nil: somebody made this response.
   let fields: ResponseFields
   let httpVersion: String
   /// The length on the wire is not that of the decoded content.

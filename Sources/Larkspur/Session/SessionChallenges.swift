@@ -95,7 +95,7 @@ final class SessionChallenges: Sendable {
         } onCancel: {
           question.giveUp()
         }
-        return reply?.reply ?? .cancel
+        return reply ?? .cancel
       }
       guard task == nil else { return .performDefaultHandling }
       guard await aTaskComes(after: nil) else { return .cancel }
@@ -106,22 +106,22 @@ final class SessionChallenges: Sendable {
   /// Nil: none of the delegates has a word.
   private func question(
     _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?, _ core: SessionCore
-  ) async -> Question<DelegateReply>? {
-    let asked = Handover<Question<DelegateReply>>()
+  ) async -> Question<AuthenticationConversation.Reply>? {
+    let asked = Handover<Question<AuthenticationConversation.Reply>>()
     await core.delegateQueue.run {
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
-        let question = Question<DelegateReply>()
+        let question = Question<AuthenticationConversation.Reply>()
         let hasWord = challenge.delegateWord.isGiven(by: delegate) {
-          delegate.urlSession(session, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          delegate.urlSession(session, didReceive: challenge) { question.answer(.init($0, $1)) }
           return true
         }
         if hasWord { return asked.value = question }
       }
       guard let task else { return }
       for case let delegate? in [task.delegate, core.delegate as? any URLSessionTaskDelegate] {
-        let question = Question<DelegateReply>()
+        let question = Question<AuthenticationConversation.Reply>()
         let hasWord = challenge.delegateWord.isGiven(by: delegate) {
-          delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+          delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
           return true
         }
         if hasWord { return asked.value = question }

@@ -39,6 +39,6 @@ final class TaskAuthentication {
     let ofProxy =
       response.statusCode == 407
       ? nil : proxy.talk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
-    return [ofOrigin ?? nil, ofProxy ?? nil].compactMap(\.self)
+    return [ofOrigin, ofProxy].compactMap(\.self)
   }
 }

@@ -96,33 +96,24 @@ extension TaskPerformer {
     _ challenge: URLAuthenticationChallenge
   ) async throws(URLError) -> AuthenticationConversation.Reply {
     let task = task
-    let standard = DelegateReply(.performDefaultHandling, nil)
-    let reply = try await ask(otherwise: standard) { session, delegate, answer in
+    return try await ask(otherwise: .performDefaultHandling) { session, delegate, answer in
       challenge.delegateWord.isGiven(by: delegate) {
-        delegate.urlSession(session, task: task, didReceive: challenge) { answer(DelegateReply($0, $1)) }
+        delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
         return true
       }
     }
-    return reply.reply
   }
 }
 
-/// What a delegate says to a challenge.
-struct DelegateReply: Sendable {
-  private let disposition: URLSession.AuthChallengeDisposition
-  private let credential: URLCredential?
-
+extension AuthenticationConversation.Reply {
+  /// What a delegate says to a challenge.
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
-    self.disposition = disposition
-    self.credential = credential
-  }
-
-  var reply: AuthenticationConversation.Reply {
-    switch disposition {
-    case .useCredential: .useCredential(credential)
-    case .performDefaultHandling: .performDefaultHandling
-    case .cancelAuthenticationChallenge: .cancel
-    case .rejectProtectionSpace: .rejectProtectionSpace
-    }
+    self =
+      switch disposition {
+      case .useCredential: .useCredential(credential)
+      case .performDefaultHandling: .performDefaultHandling
+      case .cancelAuthenticationChallenge: .cancel
+      case .rejectProtectionSpace: .rejectProtectionSpace
+      }
   }
 }

@@ -69,21 +69,24 @@ extension TaskPerformer {
     let own = request.httpBodyStream === usedStream ? nil : request.httpBodyStream
     let asksFirst = if case .delegateStream = task.source { true } else { false }
     var stream = asksFirst ? nil : own
-    if stream == nil {
-      let task = task
-      let answer = try await ask(otherwise: StreamBox(nil)) { session, delegate, answer in
-        delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
-        return true
-      }
-      stream = answer.stream
-    }
+    if stream == nil { stream = try await bodyStreamOfDelegate() }
     guard let stream = stream ?? own else {
       throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
     }
-    usedStream = stream
+    // Another one is the delegate's, and is not in the next request.
+    if stream === own { usedStream = own }
     let length = request.saidLength
     task.read { $0.bytesExpectedToSend = length.map(Int64.init) ?? NSURLSessionTransferSizeUnknown }
     return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
+  }
+
+  func bodyStreamOfDelegate() async throws(URLError) -> InputStream? {
+    let task = task
+    let answer = try await ask(otherwise: StreamBox(nil)) { session, delegate, answer in
+      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
+      return true
+    }
+    return answer.stream
   }
 
   private func produced(by stream: InputStream?, length: Int?) -> RequestBody {

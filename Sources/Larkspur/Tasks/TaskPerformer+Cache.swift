@@ -120,17 +120,7 @@ extension TaskPerformer {
       data = kept
     }
     guard data.count <= storing.bodyBytesMax else { return }
-    var cached: CachedURLResponse? = storing.proposed(data)
-    if case .delegate = task.output, let proposed = cached, let dataTask = task as? URLSessionDataTask,
-      wants(.cachedResponse)
-    {
-      cached = try await ask(otherwise: proposed) { session, delegate, answer in
-        guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-        delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)
-        return true
-      }
-    }
-    if let cached { cache.store(cached, for: storing) }
+    if let cached = try await askWhetherToStore(storing.proposed(data)) { cache.store(cached, for: storing) }
   }
 
   /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:

@@ -25,6 +25,6 @@ extension TaskPerformer {
     }
     let cookies = fields.flatMap { HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": $0], for: url) }
     let task = task
-    try await doElsewhere { jar.storeCookies(cookies, for: task) }
+    try await doElsewhere(on: HTTPCookieStorage.notifications) { jar.storeCookies(cookies, for: task) }
   }
 }

@@ -159,7 +159,7 @@ extension TaskPerformer {
   }
 
   /// Nil: no.
-  private func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
+  func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
     guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
       return proposed
     }
@@ -170,26 +170,17 @@ extension TaskPerformer {
     }
   }
 
-  private func bodyStreamOfDelegate() async throws(URLError) -> InputStream? {
-    let task = task
-    let answer = try await ask(otherwise: StreamBox(nil)) { session, delegate, answer in
-      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
-      return true
-    }
-    return answer.stream
-  }
-
   // MARK: - Challenges
 
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
-    let asked = Handover<Question<DelegateReply>>()
+    let asked = Handover<Question<AuthenticationConversation.Reply>>()
     clock.pause()
     await tell { session, delegate in
-      let question = Question<DelegateReply>()
+      let question = Question<AuthenticationConversation.Reply>()
       let hasWord = challenge.delegateWord.isGiven(by: delegate) {
-        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(DelegateReply($0, $1)) }
+        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
         return true
       }
       if hasWord { asked.value = question }
@@ -199,7 +190,7 @@ extension TaskPerformer {
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
-      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })?.reply
+      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
       guard load.client.settle(challenge) else { return }
     } else if load.client.isWithdrawn(challenge) {
       return

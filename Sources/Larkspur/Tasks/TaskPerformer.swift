@@ -68,7 +68,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   var challenges: SessionChallenges?
   /// Of a download that goes on, or may.
   var download: DownloadState?
-  /// The stream that the latest body has come from.
+  /// The stream of a request that a body has come from.
   var usedStream: InputStream?
   /// Its delegate has heard that there is no network.
   var hasWaitedForConnectivity = false
@@ -173,10 +173,12 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     return result
   }
 
-  /// Waits for what strangers' code does, or a disk, on the queue for that.
-  func doElsewhere(_ work: @escaping @Sendable () -> Void) async throws(URLError) {
+  /// Waits for what strangers' code does, or a disk.
+  func doElsewhere(
+    on queue: DispatchQueue = .global(qos: .utility), _ work: @escaping @Sendable () -> Void
+  ) async throws(URLError) {
     let question = Question<Void>()
-    HTTPCookieStorage.notifications.async {
+    queue.async {
       work()
       question.answer(())
     }

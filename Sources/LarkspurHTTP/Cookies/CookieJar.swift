@@ -269,7 +269,7 @@ package struct CookieJar: Sendable {
     (!cookie.isHostOnly || cookie.domain == request.host.text)
       && (!cookie.isSecure || request.isSecure)
       && CookiePath.matches(request.path, cookiePath: cookie.path)
-      && request.takes(cookie.sameSite)
+      && request.takes(cookie.sameSite) && request.isFor(ports: cookie.legacy?.ports ?? [])
   }
 
   // MARK: Making room

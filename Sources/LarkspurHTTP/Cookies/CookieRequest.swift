@@ -6,6 +6,8 @@ package struct CookieRequest: Hashable, Sendable {
   /// By TLS. A loopback address does not make up for it: cookies cross ports, and another user's server may listen
   /// there. CFNetwork draws the line in the same place.
   package var isSecure: Bool
+  /// Nil: not known, and no cookie is kept back on account of it.
+  package var port: Int?
   /// What stands for the user, a window's document or nothing, is of the same site (RFC 6265bis 5.2).
   package var isSameSite = true
   /// The method is one that changes nothing (RFC 9110 9.2.1).
@@ -18,6 +20,9 @@ package struct CookieRequest: Hashable, Sendable {
     self.path = path.utf8.first == UInt8(ascii: "/") ? path : "/"
     self.isSecure = isSecure
   }
+
+  /// RFC 2965 3.3.4: some cookies are for some ports. Nobody else's are.
+  func isFor(ports: [Int]) -> Bool { ports.isEmpty || port.map(ports.contains) ?? true }
 
   /// RFC 6265bis 5.8.3: what another site makes us send has to be harmless, and seen.
   func takes(_ sameSite: Cookie.SameSite) -> Bool {

@@ -134,7 +134,9 @@ struct ProxyDial {
         machine.authorized(try await answer { await authorizer.next(after: challenge) }, into: &actions)
       case .establish:
         if usesAuthorizer, let authorizer, let info = exchange?.values(of: "proxy-authentication-info") {
-          try await answer { await authorizer.accepted(info: info) }
+          // The tunnel is there, whether or not that is soon done.
+          let outcome = await Answer.asking(until: deadline, on: loop) { await authorizer.accepted(info: info) }
+          if case .cancelled = outcome { throw .cancelled }
         }
         guard let tunnel = connection.takeTunnel() else { throw .internalInconsistency }
         return tunnel

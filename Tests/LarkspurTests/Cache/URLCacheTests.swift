@@ -84,7 +84,6 @@ import Testing
     }
   }
 
-  /// What cannot be written down is not, and the rest is.
   /// As they are in a dictionary that was read from JSON.
   @Test func userInfoOfFoundationsNumbers() throws {
     let info: [AnyHashable: Any] = [
@@ -96,6 +95,7 @@ import Testing
     #expect(found["point"] as? Double == 2.5 && found["flag"] as? Bool == true)
   }
 
+  /// What cannot be written down is not, and the rest is.
   @Test func userInfoThatIsNoPropertyList() throws {
     let folder = CacheFolder()
     let cache = folder.cache()

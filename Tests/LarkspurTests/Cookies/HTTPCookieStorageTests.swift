@@ -58,6 +58,14 @@ import Testing
     #expect(storage.cookies == cookies)
   }
 
+  @Test func ports() throws {
+    let storage = HTTPCookieStorage()
+    storage.setCookie(try Self.cookie("a", "1", [.version: "1", .port: "80,8080", .maximumAge: "100"]))
+    let urls = ["http://www.a.com/", "http://www.a.com:8080/", "http://www.a.com:81/", "https://www.a.com/"]
+    let counts = try urls.map { try storage.cookies(for: #require(URL(string: $0)))?.count }
+    #expect(counts == [1, 1, 0, 0])
+  }
+
   @Test func removeSince() throws {
     let storage = HTTPCookieStorage()
     storage.setCookie(try Self.cookie("a"))

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Larkspur
@@ -6,35 +7,40 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
   /// Is open for ever, and has nothing.
   private final class Empty: InputStream {
+    let closings = Mutex(0)
     private var status = Stream.Status.notOpen
-    private let closed: AsyncStream<Void>.Continuation
+    private let asked: AsyncStream<Void>.Continuation
 
-    init(_ closed: AsyncStream<Void>.Continuation) {
-      self.closed = closed
+    init(_ asked: AsyncStream<Void>.Continuation) {
+      self.asked = asked
       super.init(data: Data())
     }
 
     override func open() { status = .open }
     override func close() {
       status = .closed
-      closed.yield()
-      closed.finish()
+      closings.withLock { $0 += 1 }
     }
     override var streamStatus: Stream.Status { status }
     override var hasBytesAvailable: Bool { false }
-    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int { 0 }
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+      asked.yield()
+      return 0
+    }
   }
 
   /// Nobody asks it any more.
   @Test func aStreamThatHasNothingIsGivenUp() async {
-    let (closings, closed) = AsyncStream<Void>.makeStream()
-    let reader = StreamReader(Empty(closed))
+    let (askings, asked) = AsyncStream<Void>.makeStream()
+    let stream = Empty(asked)
+    let reader = StreamReader(stream)
     let reading = Task { try await reader.next() }
+    for await _ in askings.prefix(2) {}
     reading.cancel()
     await #expect(throws: CancellationError.self) { try await reading.value }
     reader.close()
-    var count = 0
-    for await _ in closings { count += 1 }
-    #expect(count == 1)
+    // Behind that in its queue.
+    await #expect(throws: CancellationError.self) { try await reader.next() }
+    #expect(stream.closings.withLock { $0 } == 1)
   }
 }

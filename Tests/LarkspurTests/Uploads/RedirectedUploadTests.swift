@@ -75,6 +75,23 @@ import Testing
     }
   }
 
+  @Test func aStreamIsReadOnce() async throws {
+    let server = try TestServer()
+    for (from, to) in [("/1", "/2"), ("/2", "/3")] {
+      server.route("POST", from) { _ in .init(status: 307, fields: ["Location": to]) }
+    }
+    server.route("POST", "/3") { _ in .text("end") }
+    var request = URLRequest(url: try #require(URL(string: server.url("/1"))))
+    request.httpMethod = "POST"
+    request.httpBodyStream = InputStream(data: Data("body".utf8))
+    let recorder = UploadRecorder { InputStream(data: Data("body".utf8)) }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    _ = try await session.data(for: request)
+    #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", "body"])
+    #expect(recorder.asked.withLock { $0 } == 2)
+    session.invalidateAndCancel()
+  }
+
   /// Answers a redirection with a request of its own.
   private final class Replacing: NSObject, URLSessionTaskDelegate, Sendable {
     let body: [UInt8]
