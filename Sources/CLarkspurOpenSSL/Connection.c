@@ -437,6 +437,9 @@ larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow 
   return end(tls, larkspur_tls_done, 0);
 }
 
+// No RFC names a larger group (RFC 7919), and to try one takes the whole loop's time.
+static const int group_bits_max = 8192;
+
 // Fermat's test: who is honest needs no better one, and who is not only harms the connections to his own server.
 static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
   BIGNUM *base = BN_new(), *exponent = BN_dup(number), *power = BN_new();
@@ -458,7 +461,8 @@ bool larkspur_tls_group_is_sound(const larkspur_tls *tls) {
     // Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
     BIGNUM *prime = NULL, *half = NULL;
     BN_CTX *scratch = BN_CTX_new();
-    sound = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 && BN_is_odd(prime) && (half = BN_new()) &&
+    sound = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 &&
+            BN_num_bits(prime) <= group_bits_max && BN_is_odd(prime) && (half = BN_new()) &&
             BN_rshift1(half, prime) && seems_prime(prime, scratch) && seems_prime(half, scratch);
     BN_free(prime);
     BN_free(half);

@@ -20,20 +20,21 @@ import LarkspurBytes
 /// ```
 ///
 /// When opening fails, nobody fails as long as another connection is being opened to the endpoint: that one tells. When the
-/// last one has failed, everybody fails who waited before it was begun.
+/// last one has failed, everybody fails who waited before it was begun; but while others are running, which may serve them,
+/// only when it has failed several times.
 ///
 /// It does not know: hosts, bytes, sockets, the clock. Invariants: a ticket gets one `run` or one `fail` for each time it
 /// asks, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end itself; limits hold
 /// after each fact; an endpoint without connections and without waiting requests is forgotten.
 package struct PoolMachine: Sendable {
-  private enum Phase {
+  enum Phase {
     case gone
     case dialing
     case idle
     case running
   }
 
-  private struct Connection {
+  struct Connection {
     var generation: UInt32 = 0
     var phase = Phase.gone
     var endpoint = 0
@@ -53,6 +54,10 @@ package struct PoolMachine: Sendable {
     var dialedBefore: UInt64 = 0
     /// It serves who has waited for it, and nobody else.
     var servesOnce = false
+    /// While it is being opened: since when nobody waits for it.
+    var surplusSince: Deadline?
+
+    var isSurplus: Bool { surplusSince != nil }
 
     /// One more request is on it.
     mutating func began(_ isPipelinable: Bool) {
@@ -77,12 +82,14 @@ package struct PoolMachine: Sendable {
     }
   }
 
-  private struct Endpoint {
+  struct Endpoint {
     var generation: UInt32 = 0
     var isUsed = false
     /// All its connections.
     var members: [Int] = []
     var dialing = 0
+    /// Of those that are being opened, the ones that nobody waits for any more.
+    var surplus = 0
     /// Those that became idle last at the end. Some may have gone meanwhile.
     var idle: [ConnectionID] = []
     var idleCount = 0
@@ -90,8 +97,13 @@ package struct PoolMachine: Sendable {
     var wantingFresh = PoolQueue()
     /// After a failure, as long as others serve, no more connections are opened before.
     var dialsAfter = Deadline(nanoseconds: 0)
+    /// How often nothing could be opened since something could, or a response was complete.
+    var failedDials = 0
     /// Waits until connections of others make room.
     var isStalled = false
+
+    /// Whether there are connections but those that nobody expects anything of.
+    var isServed: Bool { members.count > surplus }
 
     var waitingCount: Int { waiting.count + wantingFresh.count }
 
@@ -104,9 +116,9 @@ package struct PoolMachine: Sendable {
   private let limits: PoolLimits
   private let idleNanosecondsMax: UInt64
   private var tickets = PoolTickets()
-  private var connections: [Connection] = []
+  var connections: [Connection] = []
   private var freeConnections: [Int] = []
-  private var endpoints: [Endpoint] = []
+  var endpoints: [Endpoint] = []
   private var freeEndpoints: [Int] = []
   private var stalled: [Int] = []
   private var ordersGiven: UInt64 = 0
@@ -116,12 +128,17 @@ package struct PoolMachine: Sendable {
   package private(set) var connectionCount = 0
   package private(set) var waitingCount = 0
   package private(set) var idleCount = 0
+  /// Of those that are being opened, the ones that nobody waits for.
+  var surplusCount = 0
   /// When `timerFired` is due. It may come without anything to do.
-  package private(set) var timer = Deadline.never
+  package internal(set) var timer = Deadline.never
 
   /// How long an endpoint that has connections, or will, is spared after one more could not be opened. Without it what
   /// fails at once would be tried all the time.
   private static let dialPause = Duration.seconds(1)
+
+  /// After so many failures in a row those who wait are told, although other connections are running: what runs may never end.
+  private static let dialFailuresMax = 5
 
   package init(limits: PoolLimits = PoolLimits()) {
     var limits = limits
@@ -187,7 +204,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// Who asked does not wait any more.
-  package mutating func cancelled(_ ticket: Ticket, into actions: inout Actions) {
+  package mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
     guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
     waitingCount -= 1
     if wantsFresh {
@@ -195,6 +212,7 @@ package struct PoolMachine: Sendable {
     } else {
       endpoints[index].waiting.gaveUp(tickets)
     }
+    findSurplus(of: index, now, &actions)
     forgetIfUnused(index, &actions)
   }
 
@@ -202,8 +220,8 @@ package struct PoolMachine: Sendable {
 
   package mutating func dialSucceeded(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .dialing) else { return }
-    let endpoint = connections[id.index].endpoint
-    endpoints[endpoint].dialing -= 1
+    let endpoint = dialEnded(id.index)
+    endpoints[endpoint].failedDials = 0
     connections[id.index].requestsLeft = connections[id.index].servesOnce ? 0 : limits.requestsMax
     connections[id.index].idleNanoseconds = idleNanosecondsMax
     connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
@@ -214,6 +232,7 @@ package struct PoolMachine: Sendable {
       becameFree(id.index, now, &actions)
     }
     settle(endpoint, now, &actions)
+    if surplusCount > 0 { roomWasMade(now, &actions) }
   }
 
   /// `isOurs`: this machine is out of descriptors or memory, and another endpoint would have failed as well.
@@ -221,21 +240,20 @@ package struct PoolMachine: Sendable {
     _ id: ConnectionID, isOurs: Bool = false, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .dialing) else { return }
-    let endpoint = connections[id.index].endpoint
     let before = connections[id.index].dialedBefore
-    endpoints[endpoint].dialing -= 1
+    let endpoint = dialEnded(id.index)
     remove(id.index)
     // What an idle connection holds may be what is missing.
     if isOurs, endpoints[endpoint].waitingCount > 0, evictIdle(&actions) {
       return settle(endpoint, now, &actions)
     }
-    if !endpoints[endpoint].members.isEmpty {
-      endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause)
-    }
-    if endpoints[endpoint].dialing == 0 {
+    if endpoints[endpoint].isServed { endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause) }
+    if dialsCounted(endpoint, now) == 0 {
+      // Those that were opened together fail together. What this machine lacks says nothing of the host.
+      if !isOurs { endpoints[endpoint].failedDials += 1 }
       var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
-      // What is running serves those who wait.
-      if endpoints[endpoint].members.isEmpty {
+      // What is running serves those who wait, unless it does not end.
+      if !endpoints[endpoint].isServed || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
         lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
       }
       waitingCount -= lost.count
@@ -252,6 +270,7 @@ package struct PoolMachine: Sendable {
   ) {
     guard isPresent(id, .running) else { return }
     let endpoint = connections[id.index].ended()
+    if ending.isReusable { endpoints[endpoint].failedDials = 0 }
     if let idle = ending.idle {
       connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
     }
@@ -261,6 +280,7 @@ package struct PoolMachine: Sendable {
     guard ending.isReusable else { return retire(id, now, &actions) }
     if connections[id.index].inFlight == 0 { becameFree(id.index, now, &actions) }
     if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
+    if endpoints[endpoint].dialing > 0 { findSurplus(of: endpoint, now, &actions) }
   }
 
   /// The connection has closed by itself, or broken, whatever it was doing.
@@ -277,11 +297,13 @@ package struct PoolMachine: Sendable {
   package mutating func timerFired(now: Deadline, into actions: inout Actions) {
     guard timer <= now else { return }
     timer = .never
-    for index in connections.indices where connections[index].phase == .idle {
-      if connections[index].idleUntil <= now {
-        closeIdle(index, &actions)
-      } else {
-        timer = min(timer, connections[index].idleUntil)
+    for index in connections.indices {
+      let connection = connections[index]
+      switch connection.phase {
+      case .idle where connection.idleUntil <= now: closeIdle(index, &actions)
+      case .idle: timer = min(timer, connection.idleUntil)
+      case .dialing: growOld(index, now, &actions)
+      case .running, .gone: continue
       }
     }
     if waitingCount > 0 {
@@ -317,7 +339,7 @@ package struct PoolMachine: Sendable {
       switch connections[index].phase {
       case .idle: close(index, &actions)
       case .dialing:
-        endpoints[connections[index].endpoint].dialing -= 1
+        _ = dialEnded(index)
         close(index, &actions)
       case .running: connections[index].requestsLeft = 0
       case .gone: continue
@@ -348,14 +370,15 @@ package struct PoolMachine: Sendable {
       _ = endpoints[endpoint].waiting.take(tickets)
       runWaiting(place, on: connection, &actions)
     }
-    while endpoints[endpoint].dialing < dialsWanted(endpoint, now) {
-      if endpoints[endpoint].members.count >= limits.perEndpointMax {
+    while dialsCounted(endpoint, now) < dialsWanted(endpoint, now) {
+      if endpoints[endpoint].members.count >= limits.perEndpointMax, !giveUpSurplus(of: endpoint, now, &actions) {
         // Idle ones are in the way of somebody who wants a fresh one.
         guard let connection = takeIdle(of: endpoint, now, &actions) else { return }
         connections[connection].phase = .running
         close(connection, &actions)
       }
-      guard connectionCount < limits.totalMax || evictIdle(&actions) else {
+      guard connectionCount < limits.totalMax || evictIdle(&actions) || giveUpSurplus(for: endpoint, now, &actions)
+      else {
         if !endpoints[endpoint].isStalled {
           endpoints[endpoint].isStalled = true
           stalled.append(endpoint)
@@ -364,27 +387,35 @@ package struct PoolMachine: Sendable {
       }
       dial(endpoint, &actions)
     }
+    findSurplus(of: endpoint, now)
   }
 
   /// How many connections should be being opened.
   private mutating func dialsWanted(_ endpoint: Int, _ now: Deadline) -> Int {
     guard isSpared(endpoint, now) else { return endpoints[endpoint].waitingCount }
     timer = min(timer, endpoints[endpoint].dialsAfter)
-    return endpoints[endpoint].dialing > 0 ? 0 : endpoints[endpoint].wantingFresh.count
+    return dialsCounted(endpoint, now) > 0 ? 0 : endpoints[endpoint].wantingFresh.count
   }
 
   private func isSpared(_ endpoint: Int, _ now: Deadline) -> Bool {
-    endpoints[endpoint].dialsAfter > now && !endpoints[endpoint].members.isEmpty
+    endpoints[endpoint].dialsAfter > now && endpoints[endpoint].isServed
   }
 
   private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {
-    endpoints[endpoint].members.count < limits.perEndpointMax && !isSpared(endpoint, now)
+    !isSpared(endpoint, now)
+      && endpoints[endpoint].members.count
+        - surplusCount(of: endpoint, now, after: SurplusAge.places) < limits.perEndpointMax
       && (connectionCount < limits.totalMax || idleCount > 0)
   }
 
   /// Lets those go on who were held up by the limit for all endpoints.
-  private mutating func roomWasMade(_ now: Deadline, _ actions: inout Actions) {
-    while !stalled.isEmpty, connectionCount < limits.totalMax || idleCount > 0 {
+  mutating func roomWasMade(_ now: Deadline, _ actions: inout Actions) {
+    // Who finds none waits again, behind the others.
+    var left = stalled.count
+    while left > 0, !stalled.isEmpty,
+      connectionCount < limits.totalMax || idleCount > 0 || !usableSurplus(now).isEmpty
+    {
+      left -= 1
       let endpoint = stalled.removeFirst()
       endpoints[endpoint].isStalled = false
       settle(endpoint, now, &actions)
@@ -505,7 +536,7 @@ package struct PoolMachine: Sendable {
 
   // MARK: - Books
 
-  private mutating func close(_ index: Int, _ actions: inout Actions) {
+  mutating func close(_ index: Int, _ actions: inout Actions) {
     actions.append(.close(id(index)))
     remove(index)
   }
@@ -533,7 +564,7 @@ package struct PoolMachine: Sendable {
     connectionCount -= 1
   }
 
-  private mutating func forgetIfUnused(_ index: Int, _ actions: inout Actions) {
+  mutating func forgetIfUnused(_ index: Int, _ actions: inout Actions) {
     let endpoint = endpoints[index]
     guard endpoint.isUsed, endpoint.members.isEmpty, endpoint.waitingCount == 0, !endpoint.isStalled else { return }
     actions.append(.forget(EndpointID(index: index, generation: endpoint.generation)))

@@ -65,7 +65,8 @@ package struct Proxy: Hashable, Sendable {
   package init(_ text: String) throws(Invalid) {
     var kind = Kind.http
     var rest = Array(text.utf8)[...]
-    if let end = rest.indices.first(where: { rest[$0...].starts(with: "://".utf8) }) {
+    let end = rest.firstIndex { !ASCII.isSchemeCharacter($0) } ?? rest.endIndex
+    if rest[end...].starts(with: "://".utf8) {
       let scheme = String(decoding: rest[..<end], as: UTF8.self).lowercased()
       guard let named = scheme == "socks" ? .socks4 : Kind(rawValue: scheme) else { throw .schemeUnsupported(scheme) }
       kind = named

@@ -19,8 +19,6 @@ package final class Connection: TurnFollower {
   private var observer: Observer?
   /// Whether `turnEnded` is going to be called.
   private var hasPutOffSending = false
-  /// Whether it was kept before its first request: the server may have closed it meanwhile.
-  var wasKeptUnused = false
   /// How the connection was opened, if somebody took it down.
   var dialRecord: DialRecord?
   private var secured: Secured?
@@ -279,6 +277,17 @@ package final class Connection: TurnFollower {
     }
   }
 
+  /// The same for what has come. 0: the response is complete. Nil: it has to be waited for.
+  func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
+    defer { tellStory() }
+    var count = 0
+    switch try core.pollBody(into: file, count: &count) {
+    case .ready: return count
+    case .end: return 0
+    case .wait: return nil
+    }
+  }
+
   private func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     var isLate = false
     let timer =
@@ -373,6 +382,11 @@ package final class Connection: TurnFollower {
   /// Whether something of the response, or of its failure, is still to be received.
   var isReceiving: Bool { confined.state.isReceiving }
   var exchangeNumber: UInt64 { confined.state.exchangeNumber }
+
+  var wasKeptUnused: Bool {
+    get { confined.state.wasKeptUnused }
+    set { core.wasKeptUnused = newValue }
+  }
   var status: Int { confined.state.head.status }
   func canceller(of exchange: UInt64) -> Canceller? { confined.state.channel?.canceller(of: .exchange(exchange)) }
   var head: ResponseHead { confined.state.head }

@@ -25,7 +25,7 @@ extension ConnectionCore {
     guard isSmall, !isLimited else {
       return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
     }
-    try prepare(channel, for: request)
+    try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain)
     isTimed = false
     hasWaited = false
     record.requestHeadBytes = request.bytes.count
@@ -46,7 +46,7 @@ extension ConnectionCore {
       throw .bodyFailed(error)
     }
     guard let upload = fitting else { throw .localMisuse(.bodyLengthWrong) }
-    try prepare(channel, for: request)
+    try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain && body.isRepeatable)
     let total = timeouts.end(from: loop.now, within: deadline)
     self.upload = upload
     if case .none = upload { hasUpload = false } else { hasUpload = true }
@@ -73,12 +73,17 @@ extension ConnectionCore {
   }
 
   @inline(__always)
-  private mutating func prepare(_ channel: Channel, for request: RequestHead) throws(TransportError) {
+  private mutating func prepare(
+    _ channel: Channel, for request: RequestHead, mayBeSentAgain: Bool
+  ) throws(TransportError) {
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
     // good: there is no earlier exchange whose rest it could be.
-    // What must not be sent twice asks for the end that no event has told yet: that costs a system call.
-    if exchangeNumber > 0, machine.isIdle, channel.isReadable || !request.mayBeSentAgain ? true : hasPlaintext() {
+    // What cannot be sent twice asks for the end that no event has told yet: that costs a system call.
+    if exchangeNumber > 0 || wasKeptUnused && !mayBeSentAgain, machine.isIdle,
+      channel.isReadable || !mayBeSentAgain ? true : hasPlaintext()
+    {
+      if !mayBeSentAgain { channel.expectInput() }
       lookForEnd(of: channel)
       if !machine.isIdle { throw .connectionClosed }
     }

@@ -43,6 +43,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Counts the exchanges, so that an `Exchange` that is over can tell.
   var exchangeNumber: UInt64 = 0
+  /// Whether it was kept before its first request: the server may have closed it meanwhile.
+  var wasKeptUnused = false
   /// How far the present exchange has come.
   var phase = TransportError.Phase.sending
   var failure: TransportError?

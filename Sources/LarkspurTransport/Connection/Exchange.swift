@@ -67,6 +67,12 @@ package struct Exchange {
     return try await connection.receivePiece(into: file)
   }
 
+  /// The same for what has come. 0: the body is complete. Nil: there is nothing to be had without waiting.
+  package func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    return try connection.takePiece(into: file)
+  }
+
   /// Whether something of the body is still to come.
   package var isReceiving: Bool { isPresent && connection.isReceiving }
 

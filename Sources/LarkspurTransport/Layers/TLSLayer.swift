@@ -298,12 +298,15 @@ struct TLSLayer: ~Copyable {
   /// True: nothing is left.
   private mutating func sendOutgoing(to channel: Channel) throws(Failure) -> Bool {
     if let outer { return try sendOutgoing(to: channel, through: outer) }
-    guard outgoing.count > 0 else { return true }
+    let count = outgoing.count
+    guard count > 0 else { return true }
     do throws(Errno) {
       let isAll = try channel.send(&outgoing)
       sends += 1
       guard isAll else { return false }
     } catch {
+      // A part of it may have been taken before the rest failed.
+      if outgoing.count < count { sends += 1 }
       stopSending()
       throw .kernel(error)
     }

@@ -124,6 +124,9 @@ package final class Channel {
     if isReadable || !isWritable { try socket.finishConnecting() }
   }
 
+  /// The next receive asks the kernel, although no event has told of anything to receive.
+  func expectInput() { isReadable = true }
+
   /// One receive. It keeps the books on readiness.
   func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
     let received = try socket.receive(into: &chunk)

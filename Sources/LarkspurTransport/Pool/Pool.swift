@@ -64,6 +64,8 @@ package final class Pool: @unchecked Sendable {
     /// By the numbers of the machine's tickets: whose they are.
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
+    /// What was being opened and has given its place to the next one: its socket closes before that one has another.
+    var givenUp: Task<Void, Never>?
     /// What the dial that is being reported has failed with.
     var dialFailure: (error: TransportError, record: DialRecord)?
 
@@ -154,7 +156,7 @@ package final class Pool: @unchecked Sendable {
         } else {
           try await wait(for: endpoint, demand, in: scope, deadline: deadline)
         }
-      if !request.head.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
+      if !request.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
       if scope.isHeld {
         // Others may want the connection. The place among those that wait stays.
         if let connection = openConnection(id) { release(connection, id, nil) }
@@ -324,7 +326,8 @@ package final class Pool: @unchecked Sendable {
   private func giveUp(_ index: Int, _ error: TransportError) {
     guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
     own.state.entries[index].state = .failed(error)
-    own.state.decide { $0.cancelled(ticket, into: &$1) }
+    let now = loop.now
+    own.state.decide { $0.cancelled(ticket, now: now, into: &$1) }
     perform()
     wake(index)
   }
@@ -370,7 +373,9 @@ package final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
+    let givenUp = own.state.givenUp.take()
     let task = Task(executorPreference: loop) { @concurrent [weak self] in
+      await givenUp?.value
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -452,6 +457,7 @@ package final class Pool: @unchecked Sendable {
       perform(own.state.actions[index])
       index += 1
     }
+    own.state.givenUp = nil
     // (It keeps its room, and does not ask for it.)
     while !own.state.actions.isEmpty { own.state.actions.removeLast() }
     let deadline = own.state.decide { machine, _ in machine.timer }
@@ -488,7 +494,9 @@ package final class Pool: @unchecked Sendable {
       own.state.places[id.index] = .empty
       switch place {
       case .open(let connection): connection.close()
-      case .dialing(let task): task.cancel()
+      case .dialing(let task):
+        task.cancel()
+        own.state.givenUp = task
       case .empty: break
       }
     case .forget(let id):

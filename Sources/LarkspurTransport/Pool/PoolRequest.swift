@@ -24,6 +24,9 @@ package struct PoolRequest {
     self.priority = priority
   }
 
+  /// Whether it can be sent once more if the connection turns out to be dead.
+  var mayBeSentAgain: Bool { head.mayBeSentAgain && body.isRepeatable }
+
   /// Whether it may follow another one that has not been answered, and be followed.
   var isPipelinable: Bool {
     switch body {

@@ -186,12 +186,12 @@ import Testing
     let first = try desk.request()
     let connection = try desk.takeDial()
     let second = try desk.request()
-    desk.machine.cancelled(first, into: &desk.actions)
-    desk.machine.cancelled(first, into: &desk.actions)
+    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
+    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
     desk.opened(connection)
     #expect(desk.take() == [.run(second, on: connection)])
     // Too late: it runs.
-    desk.machine.cancelled(second, into: &desk.actions)
+    desk.machine.cancelled(second, now: desk.now, into: &desk.actions)
     #expect(desk.take() == [])
   }
 
@@ -201,7 +201,7 @@ import Testing
     let connection = try desk.takeDial()
     for _ in 0..<10_000 {
       let ticket = try desk.request()
-      desk.machine.cancelled(ticket, into: &desk.actions)
+      desk.machine.cancelled(ticket, now: desk.now, into: &desk.actions)
     }
     #expect(desk.machine.waitingCount == 1)
     desk.opened(connection)

@@ -118,7 +118,7 @@ import Testing
           return
         }
         waiting[ticket] = nil
-        machine.cancelled(ticket, into: &actions)
+        machine.cancelled(ticket, now: now, into: &actions)
       case 42..<60:
         guard let id = pick(dialing, &random) else { return }
         connections[id]?.state = .open(inFlight: 0)
