@@ -106,6 +106,23 @@ import Testing
     #expect(try FilePaths.resolved(directory.file("link")) == FilePaths.resolved(directory.file("file")))
   }
 
+  /// Also one to what is not there yet, and that by other links.
+  @Test func linkToNothingStaysALink() async throws {
+    symlink("new", directory.file("link"))
+    symlink(directory.file("link"), directory.file("other"))
+    #expect(try await get("/bytes/10", "-o", directory.file("other")).status == 0)
+    #expect(try directory.bytes(of: "new") == TestServer.content(count: 10))
+    #expect(directory.names.sorted() == ["link", "new", "other"])
+    symlink("round", directory.file("round"))
+    #expect(try await get("/bytes/10", "-o", directory.file("round")).status == 23)
+  }
+
+  @Test(arguments: [200, 245, 255]) func longNames(count: Int) async throws {
+    let name = String(repeating: "n", count: count)
+    #expect(try await get("/bytes/10", "-o", directory.file(name)).status == 0)
+    #expect(directory.names == [name])
+  }
+
   @Test func deviceIsWrittenDirectly() async throws {
     #expect(try await get("/bytes/100000", "-o", "/dev/null").status == 0)
     #expect(try FilePaths.kind(of: "/dev/null") == .other)

@@ -21,7 +21,7 @@ import larkspur
     #expect(first.bytesPerSecondMax == 2048)
     #expect(
       first.parts == [
-        .init("a", .text("b=c;type=x")), .init("f", .file("dir/file"), type: "text/plain", fileName: "other"),
+        .init("a", .text("b=c"), type: "x"), .init("f", .file("dir/file"), type: "text/plain", fileName: "other"),
         .init("e", .text("")),
       ])
     #expect(first.name == "location")
@@ -49,6 +49,9 @@ import larkspur
     (["-F", "nothing"], "-F wants NAME=TEXT or NAME=@FILE, not \"nothing\""),
     (["-F", "=x"], "-F wants NAME=TEXT or NAME=@FILE, not \"=x\""),
     (["-F", "a=@b;c=d"], "-F knows ;type= and ;filename= behind a file, not \"c=d\""),
+    (["-F", "a=<b"], "-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE"),
+    (["http://u:secret@h/"], "more than one URL: x and http://h/"), (["u:secret@h/y"], "more than one URL: x and h/y"),
+    (["-"], "more than one URL: x and - (-C finds out by itself where to go on)"),
     (["-F", "a=b", "-d", "c"], "--form and --data exclude each other"),
     (["-F", "a=b", "--json", "c"], "--form and --json exclude each other"),
     (["-d", "b", "--json", "c"], "--data and --json exclude each other"),
@@ -66,6 +69,11 @@ import larkspur
   func errors(words: [String], message: String) {
     let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["get", "x"] + words)[...]) }
     #expect(error?.description == message)
+  }
+
+  @Test func theTypeOfAText() throws {
+    #expect(try options("x", "-F", "a=b;c;type=text/x-d").session.parts == [.init("a", .text("b;c"), type: "text/x-d")])
+    #expect(try options("x", "-F", "a=b;type").session.parts == [.init("a", .text("b;type"))])
   }
 
   /// A piece that comes before its time is slept off; one that comes late is not.

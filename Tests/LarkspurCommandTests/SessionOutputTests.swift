@@ -94,6 +94,30 @@ import Testing
 
   // MARK: - Going on
 
+  /// What is neither the rest nor an error is not put behind the file's bytes.
+  @Test(arguments: [203, 204, 302]) func resumeWithOtherAnswers(status: Int) async throws {
+    try directory.write("PART", to: "file")
+    server.route("GET", "/other") { _ in
+      TestServer.Response(status: status, fields: ["Location": "/"], body: .text(status == 204 ? "" : "moved"))
+    }
+    let result = try await get("/other", "-C", "-o", directory.file("file"))
+    #expect(result.status == 33, "\(result.errors)")
+    #expect(try directory.text(of: "file") == "PART")
+  }
+
+  /// The cookies cannot be written: that is said, and what was loaded stays.
+  @Test func aJarThatCannotBeWritten() async throws {
+    let result = try await get(
+      "/bytes/5", "--cookie-jar", directory.file("nowhere/jar"), "-o", directory.file("file"))
+    #expect(result.status == 23 && result.errors.contains("nowhere/jar"))
+    #expect(try directory.bytes(of: "file") == TestServer.content(count: 5))
+  }
+
+  @Test func cookiesOfTwoFields() async throws {
+    _ = try await get("/bytes/5", "-L", "-H", "Cookie: a=1", "-H", "cookie: b=2")
+    #expect(server.requests.last?.fields["Cookie"] == "a=1; b=2")
+  }
+
   @Test func resume() async throws {
     let (count, cut) = (100_000, 30_000)
     try directory.write(TestServer.content(count: cut), to: "file")

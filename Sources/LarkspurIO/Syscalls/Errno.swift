@@ -61,6 +61,7 @@ package struct Errno: Error, Hashable, Sendable {
   package static let noSpace = Errno(rawValue: ENOSPC)
   /// A path, or a part of it, is longer than the kernel takes.
   package static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
+  package static let tooManyLinks = Errno(rawValue: ELOOP)
   /// No network interface has the name.
   package static let noSuchDevice = Errno(rawValue: ENODEV)
 
@@ -81,7 +82,7 @@ package struct Errno: Error, Hashable, Sendable {
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
-    .inputOutput: "EIO", .fileTooLarge: "EFBIG",
+    .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG",
   ]
 }
 

@@ -32,6 +32,28 @@ package enum FilePaths {
     return unsafe String(cString: words)
   }
 
+  /// Where something would be created at the path: links to what is not there are followed.
+  package static func destination(of path: String) throws(Errno) -> String {
+    var path = path
+    // As many as the kernel follows.
+    for _ in 0..<40 {
+      guard let target = link(at: path) else { return path }
+      let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+      path = target.hasPrefix("/") ? target : folder + target
+    }
+    throw .tooManyLinks
+  }
+
+  /// What a symbolic link says. Nil: it is none.
+  private static func link(at path: String) -> String? {
+    var words = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe words.withUnsafeMutableBytes { room in
+      // Safe: the kernel writes no more than there is room for.
+      unsafe room.assumingMemoryBound(to: CChar.self).baseAddress.map { unsafe readlink(path, $0, room.count) } ?? -1
+    }
+    return count > 0 ? String(decoding: words[..<count], as: UTF8.self) : nil
+  }
+
   /// Puts the file in the place of what stands at the other path, in one step.
   package static func rename(_ path: String, to other: String) throws(Errno) {
     guard unsafe CLarkspurLinux.rename(path, other) == 0 else { throw .current }

@@ -57,7 +57,7 @@ package struct GetOptions: Hashable, Sendable {
     while let argument = try reader.next() {
       switch argument {
       case .operand(let word):
-        guard result.url.isEmpty else { throw UsageError("more than one URL: \(result.url) and \(word)", topic: .get) }
+        guard result.url.isEmpty else { throw UsageError(secondURL: word, after: result.url, topic: .get) }
         guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .get) }
         result.url = word
       case .option("help", _): return nil

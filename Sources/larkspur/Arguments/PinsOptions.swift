@@ -13,7 +13,7 @@ package struct PinsOptions: Hashable, Sendable {
     while let argument = try reader.next() {
       switch argument {
       case .operand(let word):
-        guard result.url.isEmpty else { throw UsageError("more than one URL: \(result.url) and \(word)", topic: .pins) }
+        guard result.url.isEmpty else { throw UsageError(secondURL: word, after: result.url, topic: .pins) }
         guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .pins) }
         result.url = word
       case .option("help", _): return nil

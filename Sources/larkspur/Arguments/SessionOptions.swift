@@ -112,7 +112,16 @@ package struct SessionOptions: Hashable, Sendable {
       throw UsageError("-F wants NAME=TEXT or NAME=@FILE, not \(text.debugDescription)", topic: .get)
     }
     let value = text[text.index(after: equals)...]
-    guard value.first == "@" else { return Part(String(text[..<equals]), .text(String(value))) }
+    guard value.first != "<" else {
+      throw UsageError("-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE", topic: .get)
+    }
+    guard value.first == "@" else {
+      // What stands behind the last semicolon of a text may as well be the text's.
+      let end = value.lastIndex(of: ";") ?? value.endIndex
+      let type = value[end...].dropFirst()
+      guard type.hasPrefix("type=") else { return Part(String(text[..<equals]), .text(String(value))) }
+      return Part(String(text[..<equals]), .text(String(value[..<end])), type: String(type.dropFirst(5)))
+    }
     let words = value.dropFirst().split(separator: ";", omittingEmptySubsequences: false)
     var part = Part(String(text[..<equals]), .file(String(words[0])))
     for word in words.dropFirst() {
@@ -150,8 +159,8 @@ package struct SessionOptions: Hashable, Sendable {
           --json DATA           As -d, with Content-Type and Accept for JSON. Several are joined without anything.
       -L, --location            Follow redirections, 20 at most. User, password and the fields of one origin are not
                                 told to another.
-      -F, --form NAME=TEXT      Send a multipart form. NAME=@FILE sends a file; ;type=TEXT and ;filename=NAME may
-                                follow. Repeatable.
+      -F, --form NAME=TEXT      Send a multipart form. NAME=@FILE sends a file; ;type=TEXT may follow, and ;filename=NAME
+                                behind a file. Repeatable.
           --limit-rate RATE     Receive no more than RATE bytes per second on average: 500K, 2M.
           --metrics             Show on standard error how long each part of each request took.
 

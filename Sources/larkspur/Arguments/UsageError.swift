@@ -8,4 +8,9 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     self.description = description
     self.topic = topic
   }
+
+  init(secondURL: String, after first: String, topic: HelpTopic) {
+    let hint = secondURL == "-" ? " (-C finds out by itself where to go on)" : ""
+    self.init("more than one URL: \(RequestURL.told(first)) and \(RequestURL.told(secondURL))\(hint)", topic: topic)
+  }
 }

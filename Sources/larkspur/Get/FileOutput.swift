@@ -41,8 +41,8 @@ final class FileOutput {
     isFile = true
     do throws(Errno) {
       switch try FilePaths.kind(of: path) {
-      case nil: try create(for: path, permissions: isPrivate ? 0o600 : nil)
-      // A link stays one: what it points at is replaced.
+      // A link stays one: what it points at is created, or replaced.
+      case nil: try create(for: try FilePaths.destination(of: path), permissions: isPrivate ? 0o600 : nil)
       case .regularFile(let mode): try create(for: try FilePaths.resolved(path), permissions: mode)
       case .directory: throw .isDirectory
       case .other: file = try OpenFile(overwriting: path)
@@ -60,7 +60,7 @@ final class FileOutput {
     isFile = true
     do {
       switch try FilePaths.kind(of: path) {
-      case nil: _ = try OpenFile(creating: path)
+      case nil: _ = try OpenFile(creating: try FilePaths.destination(of: path))
       case .regularFile: break
       case .directory: throw Errno.isDirectory
       case .other: throw CommandFailure(.writeFailed, "\(path) is no file that could be gone on with")
@@ -80,7 +80,7 @@ final class FileOutput {
     // A name that is taken is somebody else's: try another.
     for attempt in 1... {
       let suffix = String(UInt64.random(in: 0...(.max)), radix: 36)
-      let temporaryPath = "\(path).\(suffix).part"
+      let temporaryPath = "\(Self.stem(of: path)).\(suffix).part"
       do throws(Errno) {
         let file = try OpenFile(creating: temporaryPath)
         self.file = file
@@ -91,6 +91,14 @@ final class FileOutput {
         guard error == .fileExists, attempt < 100 else { throw error }
       }
     }
+  }
+
+  /// The path, or the folder and a part of the name: with a suffix it may have no more than 255 bytes.
+  private static func stem(of path: String) -> Substring {
+    let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) } ?? path.startIndex
+    guard path.utf8.distance(from: name, to: path.endIndex) > 200 else { return path[...] }
+    // (Of a character that is cut in two the rest goes.)
+    return path[..<name] + path[name...].prefix(50)
   }
 
   func write(_ bytes: Span<UInt8>) throws(CommandFailure) {

@@ -46,7 +46,7 @@ package struct GetRequest: Sendable {
       .init("User-Agent", "larkspur/\(LarkspurCommand.version)"),
       .init("Accept", options.session.isJSON ? "application/json" : "*/*"),
     ]
-    if !options.session.usesDigest, let credentials = options.session.credentials?.bytes ?? url.credentials {
+    if !options.session.usesDigest, let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes {
       defaults.append(.init("Authorization", "Basic " + base64(credentials)))
     }
     if !options.data.isEmpty {

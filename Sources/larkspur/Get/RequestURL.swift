@@ -21,15 +21,32 @@ package struct RequestURL: Hashable, Sendable {
 
   /// Whether TLS is spoken: `https`.
   package private(set) var isSecure = false
-  /// A name or an IP address, without brackets.
+  /// A name or an IP address, without brackets. A link-local one may have a zone: `fe80::1%eth0`.
   package private(set) var host = ""
+  private var zone = ""
   package private(set) var port: UInt16 = 80
   /// What the `Host` field says: brackets around an IPv6 address, the port unless it is the scheme's own.
   package private(set) var authority = ""
   /// Path and query, percent-encoded.
   package private(set) var target = "/"
-  /// `user:password`, percent-decoded.
-  package private(set) var credentials: [UInt8]?
+  /// Percent-decoded.
+  package private(set) var credentials: Credentials?
+
+  package struct Credentials: Hashable, Sendable {
+    package var user: [UInt8]
+    package var password: [UInt8]
+
+    /// `user:password`
+    package var bytes: [UInt8] { user + [UInt8(ascii: ":")] + password }
+  }
+
+  /// The URL without what is not sent: user, password and fragment.
+  package var uri: String {
+    // RFC 6874 2. The zone is nothing to the server, and not in its authority.
+    let place =
+      zone.isEmpty ? authority : "[\(host.prefix { $0 != "%" })%25\(zone)]\(authority.drop { $0 != "]" }.dropFirst())"
+    return (isSecure ? "https://" : "http://") + place + target
+  }
 
   package init(_ text: String) throws(Invalid) {
     let bytes = Array(text.utf8)
@@ -43,7 +60,8 @@ package struct RequestURL: Hashable, Sendable {
 
   /// Parses what stands on a command line. `scheme` counts where there is none.
   static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
-    let isBare = !text.contains("://") && !text.hasPrefix("http:") && !text.hasPrefix("https:")
+    let rest = text.utf8.drop(while: ASCII.isSchemeCharacter)
+    let isBare = !rest.starts(with: "://".utf8) && !text.hasPrefix("http:") && !text.hasPrefix("https:")
     let whole = isBare ? scheme + text : text
     do throws(RequestURL.Invalid) {
       return try RequestURL(whole)
@@ -57,8 +75,8 @@ package struct RequestURL: Hashable, Sendable {
     }
   }
 
-  /// What may be repeated of a text that is no URL: not a password.
-  private static func told(_ text: String) -> String {
+  /// What may be repeated of a text that is meant for a URL: not a password.
+  static func told(_ text: String) -> String {
     let whole = text.withoutUserinfo
     let authority = whole.prefix { !"/?#".contains($0) }
     return authority.lastIndex(of: "@").map { String(whole[whole.index(after: $0)...]) } ?? whole
@@ -71,7 +89,7 @@ package struct RequestURL: Hashable, Sendable {
 
   /// Returns what follows the scheme. Without one it is http.
   private mutating func readScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
-    let beforeColon = bytes.prefix { Self.isSchemeCharacter($0) }
+    let beforeColon = bytes.prefix(while: ASCII.isSchemeCharacter)
     let scheme = Self.string(beforeColon).lowercased()
     let rest = bytes[beforeColon.endIndex...]
     if rest.starts(with: "://".utf8) {
@@ -89,19 +107,6 @@ package struct RequestURL: Hashable, Sendable {
     return bytes
   }
 
-  private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-  }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
-  }
-
   // MARK: - Authority
 
   private mutating func readAuthority(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
@@ -110,19 +115,16 @@ package struct RequestURL: Hashable, Sendable {
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .malformed("a backslash in the authority") }
     // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
     if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
-      credentials = Self.percentDecoded(bytes[..<at])
-      if !bytes[..<at].contains(UInt8(ascii: ":")) { credentials?.append(UInt8(ascii: ":")) }
+      let colon = bytes[..<at].firstIndex(of: UInt8(ascii: ":")) ?? at
+      credentials = Credentials(
+        user: PercentCoding.decoded(bytes[..<colon]), password: PercentCoding.decoded(bytes[colon..<at].dropFirst()))
       bytes = bytes[(at + 1)...]
     }
     if bytes.first == UInt8(ascii: "[") {
       guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else {
         throw .malformed("the ] of the address is missing")
       }
-      host = Self.string(bytes[(bytes.startIndex + 1)..<bracket])
-      guard case .ipv6? = SocketAddress(literal: host, port: 0) else {
-        throw .malformed("[\(host)] is not an IPv6 address")
-      }
-      authority = "[\(host)]"
+      try readAddress(bytes[(bytes.startIndex + 1)..<bracket])
       try readPort(bytes[(bracket + 1)...])
       return
     }
@@ -142,9 +144,27 @@ package struct RequestURL: Hashable, Sendable {
     try readPort(bytes[colon...])
   }
 
+  /// An IPv6 address, and perhaps a zone behind `%25` (RFC 6874) or, as users write it, behind `%`.
+  private mutating func readAddress(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
+    let percent = bytes.firstIndex(of: UInt8(ascii: "%")) ?? bytes.endIndex
+    let address = Self.string(bytes[..<percent])
+    guard case .ipv6? = SocketAddress(literal: address, port: 0) else {
+      throw .malformed("[\(Self.string(bytes))] is not an IPv6 address")
+    }
+    host = address
+    authority = "[\(address)]"
+    guard percent < bytes.endIndex else { return }
+    let escape = Array("%25".utf8)
+    zone = Self.string(bytes[percent...].dropFirst(bytes[percent...].starts(with: escape) ? escape.count : 1))
+    guard !zone.isEmpty, zone.utf8.allSatisfy(Self.isHostCharacter) else {
+      throw .malformed("[\(Self.string(bytes))] has no zone that could be one")
+    }
+    host += "%" + zone
+  }
+
   /// An underscore stands in no proper host name, but in many a container's.
   private static func isHostCharacter(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
+    ASCII.isLetterOrDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
   }
 
   /// Nothing, or a colon and a number, or a colon only (RFC 3986 3.2.3).
@@ -180,20 +200,6 @@ package struct RequestURL: Hashable, Sendable {
       }
     }
     return string(result[...])
-  }
-
-  private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-    var result: [UInt8] = []
-    var rest = bytes
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2, let value = UInt8(string(rest.prefix(2)), radix: 16) {
-        result.append(value)
-        rest = rest.dropFirst(2)
-      } else {
-        result.append(byte)
-      }
-    }
-    return result
   }
 
   private static func string(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }

@@ -17,7 +17,7 @@ struct Pins {
     do throws(CommandFailure) {
       let url = try RequestURL.parse(options.url, assuming: "https://")
       guard url.isSecure else {
-        throw CommandFailure(.unsupportedProtocol, "\(options.url): only https:// has certificates")
+        throw CommandFailure(.unsupportedProtocol, "\(RequestURL.told(options.url)): only https:// has certificates")
       }
       guard let security = try TLSSetUp.security(options.tls, for: url) else { return .defect }
       let trust = try await trust(of: url, by: security)

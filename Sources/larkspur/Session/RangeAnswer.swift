@@ -10,7 +10,7 @@ enum RangeAnswer: Equatable {
   /// The server does not look at ranges.
   case whole
   case another(String)
-  /// Neither: an error's page, for example.
+  /// Neither: an error's page, or a redirection that is not followed.
   case other
 
   init(_ response: HTTPURLResponse, offset: Int) {
@@ -20,7 +20,8 @@ enum RangeAnswer: Equatable {
       self =
         said.lowercased().hasPrefix("bytes \(offset)-")
         ? .rest : .another("the server sends \(said.isEmpty ? "no range" : said)")
-    case 200: self = .whole
+    // RFC 9110 15.3.4: the whole, as somebody on the way has changed it.
+    case 200, 203: self = .whole
     case 416 where said.lowercased() == "bytes */\(offset)": self = .complete
     case 416: self = .another("the server has other bytes: \(said.isEmpty ? "416" : said)")
     default: self = .other

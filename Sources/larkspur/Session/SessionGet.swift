@@ -41,32 +41,20 @@ struct SessionGet {
         settings.jar = jar
         settings.isProxied = route != nil
         let transfer = SessionTransfer(settings, form: form)
-        try await saving(jar, deadline) { () async throws(CommandFailure) in
-          try await receive(request, by: transfer, to: output)
-        }
+        try await receive(request, by: transfer, to: output)
         try output.commit()
       } catch {
         output.abandon()
+        // What a server has set counts, however the transfer ends.
+        try? jar?.save(deadline: deadline)
         throw error
       }
+      try jar?.save(deadline: deadline)
       return .success
     } catch {
       if let words = error.words { Console.complain(words) }
       return error.status
     }
-  }
-
-  /// What a server has set counts, however the transfer ends.
-  private func saving(
-    _ jar: CookieFile?, _ deadline: Deadline, _ body: () async throws(CommandFailure) -> Void
-  ) async throws(CommandFailure) {
-    do throws(CommandFailure) {
-      try await body()
-    } catch {
-      try? jar?.save(deadline: deadline)
-      throw error
-    }
-    try jar?.save(deadline: deadline)
   }
 
   // MARK: - The response
@@ -125,6 +113,11 @@ struct SessionGet {
             + "again)")
       case .another(let words):
         throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(words)")
+      case .other where status < 400:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server answered with \(status) "
+            + "\(HTTPURLResponse.localizedString(forStatusCode: status))")
       case .other: break
       }
     }
@@ -137,7 +130,7 @@ struct SessionGet {
   }
 
   private func name(of response: HTTPURLResponse) -> String {
-    response.url?.host(percentEncoded: true) ?? options.url
+    response.url?.host(percentEncoded: true) ?? RequestURL.told(options.url)
   }
 
   /// Sleeps off what a piece has come too early.
@@ -147,6 +140,7 @@ struct SessionGet {
     let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
     // A signal ends the sleep, and then the events.
     try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
-    if isTooLong, !Task.isCancelled { throw CommandFailure(.timedOut, "\(options.url): timed out (--max-time)") }
+    guard isTooLong, !Task.isCancelled else { return }
+    throw CommandFailure(.timedOut, "\(RequestURL.told(options.url)): timed out (--max-time)")
   }
 }

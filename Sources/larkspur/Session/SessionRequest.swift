@@ -7,14 +7,20 @@ enum SessionRequest {
   static func make(
     _ plan: GetRequest, _ options: GetOptions, to target: RequestURL, form: FormBody?, from offset: Int?
   ) throws(CommandFailure) -> URLRequest {
-    let text = (target.isSecure ? "https://" : "http://") + target.authority + target.target
-    guard let url = URL(string: text) else { throw CommandFailure(.malformedURL, "\(text) is no URL") }
+    guard let url = URL(string: target.uri) else { throw CommandFailure(.malformedURL, "\(target.uri) is no URL") }
     var request = URLRequest(url: url)
     request.httpMethod = plan.method
     if let host = options.fields.last(where: { $0.name.lowercased() == "host" }) {
       request.setValue(host.value, forHTTPHeaderField: "Host")
     }
-    for field in plan.fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
+    for field in plan.fields {
+      if field.name.lowercased() == "cookie", let cookies = request.value(forHTTPHeaderField: field.name) {
+        // RFC 6265bis 5.8.3: these are no list with commas.
+        request.setValue("\(cookies); \(field.value)", forHTTPHeaderField: field.name)
+      } else {
+        request.addValue(field.value, forHTTPHeaderField: field.name)
+      }
+    }
     // Without the field a session asks for codings, and undoes them.
     if !options.session.decodes, request.value(forHTTPHeaderField: "Accept-Encoding") == nil {
       request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")

@@ -51,13 +51,12 @@ struct SessionSetUp: Sendable {
     if let given = options.session.credentials {
       return URLCredential(user: given.user, password: given.password, persistence: .none)
     }
-    guard let bytes = target.credentials else {
+    guard let own = target.credentials else {
       throw CommandFailure(.usage, "--digest needs --user, or a user and a password in the URL")
     }
-    let parts = bytes.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     return URLCredential(
-      user: String(decoding: parts[0], as: UTF8.self),
-      password: parts.count > 1 ? String(decoding: parts[1], as: UTF8.self) : "", persistence: .none)
+      user: String(decoding: own.user, as: UTF8.self), password: String(decoding: own.password, as: UTF8.self),
+      persistence: .none)
   }
 
   // MARK: - TLS
