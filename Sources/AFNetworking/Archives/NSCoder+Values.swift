@@ -13,17 +13,24 @@ enum EmptyArchive {
 /// What the archives of this module are made of. Foundation ends the process for a key that is missing, if the decoder's
 /// policy is to raise: here it is nil.
 extension NSCoder {
+  package func object<Kind: NSObject & NSCoding>(_ kind: Kind.Type = Kind.self, forKey key: String) -> Kind? {
+    containsValue(forKey: key) ? decodeObject(of: kind, forKey: key) : nil
+  }
+
   package func number(forKey key: String) -> UInt? {
     containsValue(forKey: key) ? UInt(clamping: decodeInt64(forKey: key)) : nil
   }
 
   package func encode(number: UInt, forKey key: String) { encode(Int64(clamping: number), forKey: key) }
 
+  package func decimal(forKey key: String) -> Double? {
+    containsValue(forKey: key) ? decodeDouble(forKey: key) : nil
+  }
+
   package func flag(forKey key: String) -> Bool? { containsValue(forKey: key) ? decodeBool(forKey: key) : nil }
 
   package func text(forKey key: String) -> String? {
-    guard containsValue(forKey: key) else { return nil }
-    return decodeObject(of: NSString.self, forKey: key).map { String(describing: $0) }
+    object(NSString.self, forKey: key).map { String(describing: $0) }
   }
 
   package func texts(forKey key: String) -> [String]? {
@@ -34,6 +41,12 @@ extension NSCoder {
 
   package func encode(texts: [String], forKey key: String) {
     encode(NSArray(array: texts.map { NSString(string: $0) }), forKey: key)
+  }
+
+  package func textsByName(forKey key: String) -> [String: String]? {
+    // Foundation takes a missing key for a broken archive if several classes are allowed.
+    guard containsValue(forKey: key) else { return nil }
+    return decodeObject(of: [NSDictionary.self, NSString.self], forKey: key) as? [String: String]
   }
 
   package func blocks(forKey key: String) -> [Data]? {

@@ -367,14 +367,12 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   /// Nil: the archive has no base URL.
   public required convenience init?(coder decoder: NSCoder) {
-    guard decoder.containsValue(forKey: Key.baseURL),
-      let url = decoder.decodeObject(of: NSURL.self, forKey: Key.baseURL)
-    else { return nil }
+    guard let url = decoder.object(NSURL.self, forKey: Key.baseURL) else { return nil }
     self.init(baseURL: url as URL)
-    let names = Self.texts(decoder, Key.fieldNames)
-    let values = Self.texts(decoder, Key.fieldValues)
-    let encoding = UInt(exactly: decoder.decodeInt64(forKey: Key.stringEncoding))
-    let parameters = UInt32(exactly: decoder.decodeInt64(forKey: Key.parameterEncoding))
+    let names = decoder.texts(forKey: Key.fieldNames)
+    let values = decoder.texts(forKey: Key.fieldValues)
+    let encoding = decoder.number(forKey: Key.stringEncoding)
+    let parameters = decoder.number(forKey: Key.parameterEncoding).flatMap { UInt32(exactly: $0) }
     details.read { details in
       if let encoding, encoding > 0 { details.stringEncoding = encoding }
       details.parameterEncoding = parameters.flatMap { AFHTTPClientParameterEncoding(rawValue: $0) } ?? .form
@@ -384,20 +382,15 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  private static func texts(_ decoder: NSCoder, _ key: String) -> [String]? {
-    guard decoder.containsValue(forKey: key) else { return nil }
-    return decoder.decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? [String]
-  }
-
   /// Writes the base URL, the encodings and the header fields. Registered classes and blocks are not archived.
   open func encode(with coder: NSCoder) {
     let own = details.read { $0 }
     coder.encode(baseURL as NSURL, forKey: Key.baseURL)
-    coder.encode(Int64(clamping: own.stringEncoding), forKey: Key.stringEncoding)
-    coder.encode(Int64(own.parameterEncoding.rawValue), forKey: Key.parameterEncoding)
+    coder.encode(number: own.stringEncoding, forKey: Key.stringEncoding)
+    coder.encode(number: UInt(own.parameterEncoding.rawValue), forKey: Key.parameterEncoding)
     let fields = own.fields.sorted { $0.key < $1.key }
-    coder.encode(fields.map(\.key) as NSArray, forKey: Key.fieldNames)
-    coder.encode(fields.map(\.value) as NSArray, forKey: Key.fieldValues)
+    coder.encode(texts: fields.map(\.key), forKey: Key.fieldNames)
+    coder.encode(texts: fields.map(\.value), forKey: Key.fieldValues)
   }
 
   open override func copy() -> Any { copy(with: nil) }

@@ -269,18 +269,13 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   public required init?(coder decoder: NSCoder) {
     requests = Mutex(Requests(base: decoder.text(forKey: "baseURL").flatMap { URL(string: $0) }.map(Base.init)))
     super.init(coder: decoder)
-    if let serializer = Self.object(of: AFHTTPRequestSerializer.self, decoder, "requestSerializer") {
+    if let serializer: AFHTTPRequestSerializer = decoder.object(forKey: "requestSerializer") {
       requestSerializer = serializer
     }
-    if let serializer = Self.object(of: AFHTTPResponseSerializer.self, decoder, "responseSerializer") {
+    if let serializer: AFHTTPResponseSerializer = decoder.object(forKey: "responseSerializer") {
       responseSerializer = serializer
     }
-    if let policy = Self.object(of: AFSecurityPolicy.self, decoder, "securityPolicy") { securityPolicy = policy }
-  }
-
-  private static func object<Kind: NSObject & NSCoding>(of kind: Kind.Type, _ decoder: NSCoder, _ key: String) -> Kind?
-  {
-    decoder.containsValue(forKey: key) ? decoder.decodeObject(of: kind, forKey: key) : nil
+    if let policy: AFSecurityPolicy = decoder.object(forKey: "securityPolicy") { securityPolicy = policy }
   }
 
   open override func encode(with coder: NSCoder) {

@@ -194,12 +194,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   public required init?(coder decoder: NSCoder) {
     super.init(coder: decoder)
-    var serializer: AFHTTPResponseSerializer?
-    if decoder.containsValue(forKey: Self.serializerKey) {
-      serializer = decoder.decodeObject(of: AFHTTPResponseSerializer.self, forKey: Self.serializerKey)
-    }
-    let found = serializer ?? Self.makeResponseSerializer()
-    read { $0.responseSerializer = found }
+    let serializer = decoder.object(forKey: Self.serializerKey) ?? Self.makeResponseSerializer()
+    read { $0.responseSerializer = serializer }
   }
 
   open override func encode(with coder: NSCoder) {

@@ -233,13 +233,14 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   open class var supportsSecureCoding: Bool { true }
 
   public required convenience init?(coder decoder: NSCoder) {
-    func read<T: NSObject & NSCoding>(_ type: T.Type, _ key: String) -> T? {
-      decoder.containsValue(forKey: key) ? decoder.decodeObject(of: type, forKey: key) : nil
+    self.init(baseURL: decoder.object(NSURL.self, forKey: Key.baseURL) as URL?)
+    if let serializer: AFHTTPRequestSerializer = decoder.object(forKey: Key.requestSerializer) {
+      requestSerializer = serializer
     }
-    self.init(baseURL: read(NSURL.self, Key.baseURL) as URL?)
-    if let serializer = read(AFHTTPRequestSerializer.self, Key.requestSerializer) { requestSerializer = serializer }
-    if let serializer = read(AFHTTPResponseSerializer.self, Key.responseSerializer) { responseSerializer = serializer }
-    if let policy = read(AFSecurityPolicy.self, Key.securityPolicy) { securityPolicy = policy }
+    if let serializer: AFHTTPResponseSerializer = decoder.object(forKey: Key.responseSerializer) {
+      responseSerializer = serializer
+    }
+    if let policy: AFSecurityPolicy = decoder.object(forKey: Key.securityPolicy) { securityPolicy = policy }
   }
 
   /// Writes the base URL, the serializers and the security policy: no queues and no credential.

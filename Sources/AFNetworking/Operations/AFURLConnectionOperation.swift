@@ -285,19 +285,13 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   /// Nil: the archive has no request.
   public required init?(coder decoder: NSCoder) {
-    guard decoder.containsValue(forKey: Key.request),
-      let request = decoder.decodeObject(of: NSURLRequest.self, forKey: Key.request)
-    else { return nil }
+    guard let request = decoder.object(NSURLRequest.self, forKey: Key.request) else { return nil }
     var details = Details(request: request as URLRequest)
     let state = OperationMachine.State(rawValue: Int(clamping: decoder.decodeInt64(forKey: Key.state)))
     details.machine = OperationMachine(state: state == .finished ? .finished : .ready)
-    if decoder.containsValue(forKey: Key.response) {
-      details.response = decoder.decodeObject(of: HTTPURLResponse.self, forKey: Key.response)
-    }
+    details.response = decoder.object(HTTPURLResponse.self, forKey: Key.response)
     details.error = Self.error(in: decoder)
-    if decoder.containsValue(forKey: Key.responseData) {
-      details.responseData = decoder.decodeObject(of: NSData.self, forKey: Key.responseData) as Data?
-    }
+    details.responseData = decoder.object(NSData.self, forKey: Key.responseData) as Data?
     details.bytesRead = decoder.decodeInt64(forKey: Key.totalBytesRead)
     self.details = Guarded(details)
     super.init()
@@ -326,21 +320,15 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
     coder.encode(error.domain as NSString, forKey: Key.errorDomain)
     coder.encode(Int64(error.code), forKey: Key.errorCode)
-    coder.encode(Array(texts.keys) as NSArray, forKey: Key.errorKeys)
-    coder.encode(Array(texts.values) as NSArray, forKey: Key.errorTexts)
+    coder.encode(texts: Array(texts.keys), forKey: Key.errorKeys)
+    coder.encode(texts: Array(texts.values), forKey: Key.errorTexts)
   }
 
   private static func error(in decoder: NSCoder) -> NSError? {
-    guard decoder.containsValue(forKey: Key.errorDomain),
-      let domain = decoder.decodeObject(of: NSString.self, forKey: Key.errorDomain)
-    else { return nil }
-    func texts(_ key: String) -> [String] {
-      guard decoder.containsValue(forKey: key) else { return [] }
-      return decoder.decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? [String] ?? []
-    }
-    let info = Dictionary(zip(texts(Key.errorKeys), texts(Key.errorTexts))) { $1 }
+    guard let domain = decoder.text(forKey: Key.errorDomain) else { return nil }
+    let (keys, texts) = (decoder.texts(forKey: Key.errorKeys) ?? [], decoder.texts(forKey: Key.errorTexts) ?? [])
     let code = Int(clamping: decoder.decodeInt64(forKey: Key.errorCode))
-    return NSError(domain: domain as String, code: code, userInfo: info)
+    return NSError(domain: domain, code: code, userInfo: Dictionary(zip(keys, texts)) { $1 })
   }
 
   open override func copy() -> Any { copy(with: nil) }

@@ -200,7 +200,9 @@ extension AFURLConnectionOperation {
     }
     let (credential, usesStorage, url) = read { ($0.credential, $0.usesCredentialStorage, $0.request.url) }
     let isNamedByURL = url?.user != nil && space.authenticationMethod != NSURLAuthenticationMethodClientCertificate
-    if let credential, challenge.previousFailureCount == 0, !isNamedByURL { return (.useCredential, credential) }
+    // Who redirects elsewhere, and proxies, ask for themselves.
+    let isOwn = url.map { BaseOrigin($0).contains(space) } == true
+    if let credential, isOwn, challenge.previousFailureCount == 0, !isNamedByURL { return (.useCredential, credential) }
     return usesStorage || isNamedByURL ? (.performDefaultHandling, nil) : (.useCredential, nil)
   }
 }

@@ -102,13 +102,13 @@ extension RequestSerializerState {
 
   func encode(with coder: NSCoder) {
     coder.encode(fields as NSDictionary, forKey: Key.fields)
-    coder.encode(Int64(style.rawValue), forKey: Key.style)
+    coder.encode(number: style.rawValue, forKey: Key.style)
     coder.encode(number: stringEncoding, forKey: Key.stringEncoding)
     if let value = settings.allowsCellularAccess { coder.encode(value, forKey: Key.allowsCellularAccess) }
-    if let value = settings.cachePolicy { coder.encode(Int64(value.rawValue), forKey: Key.cachePolicy) }
+    if let value = settings.cachePolicy { coder.encode(number: value.rawValue, forKey: Key.cachePolicy) }
     if let value = settings.handlesCookies { coder.encode(value, forKey: Key.handlesCookies) }
     if let value = settings.usesPipelining { coder.encode(value, forKey: Key.usesPipelining) }
-    if let value = settings.networkServiceType { coder.encode(Int64(value.rawValue), forKey: Key.networkServiceType) }
+    if let value = settings.networkServiceType { coder.encode(number: value.rawValue, forKey: Key.networkServiceType) }
     if let value = settings.timeoutInterval { coder.encode(value, forKey: Key.timeoutInterval) }
     coder.encode(methodsWithQuery.sorted() as NSArray, forKey: Key.methodsWithQuery)
     coder.encode(number: writingOptions.rawValue, forKey: Key.writingOptions)
@@ -117,31 +117,18 @@ extension RequestSerializerState {
   }
 
   init(_ decoder: NSCoder) {
-    func number(_ key: String) -> Int64? { decoder.containsValue(forKey: key) ? decoder.decodeInt64(forKey: key) : nil }
-    func flag(_ key: String) -> Bool? { decoder.containsValue(forKey: key) ? decoder.decodeBool(forKey: key) : nil }
-    func strings(_ container: AnyClass, _ key: String) -> Any? {
-      // Foundation takes a missing key for a broken archive if several classes are allowed.
-      guard decoder.containsValue(forKey: key) else { return nil }
-      return decoder.decodeObject(of: [container, NSString.self], forKey: key)
-    }
-    self.init(fields: strings(NSDictionary.self, Key.fields) as? [String: String] ?? DefaultFields.current)
-    style = number(Key.style).flatMap { .init(rawValue: UInt(clamping: $0)) } ?? .defaultStyle
-    if let value = number(Key.stringEncoding) { stringEncoding = UInt(clamping: value) }
-    settings.allowsCellularAccess = flag(Key.allowsCellularAccess)
-    settings.cachePolicy = number(Key.cachePolicy).flatMap { .init(rawValue: UInt(clamping: $0)) }
-    settings.handlesCookies = flag(Key.handlesCookies)
-    settings.usesPipelining = flag(Key.usesPipelining)
-    settings.networkServiceType = number(Key.networkServiceType).flatMap { .init(rawValue: UInt(clamping: $0)) }
-    if decoder.containsValue(forKey: Key.timeoutInterval) {
-      settings.timeoutInterval = decoder.decodeDouble(forKey: Key.timeoutInterval)
-    }
-    if let methods = strings(NSArray.self, Key.methodsWithQuery) as? [String] { methodsWithQuery = Set(methods) }
-    if let value = number(Key.writingOptions) { writingOptions = .init(rawValue: UInt(clamping: value)) }
-    if let value = number(Key.format).flatMap({
-      PropertyListSerialization.PropertyListFormat(rawValue: UInt(clamping: $0))
-    }) {
-      format = value
-    }
-    if let value = number(Key.writeOptions) { writeOptions = Int(clamping: value) }
+    self.init(fields: decoder.textsByName(forKey: Key.fields) ?? DefaultFields.current)
+    style = decoder.number(forKey: Key.style).flatMap { .init(rawValue: $0) } ?? style
+    stringEncoding = decoder.number(forKey: Key.stringEncoding) ?? stringEncoding
+    settings.allowsCellularAccess = decoder.flag(forKey: Key.allowsCellularAccess)
+    settings.cachePolicy = decoder.number(forKey: Key.cachePolicy).flatMap { .init(rawValue: $0) }
+    settings.handlesCookies = decoder.flag(forKey: Key.handlesCookies)
+    settings.usesPipelining = decoder.flag(forKey: Key.usesPipelining)
+    settings.networkServiceType = decoder.number(forKey: Key.networkServiceType).flatMap { .init(rawValue: $0) }
+    settings.timeoutInterval = decoder.decimal(forKey: Key.timeoutInterval)
+    methodsWithQuery = decoder.texts(forKey: Key.methodsWithQuery).map { Set($0) } ?? methodsWithQuery
+    writingOptions = decoder.number(forKey: Key.writingOptions).map { .init(rawValue: $0) } ?? writingOptions
+    format = decoder.number(forKey: Key.format).flatMap { .init(rawValue: $0) } ?? format
+    writeOptions = decoder.number(forKey: Key.writeOptions).map { Int(clamping: $0) } ?? writeOptions
   }
 }

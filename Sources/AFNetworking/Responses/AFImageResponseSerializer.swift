@@ -68,7 +68,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in
-      if coder.containsValue(forKey: Key.scale) { options.scale = CGFloat(coder.decodeDouble(forKey: Key.scale)) }
+      if let scale = coder.decimal(forKey: Key.scale) { options.scale = CGFloat(scale) }
       if let inflates = coder.flag(forKey: Key.inflates) { options.inflates = inflates }
     }
   }

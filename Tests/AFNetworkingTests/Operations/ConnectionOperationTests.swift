@@ -349,6 +349,18 @@ import Testing
     #expect(server.requestsReceived == 4)
   }
 
+  /// Who redirects elsewhere does not say whom the credential is told.
+  @Test func theCredentialIsForItsOriginAlone() async throws {
+    let other = try TestServer()
+    other.route("GET", "/secret") { _ in .init(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"here\""]) }
+    server.route("GET", "/moved") { _ in .init(status: 307, fields: ["Location": other.url("/secret")]) }
+    let operation = try operation("/moved")
+    operation.credential = URLCredential(user: "user", password: "pass", persistence: .none)
+    await operation.run()
+    #expect((operation.response as? HTTPURLResponse)?.statusCode == 401)
+    #expect(other.requests.allSatisfy { $0.fields["Authorization"] == nil } && other.requestsReceived == 1)
+  }
+
   /// What one credential has opened stays closed for operations without it.
   @Test func credentialsAreNotShared() async throws {
     guarded()

@@ -47,6 +47,44 @@ import Testing
     }
   }
 
+  /// Objects, one behind another, with references of a byte.
+  private func binary(_ objects: [[UInt8]]) -> Data {
+    var (bytes, offsets) = (Array("bplist00".utf8), [UInt8]())
+    for object in objects {
+      offsets += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)]
+      bytes += object
+    }
+    let table = bytes.count
+    bytes += offsets + [0, 0, 0, 0, 0, 0, 2, 1]
+    for number in [objects.count, 0, table] {
+      bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+    return Data(bytes)
+  }
+
+  /// Of each array that has the next one twice a million million objects would be made.
+  @Test func aPropertyListThatGrows() throws {
+    let bomb = binary((0..<40).map { [0xA2, UInt8($0 + 1), UInt8($0 + 1)] } + [[0x08]])
+    // All that follows, claimed by each array.
+    let claims = binary((0..<40).map { [0xAF, 0x10, 200, UInt8($0 + 1)] } + [[0x08]])
+    for data in [bomb, claims] {
+      let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
+      #expect(object == nil && error != nil)
+    }
+    // What is shared a few times is no such list.
+    let shared = binary([[0xA3, 1, 1, 2], [0xA2, 2, 2], [0x51, 0x61]])
+    let (object, _) = serializer.read(try Responses.make(type: "application/x-plist"), shared)
+    let all = try #require(object as? [Any])
+    #expect(all.count == 3 && (all[0] as? [String]) == ["a", "a"] && (all[2] as? String) == "a")
+  }
+
+  @Test func manyObjects() throws {
+    let many = (0..<50_000).map { ["key": "\($0)"] }
+    let data = try PropertyListSerialization.data(fromPropertyList: many, format: .binary, options: 0)
+    let (object, _) = serializer.read(try Responses.make(type: "application/x-plist"), data)
+    #expect((object as? [[String: String]])?.count == 50_000)
+  }
+
   @Test func nothing() throws {
     let (object, error) = serializer.read(try Responses.make(204, type: "application/x-plist"), nil)
     #expect(object == nil && error == nil)
