@@ -17,8 +17,8 @@ import Testing
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
     "LarkspurTestServer": ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
     "Larkspur": [
-      "Dispatch", "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-      "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS", "LarkspurTransport", "Synchronization",
     ],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],

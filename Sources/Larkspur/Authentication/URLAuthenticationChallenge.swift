@@ -27,6 +27,15 @@ extension URLAuthenticationChallengeSender {
   }
 }
 
+/// That of a session's challenges.
+private final class UnusedSender: NSObject, URLAuthenticationChallengeSender {
+  static let shared = UnusedSender()
+
+  func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+  func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+  func cancel(_ challenge: URLAuthenticationChallenge) {}
+}
+
 /// A question of a server or a proxy: who are you? Or, for server trust, of this machine: do you trust it? Immutable, and
 /// for any thread.
 open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
@@ -65,7 +74,7 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     storedSender = sender
   }
 
-  /// Without a sender: the answer comes by a completion handler.
+  /// Without a sender of its own: the answer comes by a completion handler.
   init(
     space: URLProtectionSpace, proposed: URLCredential?, failures: Int, response: URLResponse?,
     error: (any Error)? = nil, sender: (any URLAuthenticationChallengeSender)? = nil
@@ -75,7 +84,7 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     self.failures = failures
     self.response = response
     cause = error
-    storedSender = sender
+    storedSender = sender ?? UnusedSender.shared
   }
 
   /// Who asks, and for what.
@@ -94,7 +103,8 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   /// Why the last try failed, where it was an error and not a response.
   open var error: (any Error)? { cause }
 
-  /// Who takes the answer. Nil: the delegate's completion handler does.
+  /// Who takes the answer to a challenge that a program has made. A session's challenges have one as well, which is there to
+  /// be handed on and does nothing: the delegate's completion handler takes the answer.
   open var sender: (any URLAuthenticationChallengeSender)? { storedSender }
 
   /// The delegate that is asked leaves the answer to the one that is asked next, as if it had no method for it: a session's

@@ -133,9 +133,14 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 }
 
 extension URLCredential {
-  /// For Basic and Digest. Nil: it is something else.
+  /// For Basic and Digest, composed as servers that take UTF-8 have it (NFC: RFC 7617 2.1, RFC 7616 4). Nil: it is something
+  /// else.
   var passwordCredential: PasswordCredential? {
-    if let user, let password { PasswordCredential(user: user, password: password) } else { nil }
+    guard let user, let password else { return nil }
+    func composed(_ text: String) -> String {
+      text.utf8.allSatisfy { $0 < 0x80 } ? text : text.precomposedStringWithCanonicalMapping
+    }
+    return PasswordCredential(user: composed(user), password: composed(password))
   }
 
   /// Whether it may outlive its file's process.

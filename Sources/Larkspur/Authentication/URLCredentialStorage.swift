@@ -156,6 +156,14 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     completionHandler(defaultCredential(for: space))
   }
 
+  /// What ``getCredentials(for:task:completionHandler:)`` finds.
+  open func credentials(for protectionSpace: URLProtectionSpace, task: URLSessionTask) async -> [String: URLCredential]?
+  {
+    var found: [String: URLCredential]?
+    getCredentials(for: protectionSpace, task: task) { found = $0 }
+    return found
+  }
+
   /// Keeps a credential to be tried first. Without an override it calls ``setDefaultCredential(_:for:)``.
   open func setDefaultCredential(
     _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask

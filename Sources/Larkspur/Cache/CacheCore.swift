@@ -18,9 +18,12 @@ final class CacheCore: Sendable {
   static let variantsMax = 16
   /// Seconds after which the list of files is read again, for the sake of what other processes have added.
   static let scanSeconds: Int64 = 30
-  /// Bytes and files of our own after which it is read again before anything is evicted: a share of the capacity.
+  /// Bytes and files of our own after which it is read again before anything is evicted: a share of the capacity, and of the
+  /// files that there are. (To read it takes as long as there are files.)
   static let scanShare = 8
-  static let scanFilesMax = 64
+  static let scanFilesMin = 64
+  /// What the queue may have still to write, in bytes. While a disk cannot keep up, responses stay in memory alone.
+  static let pendingCostMax = 16 << 20
 
   struct State: Sendable {
     var memoryCapacity: Int
@@ -35,6 +38,7 @@ final class CacheCore: Sendable {
     /// What the queue has still to write. It is listed all the while, or a response that was just stored would not be
     /// found. The number says which change it was: the file may have been removed since, or stored once more.
     var pending: [CacheEntryName: UInt64] = [:]
+    var pendingCost = 0
     /// How many changes the queue has still to make.
     var unfinished = 0
   }
@@ -164,11 +168,15 @@ final class CacheCore: Sendable {
       state.keepInMemory(entry, costMax: room.memoryCostMax)
       let isForDisk =
         entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)
-      if isForDisk {
+      if isForDisk, state.pendingCost == 0 || state.pendingCost + cost <= Self.pendingCostMax {
         let change = state.changes
+        state.pendingCost += cost
         state.expectFile(name, change)
         mayHoldSomething.store(true, ordering: .releasing)
-        enqueue(&state) { self.write(entry, origin, name, replaced, change: change, now: now) }
+        enqueue(&state) {
+          self.write(entry, origin, name, replaced, change: change, now: now)
+          self.state.withLock { $0.pendingCost -= cost }
+        }
       } else if !replaced.isEmpty || !state.isScanned && state.diskCapacity > 0 {
         enqueue(&state) { self.removeFiles(replaced + [name]) }
       }
@@ -385,9 +393,12 @@ extension CacheCore {
 
   /// Removes what was used longest ago until the rest fits.
   private func trim(_ onQueue: inout OnQueue, now: Double) {
-    let (capacity, isOver) = state.withLock { ($0.diskCapacity, $0.fileLedger.cost > $0.diskCapacity) }
+    let (capacity, isOver, count) = state.withLock {
+      ($0.diskCapacity, $0.fileLedger.cost > $0.diskCapacity, $0.files.count)
+    }
     let isUnsure =
-      onQueue.bytesSinceScan > capacity / Self.scanShare || onQueue.filesSinceScan >= Self.scanFilesMax
+      onQueue.bytesSinceScan > capacity / Self.scanShare
+      || onQueue.filesSinceScan >= max(Self.scanFilesMin, count / Self.scanShare)
     if isUnsure || isOver && onQueue.filesSinceScan > 0 && onQueue.bytesSinceScan > capacity / (Self.scanShare * 8) {
       scan(&onQueue, now: now)
     }

@@ -51,7 +51,17 @@ final class CacheExchange: Sendable {
     self.subject = subject
   }
 
-  var key: String? { CacheKey.make(method: request.method, uri: url.absoluteString) }
+  var key: String? { key(of: url, method: request.method) }
+
+  /// That of the answer to a GET for a URL.
+  func keyOfGet(for other: URL) -> String? { key(of: other, method: "GET") }
+
+  /// The request's `Host` counts for its own host only.
+  private func key(of other: URL, method: String) -> String? {
+    let isSameHost = other.host() == url.host() && other.port == url.port
+    return CacheKey.make(
+      method: method, uri: other.absoluteString, host: isSameHost ? request.fields.firstValue(named: "Host") : nil)
+  }
 }
 
 /// A response out of the cache.
@@ -113,13 +123,15 @@ final class CacheStoring: Sendable {
     // RFC 9111 3.3: a body that is not what its head says is not complete.
     if let part = proposal.part, part.bytes.count != cached.data.count { return nil }
     let isOwn = http === response
+    // What the delegate gives is as the session has given it.
+    let isDecoded = response.isDecoded && !http.fields.values(of: "Content-Encoding").isEmpty
     let stored = StoredResponse(
       status: http.statusCode,
       fields: isOwn
         ? proposal.fields
         : CacheStorage.storable(http.fields.list, now: responseTime),
       requestTime: exchange.requestTime, responseTime: responseTime, selection: proposal.selection,
-      part: proposal.part, bodyCount: cached.data.count, isDecoded: http.isDecoded)
+      part: proposal.part, bodyCount: cached.data.count, isDecoded: isDecoded)
     return cached.with(CachedURLResponse.Origin(key: key, stored: stored, storedTime: responseTime))
   }
 }

@@ -55,6 +55,15 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     self.origin = origin
   }
 
+  /// A response of nobody's, without content: for tests.
+  public override init() {
+    storedResponse = URLResponse()
+    storedData = Data()
+    storedUserInfo = nil
+    storedPolicy = .allowed
+    origin = nil
+  }
+
   /// The head of what is stored.
   open var response: URLResponse { storedResponse }
 

@@ -74,7 +74,10 @@ extension URLCache {
   }
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {
-    let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
+    let takesAny = exchange.request.policy == .storedElseLoad || exchange.request.policy == .storedOnly
+    let known = entries.compactMap { entry in
+      (entry.origin?.stored ?? (takesAny ? entry.storedAsHTTP : nil)).map { (entry: entry, stored: $0) }
+    }
     switch CacheDecision.decide(exchange.request, among: known.map(\.stored), now: exchange.requestTime) {
     case .fail(.notStored): return .fail(.resourceUnavailable)
     case .fail(.onlyIfCached): return .serve(.gatewayTimeout(exchange))
@@ -91,6 +94,18 @@ extension URLCache {
       }
       return .serve(answer)
     }
+  }
+}
+
+extension CachedURLResponse {
+  /// What a program has stored with a response that is none of HTTP's, as an answer over HTTP.
+  fileprivate var storedAsHTTP: StoredResponse {
+    let time = origin?.storedTime ?? 0
+    let charset = response.textEncodingName.map { "; charset=\($0)" } ?? ""
+    let type = response.mimeType.map { (name: "Content-Type", value: $0 + charset) }
+    return StoredResponse(
+      status: 200, fields: [type, (name: "Content-Length", value: "\(data.count)")].compactMap(\.self),
+      requestTime: time, responseTime: time, bodyCount: data.count)
   }
 }
 

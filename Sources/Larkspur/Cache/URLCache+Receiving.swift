@@ -5,9 +5,13 @@ import LarkspurTransport
 extension URLCache {
   /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the
   /// body has to be known first.
-  func received(_ response: HTTPURLResponse, for exchange: CacheExchange, now: Date) -> CacheVerdict {
+  ///
+  /// - Parameter isWanted: Somebody decides of each response whether it is stored.
+  func received(
+    _ response: HTTPURLResponse, for exchange: CacheExchange, isWanted: Bool = false, now: Date
+  ) -> CacheVerdict {
     let request = exchange.request
-    if request.isSafe, exchange.candidate == nil, response.statusCode != 304 || !request.isConditional,
+    if !isWanted, request.isSafe, exchange.candidate == nil, response.statusCode != 304 || !request.isConditional,
       !response.fields.mayConcernCache(request)
     {
       return .deliver
@@ -17,7 +21,7 @@ extension URLCache {
     let candidate = exchange.candidate
     let outcome = CacheOutcome.received(
       status: response.statusCode, fields: fields, for: request, candidate: candidate?.origin?.stored,
-      isValidated: exchange.isValidated, requestTime: exchange.requestTime, now: time)
+      isValidated: exchange.isValidated, isWanted: isWanted, requestTime: exchange.requestTime, now: time)
     switch outcome {
     case .deliver: return deliver(response.statusCode, fields, exchange, time)
     case .store(let proposal):
@@ -127,18 +131,18 @@ extension URLCache {
 
   private func discard(_ exchange: CacheExchange, status: Int) {
     if isSubclass { return remove(exchange.subjectOfGet(status: status)) }
-    guard let key = CacheKey.make(method: "GET", uri: exchange.url.absoluteString) else { return }
+    guard let key = exchange.keyOfGet(for: exchange.url) else { return }
     core.remove(key)
   }
 
   /// RFC 9111 4.4: the target, and what the answer names if it is of the same origin.
   private func invalidate(_ exchange: CacheExchange, _ references: [String]) {
-    guard let target = CacheKey.make(method: "GET", uri: exchange.url.absoluteString) else { return }
+    guard let target = exchange.keyOfGet(for: exchange.url) else { return }
     let others = references.compactMap { URL(string: $0, relativeTo: exchange.url)?.absoluteURL }
     for url in [exchange.url] + others {
-      guard let key = CacheKey.make(method: "GET", uri: url.absoluteString),
-        CacheKey.origin(of: key) == CacheKey.origin(of: target)
-      else { continue }
+      guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == CacheKey.origin(of: target) else {
+        continue
+      }
       if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.remove(key) }
     }
   }

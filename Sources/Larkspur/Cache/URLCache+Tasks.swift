@@ -18,12 +18,4 @@ extension URLCache {
   func removeResponse(of task: URLSessionTask) {
     if let request = task.cachedRequest { removeCachedResponse(for: request) }
   }
-
-  /// The response that is stored for a task's request, fresh or not; nil if there is none.
-  public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
-    // A subclass may answer more than once.
-    let question = Question<CachedURLResponse?>()
-    getCachedResponse(for: dataTask) { question.answer($0) }
-    return await question.wait() ?? nil
-  }
 }

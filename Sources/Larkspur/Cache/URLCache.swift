@@ -169,6 +169,14 @@ open class URLCache: NSObject, @unchecked Sendable {
     findResponse(of: dataTask, then: completionHandler)
   }
 
+  /// The response that is stored for a task's request, fresh or not; nil if there is none.
+  open func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
+    // A subclass may answer more than once.
+    let question = Question<CachedURLResponse?>()
+    getCachedResponse(for: dataTask) { question.answer($0) }
+    return await question.wait() ?? nil
+  }
+
   /// Removes what is stored for a task's request, all variants of it.
   open func removeCachedResponse(for dataTask: URLSessionDataTask) { removeResponse(of: dataTask) }
 
@@ -188,7 +196,8 @@ extension CacheKey {
   /// What a program stores for a HEAD has no body, and is nothing for a GET.
   static func make(for request: URLRequest) -> String? {
     let method = request.httpMethod ?? "GET"
-    let key = request.url.flatMap { make(method: method, uri: $0.absoluteString) }
+    let host = request.own.fields?.value(of: "Host")
+    let key = request.url.flatMap { make(method: method, uri: $0.absoluteString, host: host) }
     return method == "HEAD" ? key.map { "HEAD \($0)" } : key
   }
 }
@@ -203,7 +212,7 @@ extension CachedURLResponse {
       stored = StoredResponse(
         status: response.statusCode, fields: fields, requestTime: now, responseTime: now,
         part: response.statusCode == 206 ? fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) : nil,
-        bodyCount: data.count, isDecoded: response.isDecoded)
+        bodyCount: data.count, isDecoded: response.hasDecodedContent)
     }
     return with(Origin(key: key, stored: stored, storedTime: now))
   }

@@ -39,6 +39,15 @@ final class DownloadFile: @unchecked Sendable {
     }
   }
 
+  /// In bytes.
+  func count() throws(URLError) -> Int {
+    do throws(Errno) {
+      return try file.byteCount()
+    } catch {
+      throw Self.failure(.cannotOpenFile, url, error)
+    }
+  }
+
   /// Takes away what is behind so many bytes; writing goes on there.
   func cut(toBytes count: Int) throws(URLError) {
     do throws(Errno) {

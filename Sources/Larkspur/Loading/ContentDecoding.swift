@@ -48,9 +48,9 @@ final class ContentDecoding {
     swap(&room, &self.room)
     defer { swap(&room, &self.room) }
     room.drop(room.count)
-    let progress = try Self.step(of: &decompressor, input, &consumed, into: &room)
-    if room.count > 0 { consume(room.bytes) }
-    return progress == .hasMore
+    // What comes in front of an error is content.
+    defer { if room.count > 0 { consume(room.bytes) } }
+    return try Self.step(of: &decompressor, input, &consumed, into: &room) == .hasMore
   }
 
   private static func step(

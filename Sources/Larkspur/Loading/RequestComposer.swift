@@ -128,9 +128,12 @@ final class RequestComposer: Sendable {
 
   /// Who sets `Host` names the host, of the origin that was meant.
   private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: Extras) -> String {
+    otherHost(fields, extras) ?? target.authority
+  }
+
+  private func otherHost(_ fields: [RequestFields.Field], _ extras: Extras) -> String? {
     let own = fields.last { $0.name.isCaseless("Host") }
     return (own ?? (extras.isElsewhere ? nil : privateDefaults.last { $0.name.isCaseless("Host") }))?.value
-      ?? target.authority
   }
 
   /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
@@ -173,10 +176,11 @@ final class RequestComposer: Sendable {
     Self.contains(fields, name) || Self.contains(privateDefaults, name)
   }
 
-  /// What will be sent beside what the cache adds, for the cache to choose by.
+  /// What will be sent beside what the cache adds, for the cache to choose by. `Host` is there if it is not the URL's.
   func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
-    var fields = request.own.fields?.all ?? []
-    for field in defaults(beside: fields) where !Self.contains(fields, field.name) { fields.append(field) }
+    let own = request.own.fields?.all ?? []
+    var fields = given(own, extras) + missing(own, extras)
+    if let host = otherHost(own, extras) { fields.append((name: "Host", value: host)) }
     if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
     if let value = extras.authorization { fields.append((name: "Authorization", value: value)) }
     return fields

@@ -13,6 +13,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   /// The length on the wire is not that of the decoded content.
   let isDecoded: Bool
 
+  /// Whether content that goes with it has its codings undone: a program that makes a response gives what it has.
+  var hasDecodedContent: Bool {
+    if case .given = fields { return isDecoded || !fields.values(of: "Content-Encoding").isEmpty }
+    return isDecoded
+  }
+
   /// - Returns: Always a response; the initialiser may fail for the sake of the same source.
   public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
     status = statusCode

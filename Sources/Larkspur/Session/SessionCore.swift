@@ -69,6 +69,7 @@ final class SessionCore: @unchecked Sendable {
 
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
+  private let hasDecidedStoring = Atomic(true)
 
   init(
     _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
@@ -119,6 +120,11 @@ final class SessionCore: @unchecked Sendable {
   var selectiveDelegate: (any URLSessionSelectiveDelegate)? {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
+
+  /// Whether the session's delegate may have `willCacheResponse`. Only to ask it shows that it has not.
+  var mayDecideStoring: Bool { hasTaskDelegate && hasDecidedStoring.load(ordering: .relaxed) }
+
+  func delegateDoesNotDecideStoring() { hasDecidedStoring.store(false, ordering: .relaxed) }
 
   /// Those that are under way, also those that the program has not made.
   var tasks: [URLSessionTask] {

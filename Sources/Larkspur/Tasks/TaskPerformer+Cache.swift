@@ -56,7 +56,7 @@ extension TaskPerformer {
     cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now, task: programsTask) {
       question.answer($0)
     }
-    let plan = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let plan = try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
     try await passGate()
     guard let plan else { throw URLError.make(.cancelled) }
     return plan
@@ -70,7 +70,16 @@ extension TaskPerformer {
   /// What the cache makes of a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
     guard let exchange, let cache else { return .deliver }
-    return cache.received(response, for: exchange, now: cache.now)
+    return cache.received(response, for: exchange, isWanted: decidesStoring(in: cache), now: cache.now)
+  }
+
+  /// Whether somebody decides of each response whether it is stored, and with what: a cache of the program's own, or the
+  /// delegate, which is asked about those as well of which HTTP says nothing.
+  func decidesStoring(in cache: URLCache) -> Bool { cache.isSubclass || isAskedAboutStoring }
+
+  private var isAskedAboutStoring: Bool {
+    guard case .delegate = task.output, hasDelegate, task is URLSessionDataTask else { return false }
+    return (core.mayDecideStoring || task.read { $0.delegate != nil }) && wants(.cachedResponse)
   }
 
   /// What may be used although the server could not be reached.
@@ -120,7 +129,12 @@ extension TaskPerformer {
       data = kept
     }
     guard data.count <= storing.bodyBytesMax else { return }
-    if let cached = try await askWhetherToStore(storing.proposed(data)) { cache.store(cached, for: storing) }
+    let (proposed, fields) = (storing.proposed(data), storing.proposal.fields)
+    let isStoredUnasked =
+      cache.isSubclass || storing.exchange.request.policy == .storedElseLoad || CacheStorage.isOfUse(fields)
+    let cached = try await askWhetherToStore(proposed, unasked: isStoredUnasked ? proposed : nil)
+    // Who only hands on what is proposed does not say that it is of use.
+    if let cached, isStoredUnasked || cached !== proposed { cache.store(cached, for: storing) }
   }
 
   /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:

@@ -73,6 +73,7 @@ extension TaskPerformer {
       if try !handOverNow() { try await handOver() }
       if isHeldUp { try await passGate() }
     }
+    if let failure = content.lateFailure { throw failure }
     guard let decoder else { return }
     do throws(CodingError) {
       try decoder.finish()
@@ -88,21 +89,54 @@ extension TaskPerformer {
   ) async throws(URLError) -> Bool {
     do throws(TransportError) {
       if let decoder {
-        let goesOn = try await exchange.receivePiece { decoder.append($0) }
+        let goesOn =
+          try await exchange.receivePiece { decoder.append($0) }
+          && gather(from: exchange) { (count) throws(TransportError) in
+            try exchange.takePiece { piece in
+              decoder.append(piece)
+              count += piece.count
+            }
+          }
         try await decode(decoder)
-        return goesOn && exchange.isReceiving
+        return goesOn && content.lateFailure == nil
       }
       if let file {
         guard let count = try await exchange.receivePiece(into: file.file) else { return false }
         content.pendingCount += count
-        return exchange.isReceiving
+        return gather(from: exchange) { (_) throws(TransportError) in
+          guard let piece = try exchange.takePiece(into: file.file) else { return nil }
+          content.pendingCount += piece
+          return piece > 0
+        }
       }
-      if let isTaken = try exchange.takePiece({ take($0) }) { return isTaken && exchange.isReceiving }
-      return try await exchange.receivePiece { take($0) } && exchange.isReceiving
+      var isTaken = try exchange.takePiece { take($0) }
+      if isTaken == nil { isTaken = try await exchange.receivePiece { take($0) } }
+      guard isTaken == true, exchange.isReceiving else { return false }
+      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takePiece { take($0) } }
     } catch {
       throw URLError(error, url: machine.request.url)
     }
   }
+
+  /// Takes what has come besides, up to a bound: a server may send its content in a million chunks, and to hand over each
+  /// takes longer than to receive it. `take` adds what is not in `content` yet; nil is nothing, and false the end. False: that
+  /// was all.
+  private func gather(from exchange: Exchange, _ take: (inout Int) throws(TransportError) -> Bool?) -> Bool {
+    var count = 0
+    while exchange.isReceiving, content.pendingCount + count < Self.gatheredBytesMax {
+      do throws(TransportError) {
+        guard let isTaken = try take(&count) else { return true }
+        guard isTaken else { return false }
+      } catch {
+        // What came before it is handed over first.
+        content.lateFailure = URLError(error, url: machine.request.url)
+        return false
+      }
+    }
+    return exchange.isReceiving
+  }
+
+  private static let gatheredBytesMax = 64 * 1024
 
   private func decode(_ decoder: ContentDecoding) async throws(TransportError) {
     // What is decoded is handed over step by step: a small piece may stand for a large one.
@@ -110,7 +144,7 @@ extension TaskPerformer {
       do throws(CodingError) {
         guard try decoder.step({ take($0) }) else { return }
       } catch {
-        content.failure = URLError(error, url: machine.request.url)
+        content.lateFailure = URLError(error, url: machine.request.url)
         return
       }
       do throws(URLError) {
@@ -237,6 +271,8 @@ struct TaskContent {
   var pendingCount = 0
   /// Why the content cannot be taken.
   var failure: URLError?
+  /// Why nothing comes behind what has been taken.
+  var lateFailure: URLError?
   /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
   private(set) var kept: Data?
   private var keptMax = 0

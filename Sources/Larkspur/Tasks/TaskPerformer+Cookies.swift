@@ -3,8 +3,15 @@ import Foundation
 /// The cookies of a task's requests and responses. A storage that is a program's own subclass is asked by its members that
 /// take a task, as Apple documents it, on the queue for strangers' code.
 extension TaskPerformer {
+  /// Whether the storage's cookies go along. Those that the request has of its own go in their place, as Apple documents it, but
+  /// not behind a redirection: that may have set others.
+  func handlesCookies(of request: URLRequest) -> Bool {
+    request.httpShouldHandleCookies && core.sendsCookies
+      && (machine.redirectCount > 0 || request.own.fields?.value(of: "Cookie") == nil)
+  }
+
   func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {
-    guard request.httpShouldHandleCookies, core.sendsCookies else { return nil }
+    guard handlesCookies(of: request) else { return nil }
     let (task, question) = (task, Question<[HTTPCookie]?>())
     HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.answer($0) } }
     let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })

@@ -16,8 +16,8 @@ final class DownloadState {
   var asked: Int?
   /// From which version the bytes in the task's file are. Nil: the download cannot go on from them.
   var point: ResumePoint?
-  /// Where the body that comes now ends in the file, if that is not the whole's end.
-  var shortEnd: Int?
+  /// Where the body that comes now ends in the file. Nil: it is not a part.
+  var end: Int?
   /// How often a server has sent less than it was asked for.
   var shortAnswers = 0
 }
@@ -63,7 +63,7 @@ extension TaskPerformer {
   /// Decides what a response to a request for the rest means. False: another request has to be made.
   func admits(_ response: HTTPURLResponse) throws(URLError) -> Bool {
     guard let download, let first = download.asked, let point = download.point else { return true }
-    download.shortEnd = nil
+    download.end = nil
     let fields = response.fields
     switch point.decide(asking: first, status: response.statusCode, fields: { fields.values(of: $0) }) {
     case .continueAt(let offset, let end, let total):
@@ -73,7 +73,7 @@ extension TaskPerformer {
       }
       download.point?.offset = offset
       download.point?.total = total
-      download.shortEnd = end == (total ?? end) ? nil : end
+      download.end = end
       return true
     case .replace:
       startOver()
@@ -112,7 +112,7 @@ extension TaskPerformer {
       download.resume = nil
       download.encoded = nil
     }
-    guard let file else { return false }
+    guard let file, try file.count() >= offset else { return false }
     try file.cut(toBytes: offset)
     return true
   }
@@ -157,12 +157,23 @@ extension TaskPerformer {
 
   /// Whether more has to be asked for: the body that has come was not the last part.
   func wantsAnotherPart() throws(URLError) -> Bool {
-    guard let download, let end = download.shortEnd else { return false }
+    guard let download, let end = download.end, let file else { return false }
+    // Where a body's framing does not tell its length, its range does.
+    let count = try file.count()
+    guard count <= end else {
+      try file.cut(toBytes: end)
+      throw URLError.make(.badServerResponse, "the server sends more than the range that it says")
+    }
+    guard count == end else {
+      throw URLError.make(.networkConnectionLost, "the server sends less than the range that it says")
+    }
+    // Of a whole whose length nobody knows only the next answer tells that it is complete.
+    guard end != download.point?.total else { return false }
     download.shortAnswers += 1
     guard download.shortAnswers <= Self.shortAnswersMax else {
-      throw URLError.make(.badServerResponse, "the server sends the rest in ever smaller parts")
+      throw URLError.make(.badServerResponse, "the server sends the rest in too many parts")
     }
-    download.shortEnd = nil
+    download.end = nil
     download.asked = end
     download.point?.offset = end
     return true

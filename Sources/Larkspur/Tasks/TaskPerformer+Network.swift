@@ -53,6 +53,7 @@ extension TaskPerformer {
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
+    if machine.redirectCount > 0 { expectToSend(body) }
     if request.own.method == "POST", body.length != .none {
       extras.addsDefaultContentType = true
     }
@@ -72,7 +73,7 @@ extension TaskPerformer {
       throw URLError(error, url: request.url)
     }
     clock.progressed()
-    if caching == nil, cache != nil, running.exchange.concernsCache {
+    if caching == nil, let cache, running.exchange.concernsCache || decidesStoring(in: cache) {
       caching = lateExchange(for: request, extras, sent: sendDate)
     }
     let next: Next
@@ -107,8 +108,8 @@ extension TaskPerformer {
     _ extras: inout RequestComposer.Extras, for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
   ) {
     extras.isElsewhere = machine.isElsewhere
-    if request.httpShouldHandleCookies, core.sendsCookies, let jar = core.cookieStorage, jar.mayHaveCookies,
-      !jar.isSubclass, let url = request.url
+    if handlesCookies(of: request), let jar = core.cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
+      let url = request.url
     {
       extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,

@@ -153,21 +153,38 @@ extension TaskPerformer {
       }
     }
     guard task is URLSessionDataTask, let (proposed, cache) = hearing.proposal,
-      let stored = try await askWhetherToStore(proposed)
+      let stored = try await askWhetherToStore(proposed, unasked: proposed)
     else { return }
     await ProtocolLoad.store(stored, for: hearing.request, in: cache)
   }
 
   /// Nil: no.
-  func askWhetherToStore(_ proposed: CachedURLResponse) async throws(URLError) -> CachedURLResponse? {
+  /// - Parameter unasked: What is stored if there is no delegate that has the method.
+  func askWhetherToStore(
+    _ proposed: CachedURLResponse, unasked: CachedURLResponse?
+  ) async throws(URLError) -> CachedURLResponse? {
     guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
-      return proposed
+      return unasked
     }
-    return try await ask(otherwise: Optional(proposed)) { session, delegate, answer in
+    let none = StoringWord(cached: unasked, isOfDelegate: false)
+    let isCalled = Handover<Bool>()
+    let word = try await ask(otherwise: none) { session, delegate, answer in
+      isCalled.value = true
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed, completionHandler: answer)
+      delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
+        answer(StoringWord(cached: $0, isOfDelegate: true))
+      }
       return true
     }
+    if !word.isOfDelegate, isCalled.value == true, task.read({ $0.delegate == nil }) {
+      core.delegateDoesNotDecideStoring()
+    }
+    return word.cached
+  }
+
+  private struct StoringWord: Sendable {
+    var cached: CachedURLResponse?
+    var isOfDelegate: Bool
   }
 
   // MARK: - Challenges

@@ -56,7 +56,7 @@ extension CacheDecision {
     case .byProtocol, .storedElseLoad, .storedOnly, .revalidating: break
     }
     // RFC 9111 5.2.1.5: what must not be stored is not looked for either, for its answer is not to be shared.
-    if request.control.noStore, request.policy == .byProtocol { return .load(standIn: nil, adding: []) }
+    if request.control.noStore, request.policy == .byProtocol { return absent(request) }
     guard let index = selected(for: request, among: candidates) else { return absent(request) }
     let stored = candidates[index]
     switch request.policy {
@@ -73,13 +73,20 @@ extension CacheDecision {
   package static func selected(for request: CacheRequest, among candidates: [StoredResponse]) -> Int? {
     candidates.indices.filter { index in
       let stored = candidates[index]
-      guard stored.selection.matches(request.fields, isLenient: request.isLenient) else { return false }
-      // A body whose coding was undone is of no use to whoever wants it as it was sent.
-      return request.isDecoding || !stored.isDecoded || !stored.fields.contains(named: "Content-Encoding")
+      return stored.selection.matches(request.fields, isLenient: request.isLenient) && isReadable(stored, for: request)
     }.max { left, right in
       let (one, other) = (candidates[left], candidates[right])
       return one.selection.isEmpty == other.selection.isEmpty ? one.date < other.date : one.selection.isEmpty
     }
+  }
+
+  /// Whether the body is as it would come from the server: with its codings undone, or as it was sent.
+  private static func isReadable(_ stored: StoredResponse, for request: CacheRequest) -> Bool {
+    let codings = stored.fields.members(named: "Content-Encoding")
+    if codings.isEmpty { return true }
+    guard request.isDecoding else { return !stored.isDecoded }
+    return stored.isDecoded || stored.part != nil || request.isLenient
+      || !codings.contains { ["gzip", "x-gzip", "deflate"].contains($0.asciiLowercased) }
   }
 
   private static func absent(_ request: CacheRequest) -> CacheDecision {

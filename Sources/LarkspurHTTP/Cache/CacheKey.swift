@@ -4,7 +4,10 @@
 /// password is no part of it either, and would not be safe here; the user's name is, for two users see two things.
 package enum CacheKey {
   /// Nil: the URI is not absolute.
-  package static func make(method: String, uri: String) -> String? {
+  ///
+  /// - Parameter host: The `Host` that is sent, if a program has set it: it is that of the target (RFC 9110 7.1). Where it is
+  ///   not the URI's, it stands in the fragment's place. (In the authority's it would let one server answer for another.)
+  package static func make(method: String, uri: String, host: String? = nil) -> String? {
     let bytes = Array(uri.utf8)
     let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
     guard let colon = bytes[..<end].firstIndex(of: ASCII.colon), colon > 0 else { return nil }
@@ -24,18 +27,25 @@ package enum CacheKey {
     let start = colon + 3
     let authorityEnd =
       bytes[start..<end].firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? end
-    appendAuthority(bytes[start..<authorityEnd], defaultPort: defaultPort(scheme), to: &key)
+    let authority = userAndHost(bytes[start..<authorityEnd], defaultPort(scheme))
+    key += authority.user + authority.host
     // RFC 9110 4.2.3: an empty path is the same as `/`.
     if authorityEnd == end || bytes[authorityEnd] == UInt8(ascii: "?") { key.append(UInt8(ascii: "/")) }
     key += bytes[authorityEnd..<end]
+    if let host {
+      let other = userAndHost(Array(host.utf8)[...], defaultPort(scheme)).host
+      if other != authority.host { key += [UInt8(ascii: "#")] + other }
+    }
     return String(decoding: key, as: UTF8.self)
   }
 
-  private static func appendAuthority(_ authority: ArraySlice<UInt8>, defaultPort: String?, to key: inout [UInt8]) {
-    var host = authority
+  /// The user with an `@`, and the host with its port if that is not the scheme's own.
+  private static func userAndHost(
+    _ authority: ArraySlice<UInt8>, _ defaultPort: String?
+  ) -> (user: [UInt8], host: [UInt8]) {
+    var (user, host) = ([UInt8](), authority)
     if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-      key += authority[..<at].prefix { $0 != ASCII.colon }
-      key.append(UInt8(ascii: "@"))
+      user = authority[..<at].prefix { $0 != ASCII.colon } + [UInt8(ascii: "@")]
       host = authority[(at + 1)...]
     }
     // The colons of an IPv6 address stand before its bracket.
@@ -43,7 +53,7 @@ package enum CacheKey {
       let port = host[(colon + 1)...]
       if port.isEmpty || defaultPort.map({ port.elementsEqual($0.utf8) }) == true { host = host[..<colon] }
     }
-    key += host.map(lowered)
+    return (user, host.map(lowered))
   }
 
   private static func defaultPort(_ scheme: [UInt8]) -> String? {

@@ -20,11 +20,12 @@ package enum CacheOutcome: Sendable {
 
   /// - Parameters:
   ///   - isValidated: The request was made conditional on the candidate.
+  ///   - isWanted: The answer may be stored even if nothing says how long it is fresh or how to validate it.
   ///   - requestTime: When the request was sent, in seconds since 1970.
   ///   - now: When the head of the answer came.
   package static func received(
     status: Int, fields: CacheFields, for request: CacheRequest, candidate: StoredResponse?, isValidated: Bool,
-    requestTime: Double, now: Double
+    isWanted: Bool = false, requestTime: Double, now: Double
   ) -> CacheOutcome {
     guard request.isSafe else {
       // RFC 9111 4.4: an error means that nothing was done.
@@ -33,21 +34,29 @@ package enum CacheOutcome: Sendable {
         references: ["Location", "Content-Location"].compactMap { fields.firstValue(named: $0) })
     }
     if let candidate {
+      // RFC 9111 5.2.2.5: nothing of this answer may be stored, and so the candidate cannot be kept in its new form.
+      let isKept = CacheStorage.allowsStoring(CacheControl(fields), status: candidate.status)
       if status == 304, request.isGet {
         let freshened = candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)
-        if isValidated { return candidate.isDescribed(by: fields) ? .confirmed(freshened) : .confirmedOnce(freshened) }
+        if isValidated {
+          // Of news about something else the candidate learns nothing (RFC 9111 4.3.4).
+          guard candidate.isDescribed(by: fields) else { return .confirmedOnce(candidate) }
+          return isKept ? .confirmed(freshened) : .confirmedOnce(freshened)
+        }
         // The caller's own condition: only a validator shows that he and we have the same.
-        return candidate.isShared(with: fields) ? .freshen(freshened) : .deliver
+        guard candidate.isShared(with: fields) else { return .deliver }
+        return isKept ? .freshen(freshened) : .discard
       }
       if CacheStatus.isServerFailure(status), candidate.mayStandIn(for: request, now: now) { return .standIn }
       if request.isHead, status == 200 {
-        return candidate.isConfirmed(byHead: fields)
+        return isKept && candidate.isConfirmed(byHead: fields)
           ? .freshen(candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)) : .discard
       }
     }
     guard
       let proposal = CacheStorage.proposal(
-        request: request, status: status, fields: fields, isWanted: request.policy == .storedElseLoad, now: now)
+        request: request, status: status, fields: fields, isWanted: isWanted || request.policy == .storedElseLoad,
+        now: now)
     else { return .deliver }
     return .store(proposal)
   }

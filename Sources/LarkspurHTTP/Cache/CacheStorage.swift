@@ -18,12 +18,7 @@ package enum CacheStorage {
     guard request.isGet, !request.hasBody, !request.control.noStore, isWanted || isOfUse(fields), isStorable(status)
     else { return nil }
     let control = CacheControl(fields)
-    // RFC 9111 5.2.2.3: whoever understands the status may ignore no-store, which is for those who do not.
-    if control.mustUnderstand {
-      guard CacheStatus.isUnderstood(status) else { return nil }
-    } else if control.noStore {
-      return nil
-    }
+    guard allowsStoring(control, status: status) else { return nil }
     guard CacheStatus.isHeuristicallyCacheable(status) || isExplicit(control, fields) else { return nil }
     guard let selection = CacheSelection(response: fields, request: request.fields) else { return nil }
     var part: ContentRange?
@@ -33,6 +28,11 @@ package enum CacheStorage {
       part = range
     }
     return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
+  }
+
+  /// RFC 9111 5.2.2.3: whoever understands the status may ignore no-store, which is for those who do not.
+  static func allowsStoring(_ control: CacheControl, status: Int) -> Bool {
+    control.mustUnderstand ? CacheStatus.isUnderstood(status) : !control.noStore
   }
 
   private static func isStorable(_ status: Int) -> Bool {

@@ -35,6 +35,8 @@ package struct CookieJar: Sendable {
     case shadowsSecure
     /// A cookie for the same site from another one.
     case crossSite
+    /// A cookie for other sites that is not Secure.
+    case crossSiteInsecure
     /// The name promises what the attributes do not keep.
     case prefix
   }
@@ -84,6 +86,7 @@ package struct CookieJar: Sendable {
     // Whatever is on top may set cookies for its own site.
     let isForSameSite = cookie.sameSite == .lax || cookie.sameSite == .strict
     if isForSameSite, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
+    if cookie.sameSite == .none, !cookie.isSecure { return .refused(.crossSiteInsecure) }
     guard Self.keepsPromises(said, cookie) else { return .refused(.prefix) }
     return put(cookie, now: now)
   }

@@ -1,5 +1,5 @@
 /// Small readings of ASCII in a span.
-enum ASCII {
+package enum ASCII {
   static let tab = UInt8(ascii: "\t")
   static let lf = UInt8(ascii: "\n")
   static let cr = UInt8(ascii: "\r")
@@ -15,6 +15,15 @@ enum ASCII {
 
   /// White space inside a field value: SP and HTAB, and the CR and LF of a fold, the only ones that pass the parser.
   static func isWhitespace(_ byte: UInt8) -> Bool { byte == space || byte == tab || byte == cr || byte == lf }
+
+  /// Of a URI's scheme (RFC 3986 3.1).
+  package static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+  }
+
+  package static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 26
+  }
 
   static func hexDigit(_ byte: UInt8) -> UInt64? {
     if isDigit(byte) { return UInt64(byte - UInt8(ascii: "0")) }

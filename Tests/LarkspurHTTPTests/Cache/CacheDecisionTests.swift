@@ -75,6 +75,8 @@ import Testing
     #expect(decide(.byProtocol, only, among: [Self.fresh]) == "serve 0 whole 1")
     #expect(decide(.byProtocol, only, method: "POST", among: []) == "fail onlyIfCached")
     #expect(decide(.byProtocol, [("Cache-Control", "no-store")], among: [Self.fresh]) == "load")
+    let neither: CacheFields = [("Cache-Control", "no-store, only-if-cached")]
+    #expect(decide(.byProtocol, neither, among: [Self.fresh]) == "fail onlyIfCached")
     #expect(decide(.byProtocol, [("Pragma", "no-cache")], among: [Self.fresh]) == "validate 0\(Self.validation)")
     // What the caller says of caches stays as he says it.
     #expect(decide(.ignoringAllCaches, [("Cache-Control", "max-age=5")], among: []) == "load Pragma=no-cache")
@@ -235,6 +237,12 @@ import Testing
     }
     #expect(confirmed([]) == "confirmed" && confirmed([("ETag", "W/\"a\"")]) == "confirmed")
     #expect(confirmed([("ETag", "\"b\"")]) == "confirmedOnce")
+    guard case .confirmedOnce(let given) = outcome(304, [("ETag", "\"b\"")], candidate: held, isValidated: true) else {
+      Issue.record("not confirmed")
+      return
+    }
+    // The caller takes the name of the version for that of the content.
+    #expect(given.entityTag == "\"a\"")
     #expect(confirmed([("Last-Modified", date(1))]) == "confirmedOnce")
     #expect(confirmed([("Last-Modified", date(0))]) == "confirmed")
     // To conditions of the caller's.
@@ -243,6 +251,17 @@ import Testing
     #expect(confirmed([("ETag", "\"b\"")], isValidated: false) == "deliver")
     #expect(confirmed([("Last-Modified", date(0))], isValidated: false) == "freshen")
     #expect(name(outcome(304)) == "deliver")
+  }
+
+  /// RFC 9111 5.2.2.5: nor what such an answer says of something that is stored.
+  @Test func newsThatMustNotBeStored() {
+    let held = stored([("Cache-Control", "max-age=0"), ("ETag", "\"a\""), ("Content-Length", "10")])
+    let news: CacheFields = [("ETag", "\"a\""), ("Cache-Control", "no-store, max-age=60")]
+    #expect(name(outcome(304, news, candidate: held, isValidated: true)) == "confirmedOnce")
+    #expect(name(outcome(304, news, candidate: held, isValidated: false)) == "discard")
+    #expect(name(outcome(200, news, method: "HEAD", candidate: held)) == "discard")
+    let understood: CacheFields = [("ETag", "\"a\""), ("Cache-Control", "no-store, must-understand, max-age=60")]
+    #expect(name(outcome(304, understood, candidate: held, isValidated: true)) == "confirmed")
   }
 
   @Test func heads() {

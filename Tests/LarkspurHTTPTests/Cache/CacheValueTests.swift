@@ -39,6 +39,8 @@ import Testing
   func keys(uri: String, key: String) {
     #expect(CacheKey.make(method: "GET", uri: uri) == key)
     #expect(CacheKey.make(method: "HEAD", uri: uri) == key)
+    #expect(
+      CacheKey.make(method: "GET", uri: uri, host: "Other.example") == key + "#other.example" || !key.contains("://"))
     #expect(CacheKey.make(method: "POST", uri: uri) == "POST " + key)
   }
 

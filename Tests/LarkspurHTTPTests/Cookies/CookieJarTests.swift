@@ -140,21 +140,26 @@ import Testing
           $0.isSameSite = false
           $0.isTopLevel = isTopLevel
         }
-        let isStored = isTopLevel || sameSite.isEmpty || sameSite.hasSuffix("None")
-        #expect(outcome == (isStored ? .stored : .refused(.crossSite)), "\(sameSite) \(isTopLevel)")
+        let expected: CookieJar.Outcome =
+          if sameSite.hasSuffix("None") {
+            .refused(.crossSiteInsecure)
+          } else {
+            isTopLevel || sameSite.isEmpty ? .stored : .refused(.crossSite)
+          }
+        #expect(outcome == expected, "\(sameSite) \(isTopLevel)")
       }
     }
   }
 
   @Test func sameSiteWhenCookiesAreSent() {
     var visit = CookieVisit()
-    for field in ["u=1", "l=1; SameSite=Lax", "s=1; SameSite=Strict", "n=1; SameSite=None"] {
-      visit.set(field, at: "http://example.com/")
+    for field in ["u=1", "l=1; SameSite=Lax", "s=1; SameSite=Strict", "n=1; SameSite=None; Secure"] {
+      #expect(visit.set(field, at: "https://example.com/") == .stored)
     }
     for isSafe in [true, false] {
       for isTop in [true, false] {
         for isSame in [true, false] {
-          let sent = visit.field(for: "http://example.com/") {
+          let sent = visit.field(for: "https://example.com/") {
             $0.isSameSite = isSame
             $0.isSafeMethod = isSafe
             $0.isTopLevel = isTop

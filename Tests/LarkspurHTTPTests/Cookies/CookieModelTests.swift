@@ -57,6 +57,7 @@ import Testing
         if isShadowing { return }
       }
       if cookie.sameSite == .lax || cookie.sameSite == .strict, !request.isSameSite, !request.isTopLevel { return }
+      if cookie.sameSite == .none, !cookie.isSecure { return }
       let lower = cookie.name.lowercased()
       if lower.hasPrefix("__secure-"), !cookie.isSecure { return }
       if lower.hasPrefix("__host-"), !(cookie.isSecure && cookie.isHostOnly && said.path == "/") { return }

@@ -63,7 +63,7 @@ import Testing
         == URLProtectionSpace(
           host: "a.example", port: 8443, protocol: "https", realm: "d",
           authenticationMethod: NSURLAuthenticationMethodHTTPDigest))
-    #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil && challenge.sender == nil)
+    #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil && challenge.sender != nil)
     let next = try #require(Self.question(of: conversation.replied(.rejectProtectionSpace)))
     #expect(next.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic && next.space.realm == "b")
     #expect(Self.reason(of: conversation.replied(.rejectProtectionSpace)) == .noCredential)

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTestServer
 import Testing
 
@@ -10,6 +11,14 @@ import Testing
     #expect(credential.user == "u" && credential.password == "" && credential.hasPassword)
     #expect(credential.persistence == .forSession && credential.identity == nil && credential.certificates.isEmpty)
     #expect((credential.copy() as? URLCredential) === credential)
+  }
+
+  @Test func composedForm() {
+    let credential = URLCredential(user: "e\u{301}", password: "a\u{308}", persistence: .none)
+    // (Texts are equal however they are composed.)
+    #expect(credential.passwordCredential.map { Array($0.user.utf8) } == Array("\u{e9}".utf8))
+    #expect(credential.passwordCredential.map { Array($0.password.utf8) } == Array("\u{e4}".utf8))
+    #expect(credential.user?.utf8.count == 3)
   }
 
   @Test func equality() {

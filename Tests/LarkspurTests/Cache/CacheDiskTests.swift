@@ -45,6 +45,40 @@ import Testing
     }
   }
 
+  /// What a slow disk has still to write is bounded: what comes beyond is not kept on it.
+  @Test func aDiskThatCannotKeepUp() {
+    let files = KillableFiles()
+    let cache = cache(files, disk: 1 << 30)
+    let gate = DispatchSemaphore(value: 0)
+    cache.core.run { gate.wait() }
+    let large = String(repeating: "x", count: 1 << 20)
+    let stored = (0..<40).map { number in
+      entry("\(Self.a)\(number)", large).prepared(key: "\(Self.a)\(number)", now: Date().timeIntervalSince1970)
+    }
+    for entry in stored { cache.core.store(entry, now: Date().timeIntervalSince1970) }
+    gate.signal()
+    cache.core.settle()
+    let written = files.files.values.count { $0.bytes.count > 1 << 20 }
+    #expect(written > 8 && written <= CacheCore.pendingCostMax >> 20)
+    // It has caught up.
+    cache.storeCachedResponse(entry(Self.a, large), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == large)
+    #expect(cache.cachedResponse(for: request("\(Self.a)39")) == nil)
+  }
+
+  /// The list of files is not read more often the more there are.
+  @Test func manyFiles() {
+    let files = KillableFiles()
+    let cache = cache(files, disk: 1 << 30)
+    for number in 0..<2_000 {
+      cache.core.store(
+        entry("\(Self.a)\(number)", "x").prepared(key: "\(Self.a)\(number)", now: Date().timeIntervalSince1970),
+        now: Date().timeIntervalSince1970)
+    }
+    cache.core.settle()
+    #expect(files.files.count == 2_000 && files.lists < 26)
+  }
+
   /// What a writer left that was killed goes when it is old, and not before: another may be writing it now.
   @Test func orphans() {
     let files = KillableFiles()

@@ -40,6 +40,7 @@ final class KillableFiles: CacheFiles {
   private struct State {
     var files: [String: File] = [:]
     var stepsLeft = Int.max
+    var lists = 0
   }
 
   private let state = Mutex(State())
@@ -65,8 +66,12 @@ final class KillableFiles: CacheFiles {
     return try result.get()
   }
 
+  /// How often the list was read.
+  var lists: Int { state.withLock { $0.lists } }
+
   func list() throws(Errno) -> [Folder.Facts] {
-    try step { files in
+    state.withLock { $0.lists += 1 }
+    return try step { files in
       .success(
         files.map {
           Folder.Facts(

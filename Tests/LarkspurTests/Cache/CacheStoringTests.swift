@@ -20,6 +20,61 @@ import Testing
     #expect(world.cache.currentMemoryUsage == 0)
   }
 
+  /// Of what HTTP says nothing the delegate decides, and without one it is not kept: the cache would be full of it.
+  @Test func theDelegateSaysHowLongItIsFresh() async throws {
+    let delegate = StoringDelegate { proposed in
+      guard let url = proposed.response.url,
+        let response = HTTPURLResponse(
+          url: url, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=10"])
+      else { return nil }
+      return CachedURLResponse(response: response, data: proposed.data)
+    }
+    let world = try CacheWorld(delegate: delegate)
+    world.serve("/a", [:])
+    for _ in 0..<2 { #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil) }
+    #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.requests == 1)
+  }
+
+  /// To hand on what is proposed is not to want it.
+  @Test func theDelegateHasNoOpinion() async throws {
+    let delegate = StoringDelegate { $0 }
+    let world = try CacheWorld(delegate: delegate)
+    world.serve("/a", [:])
+    #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
+    #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.cache.currentMemoryUsage == 0)
+  }
+
+  @Test(arguments: [true, false]) func aDelegateWithoutTheMethodDoesNotDecide(isOwn: Bool) async throws {
+    let recorder = SessionRecorder()
+    let world = try CacheWorld(delegate: isOwn ? nil : recorder)
+    world.serve("/a", [:])
+    for count in 1...2 {
+      let task = world.session.dataTask(with: try world.url("/a"))
+      if isOwn { task.delegate = recorder }
+      task.resume()
+      await recorder.waitForEnds(count)
+    }
+    await world.settle()
+    #expect(world.requests == 2 && world.cache.currentMemoryUsage == 0)
+    #expect(world.session.core.mayDecideStoring == false)
+  }
+
+  /// What is not HTTP's is an answer for those who take any.
+  @Test func aPlainResponse() async throws {
+    let world = try CacheWorld()
+    let url = try world.url("/a")
+    let plain = URLResponse(url: url, mimeType: "text/plain", expectedContentLength: 5, textEncodingName: "utf-8")
+    world.cache.storeCachedResponse(
+      CachedURLResponse(response: plain, data: Data("plain".utf8)), for: URLRequest(url: url))
+    for policy in [URLRequest.CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad] {
+      let loaded = try await world.load("/a", policy: policy)
+      #expect(loaded == .init(200, "plain"))
+      #expect(loaded.fields["content-type"] == "text/plain; charset=utf-8")
+    }
+    world.serve("/a", [:])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+  }
+
   @Test func theDelegateChangesIt() async throws {
     let delegate = StoringDelegate {
       CachedURLResponse(

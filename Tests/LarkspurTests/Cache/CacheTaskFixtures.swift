@@ -8,16 +8,19 @@ import Testing
 /// A session with a cache in memory, a server, and a clock that both go by.
 final class CacheWorld: Sendable {
   let server: TestServer
-  let clock = HandClock()
+  let clock: HandClock
   let cache: URLCache
   let session: URLSession
 
   init(
-    capacity: Int = 4 << 20, delegate: (any URLSessionDelegate)? = nil,
+    capacity: Int = 4 << 20, delegate: (any URLSessionDelegate)? = nil, cache: URLCache? = nil,
+    clock: HandClock = HandClock(),
     _ change: (URLSessionConfiguration) -> Void = { _ in }
   ) throws {
     server = try TestServer()
-    cache = .inMemory(clock, capacity: capacity)
+    self.clock = clock
+    let cache = cache ?? .inMemory(clock, capacity: capacity)
+    self.cache = cache
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = cache
     change(configuration)

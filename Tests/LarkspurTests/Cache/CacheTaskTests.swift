@@ -83,6 +83,61 @@ import Testing
     #expect(try await world.load("/any") == .init(200, "v2"))
   }
 
+  /// Two users of one program, by their sessions' own fields.
+  @Test(arguments: ["Authorization", "Cookie"]) func usersOfOneCache(name: String) async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10", "Vary": "Authorization, Cookie"])
+    let other = try CacheWorld(cache: world.cache, clock: world.clock) { $0.httpAdditionalHeaders = [name: "other"] }
+    let url = try world.url("/a")
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await String(decoding: other.session.data(from: url).0, as: UTF8.self) == "v2")
+    #expect(try await world.load("/a") == .init(200, "v1"))
+  }
+
+  /// Two servers that are asked for one host are two.
+  @Test func oneHostOfTwoServers() async throws {
+    let other = try CacheWorld(cache: world.cache, clock: world.clock)
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    other.serve("/a", ["Cache-Control": "max-age=10"])
+    for some in [world, other] {
+      for _ in 0..<2 { #expect(try await some.load("/a", ["Host": "a.example"]) == .init(200, "v1")) }
+      #expect(some.requests == 1)
+    }
+  }
+
+  /// The target is what `Host` says.
+  @Test func hosts() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
+    #expect(try await world.load("/a", ["Host": "b.example"]) == .init(200, "v2"))
+    #expect(try await world.load("/a") == .init(200, "v3"))
+    #expect(try await world.load("/a", ["Host": "A.example:80"]) == .init(200, "v1"))
+    var request = URLRequest(url: try world.url("/a"))
+    request.setValue("b.example", forHTTPHeaderField: "Host")
+    #expect(world.cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) } == "v2")
+    world.server.route("POST", "/a") { _ in TestServer.Response(status: 200) }
+    _ = try await world.load("/a", ["Host": "b.example"], method: "POST")
+    #expect(try await world.load("/a", ["Host": "b.example"]) == .init(200, "v4"))
+    #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
+  }
+
+  /// Who asks for codings has what was sent; who does not has the content.
+  @Test func codedForOneAndNotForTheOther() async throws {
+    let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAAAA8vPBgBH3dx5AgAAAA=="))
+    world.server.route("GET", "/a") { _ in
+      TestServer.Response(
+        fields: ["Cache-Control": "max-age=10", "Content-Encoding": "gzip"], body: .bytes(Array(gzip)))
+    }
+    var coded = URLRequest(url: try world.url("/a"))
+    coded.setValue("gzip", forHTTPHeaderField: "Accept-Encoding")
+    for _ in 0..<2 {
+      #expect(try await world.session.data(for: coded).0 == gzip)
+      await world.settle()
+      #expect(try await world.load("/a") == .init(200, "ok"))
+      #expect(try await world.load("/a") == .init(200, "ok"))
+    }
+    #expect(world.requests == 4)
+  }
+
   @Test func partsOfAWhole() async throws {
     let whole = "0123456789"
     world.server.route("GET", "/a") { _ in

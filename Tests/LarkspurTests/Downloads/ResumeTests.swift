@@ -197,6 +197,66 @@ import Testing
     #expect(server.requestsReceived == 1 + 101)
   }
 
+  /// A 206 whose framing does not tell its length: its range does.
+  private func chunkedPart(_ range: Range<Int>, _ sent: Range<Int>) -> [TestServer.Step] {
+    let bytes = Data(TestServer.content(count: Self.total))[sent]
+    let head =
+      "HTTP/1.1 206 Partial Content\r\nTransfer-Encoding: chunked\r\n"
+      + "Content-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/\(Self.total)\r\n\r\n"
+    return [
+      .expectRequest, .send(head + String(bytes.count, radix: 16) + "\r\n"), .sendContent(sent), .send("\r\n0\r\n\r\n"),
+    ]
+  }
+
+  @Test func aPartThatIsShorterThanItsRangeIsNotComplete() async throws {
+    let data = try await data()
+    server.enqueue(.init(chunkedPart(100_000..<300_000, 100_000..<150_000) + [.close]))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
+    // What has come counts, and no more.
+    let next = try #require(recorder.error?.downloadTaskResumeData)
+    server.enqueue(.init(chunkedPart(150_000..<300_000, 150_000..<300_000) + [.close]))
+    #expect(await resume(next).content == whole)
+    #expect(server.requests.last?.fields["range"] == "bytes=150000-")
+  }
+
+  /// Nor may the rest of it be filled up.
+  @Test func aPartThatIsShorterThanItsRangeIsNotFilledUp() async throws {
+    let data = try await data()
+    server.enqueue(.init(chunkedPart(100_000..<200_000, 100_000..<110_000) + [.close]))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .networkConnectionLost)
+  }
+
+  @Test func aPartThatIsLongerThanItsRangeIsNotTaken() async throws {
+    let data = try await data()
+    server.enqueue(.init(chunkedPart(100_000..<200_000, 100_000..<250_000) + [.close]))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
+  }
+
+  /// Where nobody says how long the whole is, the next answer tells that there is no more.
+  @Test func aPartOfAWholeWithoutLength() async throws {
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \(Self.tag)\r\n\r\n186a0\r\n"),
+      .sendContent(0..<Self.part), .reset,
+    ])
+    let recorder = DownloadRecorder()
+    let session = URLSession.with(recorder)
+    try session.downloadTask(with: url()).resume()
+    await recorder.waitForEnd()
+    let data = try #require(recorder.error?.downloadTaskResumeData)
+    let none = TestServer.Response(status: 416, fields: ["Content-Range": "bytes */300000"])
+    server.enqueue([
+      .expectRequest, .respond(partial(100_000..<200_000, of: "*")),
+      .expectRequest, .respond(partial(200_000..<300_000, of: "*")),
+      .expectRequest, .respond(none), .expectRequest, .respond(partial(299_999..<300_000, of: "300000")), .hang,
+    ])
+    let resumed = await resume(data)
+    #expect(resumed.content == whole)
+    session.invalidateAndCancel()
+  }
+
   // MARK: - Starting over
 
   @Test func aChangedResourceComesWhole() async throws {

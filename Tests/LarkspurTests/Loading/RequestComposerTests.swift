@@ -63,6 +63,24 @@ import Testing
     }
   }
 
+  /// What the cache adds, and what is for proxies, does not tell answers apart; nor does the host that the URL names.
+  @Test(arguments: configurations.indices) func theCacheChoosesByWhatIsSent(configuration: Int) throws {
+    let composer = RequestComposer(additional: Self.configurations[configuration])
+    for fields in Self.fields {
+      for extras in Self.extras {
+        var request = URLRequest(url: try #require(URL(string: "http://a.example/path")))
+        request.allHTTPHeaderFields = fields
+        guard let sent = try head(composer, fields, extras) else { continue }
+        let isOthers = ["Host: a.example", "Proxy-Authorization:", "Content-Type: application/x-www", "If-None-Match:"]
+        let lines = sent.split(separator: "\r\n").dropFirst().map(String.init)
+        let framing = composer.fields(of: request, extras).map { "\($0.name): \($0.value)" }
+        #expect(
+          Set(framing.filter { !$0.hasPrefix("Content-Length") })
+            == Set(lines.filter { line in !isOthers.contains { line.hasPrefix($0) } }))
+      }
+    }
+  }
+
   @Test func whatIsSent() throws {
     let composer = RequestComposer(additional: ["X-All": "1", "Cookie": "ours=1"])
     let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], .init(cookie: "a=1"))?

@@ -142,14 +142,18 @@ import Testing
     let server = try server()
     let delegate = Forwarder()
     let url = try #require(URL(string: server.url("/secret")))
-    #expect(await delegate.run(session(delegate).dataTask(with: url)) == ["challenge", "response", "come in", "end"])
+    #expect(
+      await delegate.run(session(delegate).dataTask(with: url)) == [
+        "challenge", "response", "come in", "caching", "end",
+      ])
   }
 
   @Test func aCertificateIsTrusted() async throws {
     let server = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
     let delegate = Forwarder()
     let url = try #require(URL(string: server.url("/status/204")))
-    #expect(await delegate.run(session(delegate).dataTask(with: url)) == ["session challenge", "response", "end"])
+    #expect(
+      await delegate.run(session(delegate).dataTask(with: url)) == ["session challenge", "response", "caching", "end"])
   }
 
   @Test func theSessionsDelegateDoesNotHearWhatTheTasksHasHeard() async throws {

@@ -125,4 +125,63 @@ import Testing
       session.invalidateAndCancel()
     }
   }
+
+  /// Apple: what the program sets overrides the storage's cookies.
+  @Test func theRequestsOwnCookies() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    let session = URLSession(configuration: configuration)
+    server.route("GET", "/set") { _ in TestServer.Response(fields: ["Set-Cookie": "stored=1"]) }
+    let url = try #require(URL(string: server.url("/set")))
+    _ = try await session.data(from: url)
+    var request = URLRequest(url: url)
+    request.setValue("own=1", forHTTPHeaderField: "cookie")
+    _ = try await session.data(for: request)
+    #expect(server.requests.last?.fields["Cookie"] == "own=1")
+    // A redirection may have set others.
+    server.route("GET", "/login") { _ in
+      TestServer.Response(status: 302, fields: ["Location": "/set", "Set-Cookie": "stored=1"])
+    }
+    request.url = URL(string: server.url("/login"))
+    _ = try await session.data(for: request)
+    #expect(server.requests.last?.fields["Cookie"] == "stored=1")
+    _ = try await session.data(from: url)
+    #expect(server.requests.last?.fields["Cookie"] == "stored=1")
+  }
+
+  private final class PuttingDelegate: NSObject, URLSessionTaskDelegate {
+    let sent = Mutex<[Int64]>([])
+    let task = Mutex<URLSessionTask?>(nil)
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { self.task.withLock { $0 = task } }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      var request = request
+      request.httpMethod = "PUT"
+      request.httpBody = Data(count: 100)
+      completionHandler(request)
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+      totalBytesExpectedToSend: Int64
+    ) { sent.withLock { $0 = [bytesSent, totalBytesSent, totalBytesExpectedToSend] } }
+  }
+
+  /// The bytes of the body that the delegate has put in are counted.
+  @Test(arguments: ["GET", "POST"]) func aBodyOfTheDelegates(method: String) async throws {
+    let delegate = PuttingDelegate()
+    let session = URLSession(configuration: .ephemeral)
+    server.route(method, "/moved") { _ in TestServer.Response(status: 307, fields: ["Location": "/put"]) }
+    server.route("PUT", "/put") { _ in .text("done") }
+    var request = URLRequest(url: try #require(URL(string: server.url("/moved"))))
+    request.httpMethod = method
+    if method == "POST" { request.httpBody = Data(count: 7) }
+    _ = try await session.data(for: request, delegate: delegate)
+    let task = try #require(delegate.task.withLock { $0 })
+    #expect(task.countOfBytesSent == 100 && task.countOfBytesExpectedToSend == 100)
+    #expect(delegate.sent.withLock { $0 } == [100, 100, 100])
+  }
 }

@@ -82,8 +82,8 @@ import Testing
   }
 
   @Test func aSlowDripIsNoTimeout() async throws {
-    let session = session(request: 3)
-    let (data, _) = try await session.data(for: try request("/drip?bytes=40&pieces=40&interval=100"))
+    let session = session(request: 6)
+    let (data, _) = try await session.data(for: try request("/drip?bytes=40&pieces=40&interval=200"))
     #expect(data.count == 40)
   }
 

@@ -25,6 +25,56 @@ import Testing
     #expect(bytes.task.state == .completed)
   }
 
+  /// A million chunks are no million calls: what has come together is handed over together.
+  @Test(.timeLimit(.minutes(1))) func smallChunks() async throws {
+    let server = try TestServer()
+    let chunks = String(repeating: "1\r\na\r\n", count: 10_000)
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server.defaultScript = [.expectRequest, .send(head + chunks + "0\r\n\r\n"), .close]
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let url = try #require(URL(string: server.url("/")))
+    let received = Atomic(0)
+    recorder.onData = { _, data in received.add(data.count, ordering: .relaxed) }
+    session.dataTask(with: url).resume()
+    await recorder.waitForEnds()
+    #expect(received.load(ordering: .relaxed) == 10_000)
+    // (The kernel decides in how many pieces 60,000 bytes come.)
+    #expect(recorder.events.count { if case .data = $0 { true } else { false } } < 1_000)
+    var count = 0
+    for try await _ in try await session.bytes(from: url).0 { count += 1 }
+    #expect(count == 10_000)
+    session.downloadTask(with: url).resume()
+    await recorder.waitForEnds(2)
+    #expect(recorder.events.count { if case .wrote = $0 { true } else { false } } < 1_000)
+    // What comes in front of the break is not lost.
+    server.defaultScript = [.expectRequest, .send(head + "1\r\na\r\n1\r\nb\r\nnonsense\r\n"), .close]
+    received.store(0, ordering: .relaxed)
+    session.dataTask(with: url).resume()
+    await recorder.waitForEnds(3)
+    #expect(received.load(ordering: .relaxed) == 2)
+    session.invalidateAndCancel()
+  }
+
+  /// Also what was decoded before something came that cannot be.
+  @Test(.timeLimit(.minutes(1))) func contentInFrontOfGarbage() async throws {
+    let server = try TestServer()
+    // A block of two bytes as they are, and one of a kind that there is not (RFC 1951 3.2.3).
+    let coded: [UInt8] = [0x78, 0x01, 0, 2, 0, 0xfd, 0xff, UInt8(ascii: "o"), UInt8(ascii: "k"), 0x07, 0xff]
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: \(coded.count)\r\n\r\n"
+    server.defaultScript = [.expectRequest, .send(Array(head.utf8) + coded), .close]
+    let recorder = SessionRecorder()
+    let received = Mutex(Data())
+    recorder.onData = { _, data in received.withLock { $0 += data } }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: server.url("/"))))
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(received.withLock { $0 } == Data("ok".utf8))
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .cannotDecodeContentData))
+    session.invalidateAndCancel()
+  }
+
   /// Each of two readers gets some of the pieces, and both hear of the end.
   @Test(.timeLimit(.minutes(1)), arguments: [true, false]) func twoMayRead(isCancelled: Bool) async throws {
     let server = try TestServer()
