@@ -64,8 +64,8 @@ package final class Pool: @unchecked Sendable {
     /// By the numbers of the machine's tickets: whose they are.
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
-    /// What was being opened and has given its place to the next one: its socket closes before that one has another.
-    var givenUp: Task<Void, Never>?
+    /// What was being opened and is not to be any more, until its socket has closed: who takes its place waits for that.
+    var givenUp: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
     /// What the dial that is being reported has failed with.
     var dialFailure: (error: TransportError, record: DialRecord)?
 
@@ -373,9 +373,10 @@ package final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
-    let givenUp = own.state.givenUp.take()
+    let givenUp = own.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [weak self] in
-      await givenUp?.value
+      for former in givenUp { await former.dial.value }
+      defer { self?.own.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -457,7 +458,6 @@ package final class Pool: @unchecked Sendable {
       perform(own.state.actions[index])
       index += 1
     }
-    own.state.givenUp = nil
     // (It keeps its room, and does not ask for it.)
     while !own.state.actions.isEmpty { own.state.actions.removeLast() }
     let deadline = own.state.decide { machine, _ in machine.timer }
@@ -496,7 +496,7 @@ package final class Pool: @unchecked Sendable {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        own.state.givenUp = task
+        own.state.givenUp.append((id, task))
       case .empty: break
       }
     case .forget(let id):

@@ -32,6 +32,28 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// The place of a dial that has been given up is free when its socket is closed, however late the loop is.
+  @Test(arguments: 0..<4) func theNextDialWaitsForTheSocketOfTheOneBefore(turns: Int) {
+    let pool = tests.pool { $0.totalMax = 1 }
+    kernel.willConnect(.never)
+    let first = tests.fetch(through: pool)
+    world.settle()
+    first.cancel()
+    world.settle()
+    let socketsMax = Shared(0)
+    kernel.beforeCalls { [kernel] _ in socketsMax.value = max(socketsMax.value, kernel.openSockets) }
+    kernel.advance(by: .seconds(10))
+    world.turn(turns)
+    let second = tests.fetch(through: pool)
+    world.settle()
+    kernel.peer(1).send(PoolTests.response)
+    world.settle()
+    kernel.beforeCalls(nil)
+    #expect(second.value?.body == "hello")
+    #expect(socketsMax.value == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   /// The loop sleeps until connections have been idle for too long, and is woken by nothing.
   @Test func idleConnectionsDoNotWakeTheLoop() {
     let pool = tests.pool {
