@@ -55,7 +55,7 @@ final class SessionCore: @unchecked Sendable {
     var taskDelegate: (any URLSessionTaskDelegate)?
     var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
-    var tasks: [Int: URLSessionTask] = [:]
+    var tasks = TaskList()
     /// What the cache is loading for itself.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
@@ -64,7 +64,7 @@ final class SessionCore: @unchecked Sendable {
     var isObjectGone = false
 
     /// Whether nobody is left who could want anything of the session.
-    var isOver: Bool { tasks.isEmpty && (phase == .closing || phase == .open && isObjectGone) }
+    var isOver: Bool { tasks.members.isEmpty && (phase == .closing || phase == .open && isObjectGone) }
   }
 
   private let state: Mutex<State>
@@ -128,7 +128,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// Those that are under way, also those that the program has not made.
   var tasks: [URLSessionTask] {
-    state.withLock { Array($0.tasks.values) }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
+    state.withLock { $0.tasks.members }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
   }
 
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
@@ -140,13 +140,19 @@ final class SessionCore: @unchecked Sendable {
 
   // MARK: - Tasks
 
-  func register(_ task: URLSessionTask, _ session: URLSession) {
+  /// - Parameter isBegun: It runs already. A delegate that hears of it may still cancel or suspend it.
+  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
     let delegate = state.withLock { state in
-      if state.phase == .open { state.tasks[task.taskIdentifier] = task }
+      if state.phase == .open { state.tasks.insert(task) }
       return state.taskDelegate
     }
     let own = task.read { details in
       details.session = session
+      if isBegun {
+        details.hasBegun = true
+        details.suspensions = 0
+        details.state = .running
+      }
       return details.delegate
     }
     guard task.isKnown else { return }
@@ -173,16 +179,10 @@ final class SessionCore: @unchecked Sendable {
     _ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?, _ result: TaskResult
   ) async throws {
     if let delegate { task.delegate = delegate }
-    // First of all: a delegate that hears of the new task may cancel or suspend it.
-    task.read {
-      $0.hasBegun = true
-      $0.suspensions = 0
-      $0.state = .running
-    }
-    register(task, session)
+    register(task, session, isBegun: true)
     let performer: TaskPerformer?
     do throws(URLError) {
-      performer = try self.performer(of: task)
+      performer = try self.performer(of: task, session)
     } catch {
       TaskEnding.refuse(task, error, self)
       throw error
@@ -193,14 +193,8 @@ final class SessionCore: @unchecked Sendable {
     }
     let loop = performer.engine.loop
     result.isCallersOwn = loop.isPreferred
-    await withTaskCancellationHandler {
-      if result.isCallersOwn {
-        let turn = loop.turn
-        await performer.run()
-        // What needs no waiting may be wanted again and again, while others wait for the loop.
-        if loop.turn == turn { await Task.yield() }
-        return
-      }
+    await Waiter.cancellable {
+      if result.isCallersOwn { return await performer.runForCaller() }
       await Waiter.suspend {
         result.waiter = $0
         run(performer)
@@ -215,7 +209,9 @@ final class SessionCore: @unchecked Sendable {
   /// - Parameter asGuest: It may begin on this very thread.
   func begin(_ task: URLSessionTask, asGuest: Bool = true) {
     do {
-      guard let performer = try performer(of: task) else { return TaskEnding.refuse(task, URLError(.cancelled), self) }
+      guard let performer = try performer(of: task, task.read({ $0.session })) else {
+        return TaskEnding.refuse(task, URLError(.cancelled), self)
+      }
       run(performer, asGuest: asGuest)
     } catch {
       TaskEnding.refuse(task, error, self)
@@ -228,8 +224,8 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// Nil: the session is closed to new tasks.
-  private func performer(of task: URLSessionTask) throws(URLError) -> TaskPerformer? {
-    guard let engine = try engine(for: task), let session = task.read({ $0.session }) else { return nil }
+  private func performer(of task: URLSessionTask, _ session: URLSession?) throws(URLError) -> TaskPerformer? {
+    guard let session, let engine = try engine(for: task) else { return nil }
     let performer = TaskPerformer(task, of: session, core: self, engine: engine)
     // Who cancels or suspends from now on tells the performer; what happened before, the performer sees.
     task.read { $0.performer = performer }
@@ -241,7 +237,7 @@ final class SessionCore: @unchecked Sendable {
   /// - Parameter task: Who wants it: one that existed before the session was invalidated may still run. Nil: none does yet.
   func engine(for task: URLSessionTask?) throws(URLError) -> SessionEngine? {
     try state.withLock { state throws(URLError) in
-      guard state.phase == .open || task.map({ state.tasks[$0.taskIdentifier] != nil }) == true else { return nil }
+      guard state.phase == .open || task.map({ state.tasks.contains($0) }) == true else { return nil }
       if let engine = state.engine { return engine }
       do throws(Errno) {
         let engine = try SessionEngine(configuration)
@@ -260,7 +256,7 @@ final class SessionCore: @unchecked Sendable {
     if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
     let refreshed = task.isKnown ? nil : task.originalRequest
     let isLast = state.withLock { state in
-      state.tasks[task.taskIdentifier] = nil
+      state.tasks.remove(task)
       if let refreshed { state.refreshes.remove(refreshed) }
       return state.isOver
     }
@@ -271,8 +267,8 @@ final class SessionCore: @unchecked Sendable {
   func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
     other.read { $0.session = session }
     let isCancelled = state.withLock { state -> Bool in
-      state.tasks[other.taskIdentifier] = other
-      state.tasks[old.taskIdentifier] = nil
+      state.tasks.insert(other)
+      state.tasks.remove(old)
       return state.cancelsTasks
     }
     old.read { $0.state = .completed }
@@ -288,7 +284,7 @@ final class SessionCore: @unchecked Sendable {
     let tasks = state.withLock { state -> [URLSessionTask] in
       if state.phase == .open { state.phase = .closing }
       if cancelsTasks { state.cancelsTasks = true }
-      return cancelsTasks ? Array(state.tasks.values) : []
+      return cancelsTasks ? state.tasks.members : []
     }
     for task in tasks { task.cancel() }
     closeIfOver()

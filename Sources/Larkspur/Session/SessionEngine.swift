@@ -10,6 +10,8 @@ import Synchronization
 final class SessionEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
+  /// The loop's.
+  let clocks: TaskClocks
   /// Who carries out the session's tasks.
   let crew: Crew
   private let held: LoopGroup.Held
@@ -57,6 +59,7 @@ final class SessionEngine: @unchecked Sendable {
     held = try LoopGroup.shared.take()
     loop = held.loop
     crew = Crew(on: held.loop)
+    clocks = TaskClocks(on: held.loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
@@ -160,6 +163,7 @@ final class SessionEngine: @unchecked Sendable {
       lastWay = nil
       lastKey = nil
       lastTarget = nil
+      clocks.stopTimer()
       pool.shutDown()
     }
   }

@@ -13,8 +13,13 @@ extension TaskPerformer {
   /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
   ///
   /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
-  @inline(__always)
   func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
+    if !beginNow(response, length: length) { try await beginLater(response, length: length) }
+  }
+
+  /// The same for an owner that need not be asked. False: this one has to be, or a file to be opened.
+  @inline(__always)
+  private func beginNow(_ response: URLResponse, length: Int64) -> Bool {
     content.response = response
     task.read {
       $0.response = response
@@ -22,16 +27,16 @@ extension TaskPerformer {
     }
     switch task.output {
     case .dataHandler, .dataResult: makeRoom(for: length)
-    case .fileHandler, .fileResult: try await openFile(for: response)
     case .bytes(let channel): channel.response.answer(.success(response))
-    case .delegate:
-      if task is URLSessionDownloadTask {
-        try await openFile(for: response)
-      } else {
-        if !deliversPieces { makeRoom(for: length) }
-        try await decideDisposition(of: response)
-      }
+    case .fileHandler, .fileResult, .delegate: return false
     }
+    return true
+  }
+
+  private func beginLater(_ response: URLResponse, length: Int64) async throws(URLError) {
+    guard !(task is URLSessionDownloadTask) else { return try await openFile(for: response) }
+    if !deliversPieces { makeRoom(for: length) }
+    try await decideDisposition(of: response)
   }
 
   private func makeRoom(for length: Int64) {
@@ -61,10 +66,34 @@ extension TaskPerformer {
 
   // MARK: - From the network
 
+  @inline(__always)
   func deliver(
     _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) {
-    try await begin(response, length: response.isDecoded ? -1 : Int64(exchange.contentLength ?? -1))
+    let length = response.isDecoded ? -1 : Int64(exchange.contentLength ?? -1)
+    if !beginNow(response, length: length) { try await beginLater(response, length: length) }
+    if try !deliverNow(from: exchange, decoder) { try await deliverRest(from: exchange, decoder) }
+  }
+
+  /// Most small contents come together with their heads, and need not be waited for. False: that was not all.
+  @inline(__always)
+  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
+    switch task.output {
+    case .dataHandler, .dataResult: break
+    case .fileHandler, .fileResult, .bytes, .delegate: return false
+    }
+    guard decoder == nil, !isHeldUp else { return false }
+    guard exchange.isReceiving else { return true }
+    do throws(TransportError) {
+      guard try exchange.takePiece({ take($0) }) != nil else { return false }
+    } catch {
+      throw URLError(error, url: machine.request.url)
+    }
+    clock.progressed()
+    return try handOverNow() && !exchange.isReceiving && !isHeldUp
+  }
+
+  private func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
     if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {
@@ -276,6 +305,12 @@ struct TaskContent {
   /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
   private(set) var kept: Data?
   private var keptMax = 0
+
+  mutating func takeData() -> Data {
+    var taken = Data()
+    swap(&taken, &data)
+    return taken
+  }
 
   mutating func keepsCopy(upTo bytesMax: Int, for output: TaskOutput) {
     switch output {

@@ -184,7 +184,7 @@ extension TaskPerformer {
     if case .dataResult(let result) = task.output {
       result.failure = failure
       result.response = content.response
-      swap(&result.data, &content.data)
+      result.data = content.takeData()
       core.ended(task)
       return result.isCallersOwn ? result.turnIsOver() : engine.loop.callAfterTurn(result)
     }

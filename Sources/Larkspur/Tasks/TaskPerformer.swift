@@ -16,7 +16,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   let core: SessionCore
   let engine: SessionEngine
   let clock: TaskClock
-  var scope: RequestScope
+  let scope: RequestScope
   let wantsMetrics: Bool
   /// The session's delegate, if it is asked what it wants.
   let selective: (any URLSessionSelectiveDelegate)?
@@ -84,13 +84,12 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     self.engine = engine
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
     own = Confined(Own(machine: TaskMachine(request)))
-    scope = RequestScope(of: engine.pool)
     let idle =
       request.own.timeoutInterval?.asTimeout.map { TaskClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
-    clock = TaskClock(idle: idle, total: core.timeoutForResource, on: engine.loop)
+    clock = TaskClock(idle: idle, total: core.timeoutForResource, of: engine.clocks)
     wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
-    scope.collectsMetrics = wantsMetrics
+    scope = RequestScope(of: engine.pool, collectsMetrics: wantsMetrics)
     selective = core.selectiveDelegate
     isSuspended = Atomic(false)
     creationDate = task.creationDate
@@ -173,7 +172,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     return result
   }
 
-  /// Waits for what strangers' code does, or a disk.
+  /// Waits for what strangers' code does, or a disk. (Inlined, it would cost those who do not.)
+  @inline(never)
   func doElsewhere(
     on queue: DispatchQueue = .global(qos: .utility), _ work: @escaping @Sendable () -> Void
   ) async throws(URLError) {
@@ -185,6 +185,16 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
   }
 
+  /// The same on the task of who waits for the result. What needs no waiting may be wanted again and again, while others wait
+  /// for the loop.
+  @inline(__always)
+  func runForCaller() async {
+    let turn = engine.loop.turn
+    await run()
+    if engine.loop.turn == turn { await Task.yield() }
+  }
+
+  @inline(__always)
   func run() async {
     // What was done to the task before it had its performer, nobody has told it. What is done meanwhile comes by the mail.
     let state = task.state

@@ -75,6 +75,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Nil: no session has made it.
   let core: SessionCore?
   private let identifier: Int
+  /// Where it stands on its session's list, whose lock guards it.
+  var placeInSession: Int?
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput

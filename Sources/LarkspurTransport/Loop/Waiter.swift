@@ -23,6 +23,20 @@ package struct Waiter {
     #endif
   }
 
+  /// Awaits `operation`; `cancel` is called when the task is cancelled meanwhile, or has been. As above: who calls this is where
+  /// he should be, and is not looked for twice.
+  @inlinable
+  @inline(__always)
+  package static func cancellable<T>(
+    _ operation: @concurrent () async throws -> T, onCancel cancel: @Sendable () -> Void
+  ) async rethrows -> T {
+    #if compiler(<6.4)
+      try await _unsafeInheritExecutor_withTaskCancellationHandler(operation: operation, onCancel: cancel)
+    #else
+      try await withTaskCancellationHandler(operation: operation, onCancel: cancel)
+    #endif
+  }
+
   /// Safe: whoever keeps a waiter (`Channel`, `Answer`) takes it out of its place before waking it.
   package func wake() { unsafe continuation.resume() }
 }

@@ -23,12 +23,16 @@ package final class RequestScope: @unchecked Sendable {
   private var held: Waiter?
 
   /// Whether `metrics` are wanted.
-  package var collectsMetrics = false
+  let collectsMetrics: Bool
   /// One for each try of each request, in their order.
   package internal(set) var metrics: [ExchangeMetrics] = []
 
   /// Whom the latest request was for, if it has failed: as far as it had come.
-  package var failedPeer: SocketAddress?
+  package var failedPeer: SocketAddress? {
+    get { peer }
+    set { peer = newValue }
+  }
+  private var peer: SocketAddress?
 
   /// Those that have come since the last call.
   package func takeMetrics() -> [ExchangeMetrics] {
@@ -36,7 +40,10 @@ package final class RequestScope: @unchecked Sendable {
     return metrics
   }
 
-  package init(of pool: Pool) { self.pool = pool }
+  package init(of pool: Pool, collectsMetrics: Bool = false) {
+    self.pool = pool
+    self.collectsMetrics = collectsMetrics
+  }
 
   package func cancel() {
     pool.loop.post { [self] in

@@ -8,12 +8,16 @@ import Testing
 /// A task's two times, on a clock that only the test moves.
 @Suite struct TaskClockTests {
   let world: ScriptedWorld
+  let clocks: TaskClocks
 
-  init() throws { world = try ScriptedWorld() }
+  init() throws {
+    world = try ScriptedWorld()
+    clocks = TaskClocks(on: world.loop)
+  }
 
   /// A clock that runs, and how often it has expired.
   private func start(idle: Duration?, total: Duration?) -> (clock: TaskClock, expiries: Shared<Int>) {
-    let clock = TaskClock(idle: TaskClock.nanoseconds(idle), total: TaskClock.nanoseconds(total), on: world.loop)
+    let clock = TaskClock(idle: TaskClock.nanoseconds(idle), total: TaskClock.nanoseconds(total), of: clocks)
     let expiries = Shared(0)
     world.turn()
     clock.start { expiries.value += 1 }
@@ -29,6 +33,7 @@ import Testing
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
     clock.stop()
+    clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
@@ -42,6 +47,7 @@ import Testing
     world.advance(by: .seconds(1))
     #expect(expiries.value == 1)
     clock.stop()
+    clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
@@ -64,6 +70,7 @@ import Testing
     world.advance(by: .milliseconds(2_001))
     #expect(expiries.value == 1)
     clock.stop()
+    clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
@@ -78,6 +85,7 @@ import Testing
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
     clock.stop()
+    clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
@@ -89,6 +97,7 @@ import Testing
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
     clock.stop()
+    clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
@@ -107,6 +116,47 @@ import Testing
     clock.goOn()
     world.advance(by: .seconds(10))
     #expect(expiries.value == 0)
+    #expect(world.leftovers == [])
+  }
+
+  /// One timer serves all. Each is told when its own time is up, and only then.
+  @Test func manyClocks() {
+    var all: [(clock: TaskClock, expiries: Shared<Int>)] = []
+    for seconds in [30, 10, 20, 40, 10] { all.append(start(idle: .seconds(seconds), total: nil)) }
+    let kept = start(idle: nil, total: nil)
+    #expect(world.loop.slotsInUse == 1)
+    all[3].clock.stop()
+    world.advance(by: .seconds(9))
+    all[4].clock.progressed()
+    world.advance(by: .seconds(1))
+    #expect(all.map(\.expiries.value) == [0, 1, 0, 0, 0])
+    world.advance(by: .seconds(9))
+    #expect(all.map(\.expiries.value) == [0, 1, 0, 0, 1])
+    world.advance(by: .seconds(1))
+    all[0].clock.stop()
+    world.advance(by: .seconds(100))
+    #expect(all.map(\.expiries.value) == [0, 1, 1, 0, 1])
+    #expect(kept.expiries.value == 0)
+    for (clock, _) in all { clock.stop() }
+    kept.clock.stop()
+    // Nothing is left that could be up.
+    #expect(world.leftovers == [])
+  }
+
+  /// The first whose time is up ends the others: they hear nothing.
+  @Test func whoIsToldMayStopTheOthers() {
+    let first = TaskClock(idle: 1, total: .max, of: clocks)
+    let second = TaskClock(idle: 1, total: .max, of: clocks)
+    let expiries = Shared(0)
+    world.turn()
+    for (clock, other) in [(first, second), (second, first)] {
+      clock.start {
+        expiries.value += 1
+        other.stop()
+      }
+    }
+    world.advance(by: .seconds(1))
+    #expect(expiries.value == 1)
     #expect(world.leftovers == [])
   }
 

@@ -20,8 +20,7 @@ import Testing
   /// Requests in one scope, one after another, and the metrics of all their tries.
   func fetch(_ heads: [RequestHead], body: [UInt8] = [], through pool: Pool) -> Running<[ExchangeMetrics]> {
     world.start {
-      let scope = RequestScope(of: pool)
-      scope.collectsMetrics = true
+      let scope = RequestScope(of: pool, collectsMetrics: true)
       for head in heads {
         var wanted = PoolRequest(head)
         wanted.body = .bytes(body)
@@ -150,8 +149,7 @@ import Testing
     let metrics = try await loop.run { () async throws(TransportError) in
       let pool = Pool(on: loop)
       defer { pool.shutDown() }
-      let scope = RequestScope(of: pool)
-      scope.collectsMetrics = true
+      let scope = RequestScope(of: pool, collectsMetrics: true)
       let endpoint = pool.endpoint(for: Route(host: "localhost", port: port, security: security))
       try await pool.exchange(PoolRequest(request("GET", "/get")), with: endpoint, in: scope) {
         exchange throws(TransportError) in
