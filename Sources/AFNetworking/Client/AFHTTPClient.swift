@@ -53,20 +53,13 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
   public required init(baseURL url: URL) {
     baseURL = url.asFolder
-    details = Guarded(Details(fields: Self.defaultFields()))
+    details = Guarded(Details(fields: DefaultFields.current))
     reachability = url.host.map { AFNetworkReachabilityManager(forDomain: $0) } ?? AFNetworkReachabilityManager()
     super.init()
   }
 
   /// A new client. The same as `AFHTTPClient(baseURL:)`.
   public class func client(withBaseURL url: URL) -> Self { Self(baseURL: url) }
-
-  private static func defaultFields() -> [String: String] {
-    let serializer = AFHTTPRequestSerializer()
-    var fields: [String: String] = [:]
-    for name in ["Accept-Language", "User-Agent"] { fields[name] = serializer.value(forHTTPHeaderField: name) }
-    return fields
-  }
 
   // MARK: - Settings
 

@@ -94,8 +94,8 @@ extension AFHTTPSessionManager {
   /// No task could be made.
   func tell(_ failure: ((URLSessionDataTask?, any Error) -> Void)?, of error: any Error) {
     guard let failure else { return }
-    let call = Call { failure(nil, error) }
-    (completionQueue ?? .main).async { call.run() }
+    let carried = Carried(failure)
+    (completionQueue ?? .main).async { carried.value(nil, error) }
   }
 }
 
@@ -106,11 +106,6 @@ extension AFHTTPRequestSerializer {
     return kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
       || kind == AFPropertyListRequestSerializer.self
   }
-}
-
-/// Carries a program's block to its queue.
-private struct Call: @unchecked Sendable {
-  let run: () -> Void
 }
 
 /// A task's blocks want the task, which is made after them.

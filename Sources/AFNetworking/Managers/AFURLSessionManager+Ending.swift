@@ -180,13 +180,9 @@ extension URLSessionTask {
 }
 
 extension TaskRecord {
-  private struct Chosen: @unchecked Sendable {
-    let destination: Destination?
-  }
-
   var destination: Destination? {
-    var chosen = Chosen(destination: nil)
-    change { chosen = Chosen(destination: $0.destination) }
-    return chosen.destination
+    var chosen = Carried<Destination?>(nil)
+    change { chosen = Carried($0.destination) }
+    return chosen.value
   }
 }

@@ -71,18 +71,12 @@ final class TaskRecord: Sendable {
 
   /// Made when somebody asks for it.
   private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
-    if let progress = content.withLock({ Kept($0[keyPath: path]) }).progress { return progress }
-    let new = Kept(Self.progress(of: task))
+    if let progress = content.withLock({ Carried($0[keyPath: path]) }).value { return progress }
+    let new = Carried(Self.progress(of: task))
     return content.withLock { content in
-      if content[keyPath: path] == nil { content[keyPath: path] = new.progress }
-      return Kept(content[keyPath: path])
-    }.progress ?? Progress(totalUnitCount: -1)
-  }
-
-  private struct Kept: @unchecked Sendable {
-    let progress: Progress?
-
-    init(_ progress: Progress?) { self.progress = progress }
+      if content[keyPath: path] == nil { content[keyPath: path] = new.value }
+      return Carried(content[keyPath: path])
+    }.value ?? Progress(totalUnitCount: -1)
   }
 
   var uploadProgress: Progress { progress(\.uploadProgress) }
@@ -95,23 +89,19 @@ final class TaskRecord: Sendable {
 
   var isWatched: Bool { content.withLock { $0.isWatched } }
 
-  private struct Block: @unchecked Sendable {
-    let call: ProgressBlock?
-  }
-
   func sent(_ count: Int64, of total: Int64) {
     guard watchesUpload else { return }
-    tell(uploadProgress, content.withLock { Block(call: $0.uploadBlock) }, count, total)
+    tell(uploadProgress, content.withLock { Carried($0.uploadBlock) }, count, total)
   }
 
   func received(_ count: Int64, of total: Int64) {
     guard watchesDownload else { return }
-    tell(downloadProgress, content.withLock { Block(call: $0.downloadBlock) }, count, total)
+    tell(downloadProgress, content.withLock { Carried($0.downloadBlock) }, count, total)
   }
 
-  private func tell(_ progress: Progress, _ block: Block, _ count: Int64, _ total: Int64) {
+  private func tell(_ progress: Progress, _ block: Carried<ProgressBlock?>, _ count: Int64, _ total: Int64) {
     ProgressCounts.set(progress) { (count, total) }
-    block.call?(progress)
+    block.value?(progress)
   }
 
   func received(_ piece: Data) {

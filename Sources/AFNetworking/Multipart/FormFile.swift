@@ -10,27 +10,21 @@ enum FormFile {
   private static let pause: TimeInterval = 0.01
 
   static func write(_ request: URLRequest, to url: URL, handler: (((any Error)?) -> Void)?) {
-    let job = Job(stream: stream(of: request), handler: handler)
+    let job = Carried((stream: stream(of: request), handler: handler))
     DispatchQueue.global().async {
-      let problem = problem { try write(job.stream, to: url) }
-      guard job.handler != nil else { return }
-      DispatchQueue.main.async { job.handler?(problem) }
+      let problem = problem { try write(job.value.stream, to: url) }
+      guard job.value.handler != nil else { return }
+      DispatchQueue.main.async { job.value.handler?(problem) }
     }
   }
 
   static func write(_ request: URLRequest, to url: URL) async throws {
-    let job = Job(stream: stream(of: request), handler: nil)
+    let stream = Carried(stream(of: request))
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async {
-        continuation.resume(with: Result { try write(job.stream, to: url) })
+        continuation.resume(with: Result { try write(stream.value, to: url) })
       }
     }
-  }
-
-  /// Carries what is not for two threads at once to the thread that has it from now on.
-  private struct Job: @unchecked Sendable {
-    let stream: InputStream?
-    let handler: (((any Error)?) -> Void)?
   }
 
   private static func problem(_ body: () throws -> Void) -> (any Error)? {
@@ -43,8 +37,7 @@ enum FormFile {
   }
 
   private static func stream(of request: URLRequest) -> InputStream? {
-    guard let stream = request.httpBodyStream else { return nil }
-    return (stream as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? stream
+    request.httpBodyStream?.copyOrSelf
   }
 
   private static func write(_ stream: InputStream?, to url: URL) throws {

@@ -46,27 +46,27 @@ enum MultipartSegment {
 
 /// A caller's stream, which is in all copies of a body, and can be read for one of them.
 final class SharedStream: Sendable {
-  private let stream: Mutex<StreamHolder?>
-
-  private struct StreamHolder: @unchecked Sendable {
-    let stream: InputStream
-  }
+  private let stream: Mutex<Carried<InputStream>?>
 
   init(_ stream: InputStream) {
-    let holder = StreamHolder(stream: stream)
-    self.stream = Mutex(holder)
+    let carried = Carried(stream)
+    self.stream = Mutex(carried)
   }
 
   /// A stream to read: a copy of the caller's, or else that itself. Nil: it has been taken.
   func take() -> InputStream? {
-    let holder = stream.withLock { held in
-      let holder = held
-      if !(holder?.stream is any NSCopying) { held = nil }
-      return holder
+    let taken = stream.withLock { held in
+      let taken = held
+      if !(taken?.value is any NSCopying) { held = nil }
+      return taken
     }
-    guard let stream = holder?.stream else { return nil }
-    return (stream as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? stream
+    return taken?.value.copyOrSelf
   }
+}
+
+extension InputStream {
+  /// One to read from the beginning, if it can be copied. Else it can be read once only.
+  var copyOrSelf: InputStream { (self as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? self }
 }
 
 /// Reads a form's body. It holds one open file at most, and no bytes of it.

@@ -1,6 +1,5 @@
 import Foundation
 import Larkspur
-import Synchronization
 
 /// A form while it is being made.
 final class MultipartForm: AFMultipartFormData {

@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import Larkspur
-import Synchronization
 
 /// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with
 /// one security policy, in one queue.

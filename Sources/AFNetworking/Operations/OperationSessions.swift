@@ -1,6 +1,5 @@
 import Foundation
 import Larkspur
-import Synchronization
 
 /// The sessions that operations load by.
 ///

@@ -66,20 +66,3 @@ class TargetStream: InputStream {
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
   ) -> Bool { false }
 }
-
-/// Reading of any stream.
-enum StreamBytes {
-  /// What a stream has failed with. Foundation's end the process if they are asked without having failed.
-  static func error(of stream: InputStream) -> (any Error)? {
-    stream.streamStatus == .error ? stream.streamError : nil
-  }
-
-  /// As `InputStream.read`: zero is the end, below zero an error.
-  static func read(_ stream: InputStream, into buffer: inout [UInt8]) -> Int {
-    // Safe: the stream writes at most as many bytes as the buffer has, while it is lent.
-    unsafe buffer.withUnsafeMutableBufferPointer { bytes in
-      guard let base = bytes.baseAddress else { return 0 }
-      return unsafe min(stream.read(base, maxLength: bytes.count), bytes.count)
-    }
-  }
-}

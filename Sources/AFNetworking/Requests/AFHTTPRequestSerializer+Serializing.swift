@@ -32,7 +32,7 @@ extension AFHTTPRequestSerializer {
     guard let parameters else { return nil }
     let (style, block) = state.withLock { ($0.style, $0.query) }
     if let block {
-      return try AutoreleasingUnsafeMutablePointer<NSError?>.thrown { block.write(request, parameters, $0) }
+      return try AutoreleasingUnsafeMutablePointer<NSError?>.thrown { block.value(request, parameters, $0) }
     }
     return switch style {
     case .defaultStyle: QueryString.text(of: parameters)

@@ -111,8 +111,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   /// Sets who writes queries and form bodies from now on. If it sets the error there is no request.
   open func setQueryStringSerializationWith(_ block: QueryStringSerialization?) {
-    let box = block.map(QueryBox.init)
-    state.put(box, at: \.query)
+    let carried = block.map(Carried.init)
+    state.put(carried, at: \.query)
   }
 
   // MARK: - Requests

@@ -36,7 +36,8 @@ struct RequestSerializerState {
   private var template: Template?
   var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"] { didSet { template = nil } }
   var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
-  var query: QueryBox?
+  /// Its owner has to make it fit for the threads that it uses it on.
+  var query: Carried<AFHTTPRequestSerializer.QueryStringSerialization>?
   // Of JSON.
   var writingOptions: JSONSerialization.WritingOptions = []
   // Of property lists.
@@ -75,11 +76,6 @@ struct RequestSerializerState {
     if fields[field] != nil { return field }
     return fields.keys.first { $0.lowercased() == field.lowercased() }
   }
-}
-
-/// A query block, which its owner has to make fit for the threads that it uses it on.
-struct QueryBox: @unchecked Sendable {
-  let write: AFHTTPRequestSerializer.QueryStringSerialization
 }
 
 /// Archives. Numbers are left out where nothing has been set; AFNetworking has the first two keys only.

@@ -307,13 +307,6 @@ static inline int larkspur_facts_in_folder(int folder, const char *name, struct 
   return 0;
 }
 
-// Nanoseconds of the last change to the folder's list of names.
-static inline int64_t larkspur_folder_changed(int folder) {
-  struct stat facts;
-  if (fstat(folder, &facts) != 0) return -1;
-  return (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
-}
-
 // The next name, or NULL at the end.
 static inline const char *larkspur_next_name(DIR *list) {
   struct dirent *entry = readdir(list);

@@ -115,11 +115,6 @@ final class CacheCore: Sendable {
     waiting { self.load(key, now: now) }
   }
 
-  /// The same for a thread that does not wait; `body` is called on the queue.
-  func findEverywhere(_ key: String, now: Double, then body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
-    queue.async { body(self.load(key, now: now)) }
-  }
-
   private func load(_ key: String, now: Double) -> [CachedURLResponse] {
     onQueue.withLock { onQueue in
       scanIfNeeded(&onQueue, now: now)

@@ -70,8 +70,6 @@ struct CacheAnswer: Sendable {
   var response: HTTPURLResponse
   /// The content of this response: of a HEAD or a 304 none, of a range the part.
   var data: Data
-  /// What is stored, for a `URLProtocol` and for the program.
-  var cached: CachedURLResponse
   var isStale = false
   /// The server answered that it still holds. Nil in ``CachePlan/serve(_:)``.
   var isValidated = false

@@ -70,7 +70,7 @@ extension URLCache {
         body(Self.plan(exchange, among: [found].compactMap(\.self)))
       }
     }
-    core.findEverywhere(key, now: exchange.requestTime) { entries in body(Self.plan(exchange, among: entries)) }
+    core.change(key, now: exchange.requestTime) { entries in body(Self.plan(exchange, among: entries)) }
   }
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {
@@ -200,7 +200,6 @@ extension CacheAnswer {
     response = HTTPURLResponse.make(
       url: url, status: status, version: version, fields: fields, isDecoded: stored.isDecoded)
     self.data = data
-    cached = entry
   }
 
   /// What `only-if-cached` gets when there is nothing (RFC 9111 5.2.1.7).
@@ -208,7 +207,6 @@ extension CacheAnswer {
     let response = HTTPURLResponse.make(
       url: exchange.url, status: 504, version: "HTTP/1.1", fields: [(name: "Content-Length", value: "0")],
       isDecoded: false)
-    return CacheAnswer(
-      response: response, data: Data(), cached: CachedURLResponse(response: response, data: Data()))
+    return CacheAnswer(response: response, data: Data())
   }
 }

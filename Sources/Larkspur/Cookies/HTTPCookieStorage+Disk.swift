@@ -8,7 +8,9 @@ extension HTTPCookieStorage {
   func withJar<Result: Sendable>(_ body: (inout CookieJar) -> Result) -> Result {
     state.withLock { state in
       load(&state)
-      defer { settle(&state) }
+      // What could not be written waits for the next change, and not for the next look.
+      let hadChanges = state.jar.hasChanges
+      defer { settle(&state, isChanged: !hadChanges) }
       return body(&state.jar)
     }
   }
@@ -28,9 +30,9 @@ extension HTTPCookieStorage {
     state.jar.adopt(disk.read())
   }
 
-  private func settle(_ state: inout State) {
+  private func settle(_ state: inout State, isChanged: Bool = true) {
     occupancy.store((state.jar.isEmpty ? Occupancy.empty : .occupied).rawValue, ordering: .relaxed)
-    guard state.jar.hasChanges, !state.isWriteScheduled else { return }
+    guard isChanged, state.jar.hasChanges, !state.isWriteScheduled else { return }
     state.isWriteScheduled = true
     CookieWriting.schedule(self)
   }
@@ -97,7 +99,8 @@ extension HTTPCookieStorage {
 
 /// When files are written.
 enum CookieWriting {
-  /// Writes one file after the other. Nothing of a stranger's runs on it, and nothing waits for other processes.
+  /// Writes one file after the other. Nothing of a stranger's runs on it. What is scheduled does not wait for other processes;
+  /// what is asked for does, as `attemptsMax` says.
   private static let queue = DispatchQueue(label: "larkspur.cookies", qos: .utility)
 
   /// How long changes are collected: a page with many cookies is one write.

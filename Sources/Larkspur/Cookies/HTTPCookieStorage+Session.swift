@@ -28,29 +28,33 @@ extension HTTPCookieStorage {
   ///   - isSafeMethod: The method is one of GET, HEAD, OPTIONS and TRACE.
   ///   - isTopLevel: The answer is the main document, and not a part of it.
   func cookieField(for url: URL, mainDocument: URL?, isSafeMethod: Bool, isTopLevel: Bool, now: Date) -> String? {
-    guard var request = CookieSite.request(url) else { return nil }
+    guard let request = CookieSite.request(url) else { return nil }
     return withJar { jar in
       // Who the document belongs to matters only if there is something to send.
       guard !jar.domains(of: request.host).isEmpty else { return nil }
-      if let mainDocument {
-        request.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
-        request.isSafeMethod = isSafeMethod
-        request.isTopLevel = isTopLevel
-      }
-      return jar.field(for: request, now: CookieTime(now))
+      let asking = asking(request, url, for: mainDocument, isSafeMethod: isSafeMethod, isTopLevel: isTopLevel)
+      return jar.field(for: asking, now: CookieTime(now))
     }
+  }
+
+  private func asking(
+    _ request: CookieRequest, _ url: URL, for mainDocument: URL?, isSafeMethod: Bool, isTopLevel: Bool
+  ) -> CookieRequest {
+    guard let mainDocument else { return request }
+    var request = request
+    request.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+    request.isSafeMethod = isSafeMethod
+    request.isTopLevel = isTopLevel
+    return request
   }
 
   /// What ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` would send, one by one.
   func cookiesGoing(with request: URLRequest) -> [HTTPCookie]? {
-    guard let url = request.url, var asking = CookieSite.request(url) else { return [] }
-    if let mainDocument = request.mainDocumentURL {
-      asking.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
-      asking.isSafeMethod = request.isSafe
-      asking.isTopLevel = request.isTopLevel
-    }
+    guard let url = request.url, let plain = CookieSite.request(url) else { return [] }
+    let asking = asking(
+      plain, url, for: request.mainDocumentURL, isSafeMethod: request.isSafe, isTopLevel: request.isTopLevel)
     let now = CookieTime(Date())
-    return withJar { [asking] in $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
+    return withJar { $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
   /// Keeps what the Set-Cookie fields of a response say, as far as it is allowed to.

@@ -48,11 +48,6 @@ struct RequestFields {
   /// Adds a line of its own, its name as it is.
   mutating func append(_ name: String, _ value: String) { all.append((name: name, value: value)) }
 
-  /// Sets what is not there yet, its name as it is.
-  mutating func setDefault(_ name: String, _ value: String) {
-    if !all.contains(where: { $0.name.isCaseless(name) }) { all.append((name: name, value: value)) }
-  }
-
   mutating func remove(_ name: String) { all.removeAll { $0.name.isCaseless(name) } }
 }
 

@@ -8,7 +8,7 @@ import Synchronization
 /// delegate; if that has no word, of the task that has last asked for a connection. A connection whose task is over before
 /// it is there serves the next one: so the challenge waits for that, if only a task's delegate could have a word.
 final class SessionChallenges: Sendable {
-  private let core: Unowned
+  private let core: Weak
   /// Whether there is a delegate to be asked.
   let asksDelegate: Bool
   private let state = Mutex(State())
@@ -20,12 +20,12 @@ final class SessionChallenges: Sendable {
   }
 
   /// The core owns, by its engine, whoever holds this.
-  private struct Unowned: @unchecked Sendable {
+  private struct Weak: @unchecked Sendable {
     weak var core: SessionCore?
   }
 
   init(_ core: SessionCore, asksDelegate: Bool) {
-    self.core = Unowned(core: core)
+    self.core = Weak(core: core)
     self.asksDelegate = asksDelegate
   }
 

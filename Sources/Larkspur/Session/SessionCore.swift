@@ -251,8 +251,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// A task is over, and its owner has been told.
   func ended(_ task: URLSessionTask) {
-    // What goes with this may call the task on its way: not while its lock is held.
-    let (_, session, _) = task.letGo()
+    let session = task.letGo()
     if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
     let refreshed = task.isKnown ? nil : task.originalRequest
     let isLast = state.withLock { state in
@@ -272,7 +271,7 @@ final class SessionCore: @unchecked Sendable {
       return state.cancelsTasks
     }
     old.read { $0.state = .completed }
-    _ = old.letGo()
+    old.letGo()
     // It was not on the list when the others were cancelled.
     if isCancelled { other.cancel() }
   }

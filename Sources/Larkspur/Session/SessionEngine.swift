@@ -4,7 +4,6 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
-import Synchronization
 
 /// A session's part of the transport: its loop, its pool, and the ways to its servers.
 final class SessionEngine: @unchecked Sendable {

@@ -57,33 +57,26 @@ open class URLSession: NSObject, @unchecked Sendable {
   }
 
   let core: SessionCore
-  private let details: Mutex<Details>
-
-  private struct Details {
-    var description: String?
-  }
+  private let text = Mutex<String?>(nil)
 
   /// The session of programs that need no settings: it has no delegate, and cannot be invalidated.
   open class var shared: URLSession { sharedSession }
   private static let sharedSession = URLSession(configuration: .default, isShared: true)
 
   private init(configuration: URLSessionConfiguration, isShared: Bool) {
-    core = SessionCore(configuration.frozen(), delegate: nil, queue: nil, isShared: isShared)
-    details = Mutex(Details())
+    core = SessionCore(configuration.copied(), delegate: nil, queue: nil, isShared: isShared)
     super.init()
   }
 
   /// A session with the default configuration: for subclasses in tests.
   public override init() {
-    core = SessionCore(URLSessionConfiguration.default.frozen(), delegate: nil, queue: nil)
-    details = Mutex(Details())
+    core = SessionCore(URLSessionConfiguration.default.copied(), delegate: nil, queue: nil)
     super.init()
   }
 
   /// A session without a delegate. The configuration is copied: what changes in it later has no effect here.
   public init(configuration: URLSessionConfiguration) {
-    core = SessionCore(configuration.frozen(), delegate: nil, queue: nil)
-    details = Mutex(Details())
+    core = SessionCore(configuration.copied(), delegate: nil, queue: nil)
     super.init()
   }
 
@@ -95,8 +88,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   public init(
     configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
   ) {
-    core = SessionCore(configuration.frozen(), delegate: delegate, queue: queue)
-    details = Mutex(Details())
+    core = SessionCore(configuration.copied(), delegate: delegate, queue: queue)
     super.init()
     if delegate != nil { core.keepSession(self) }
   }
@@ -117,8 +109,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// For people to read. No meaning to the session.
   open var sessionDescription: String? {
-    get { details.withLock { $0.description } }
-    set { details.withLock { $0.description = newValue } }
+    get { text.withLock { $0 } }
+    set { text.withLock { $0 = newValue } }
   }
 
   /// Lets the tasks that exist end, and makes no more. Then the delegate hears of it and is let go. No effect on the shared

@@ -79,9 +79,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   func copied() -> URLSessionConfiguration { URLSessionConfiguration(storage: storage) }
 
-  /// What a session keeps.
-  func frozen() -> URLSessionConfiguration { copied() }
-
   /// Set for a background configuration.
   open var identifier: String? {
     get { storage.identifier }

@@ -1,13 +1,18 @@
 import Foundation
 
 /// Reading of streams, whose functions take pointers.
-enum StreamBytes {
+package enum StreamBytes {
   /// As `InputStream.read`: zero is the end, or nothing yet; below zero is an error.
-  static func read(_ stream: InputStream, into buffer: inout [UInt8]) -> Int {
+  package static func read(_ stream: InputStream, into buffer: inout [UInt8]) -> Int {
     // Safe: the stream writes at most as many bytes as the buffer has, while it is lent.
     unsafe buffer.withUnsafeMutableBufferPointer { bytes in
       guard let base = bytes.baseAddress else { return 0 }
       return unsafe min(stream.read(base, maxLength: bytes.count), bytes.count)
     }
+  }
+
+  /// What a stream has failed with. Foundation's end the process if they are asked without having failed.
+  package static func error(of stream: InputStream) -> (any Error)? {
+    stream.streamStatus == .error ? stream.streamError : nil
   }
 }

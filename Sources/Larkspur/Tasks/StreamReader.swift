@@ -50,9 +50,7 @@ final class StreamReader: @unchecked Sendable {
       return continuation.resume(returning: count == piece.count ? piece : Array(piece[..<count]))
     }
     if count < 0 {
-      // Foundation's streams end the process if they are asked for an error that they have not.
-      let error = stream.streamStatus == .error ? stream.streamError : nil
-      return continuation.resume(throwing: error ?? URLError(.cannotOpenFile))
+      return continuation.resume(throwing: StreamBytes.error(of: stream) ?? URLError(.cannotOpenFile))
     }
     switch stream.streamStatus {
     // Nothing yet is not the end: a stream of the program's own may be waiting for somebody itself.

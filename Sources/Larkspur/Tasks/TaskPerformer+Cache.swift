@@ -105,14 +105,10 @@ extension TaskPerformer {
         try await begin(response, length: response.expectedContentLength)
         try await passGate()
         if !answer.data.isEmpty {
-          take([UInt8](answer.data).span)
+          take(answer.data.span)
           try await handOver()
         }
-        if wantsMetrics {
-          transactions.append(
-            URLSessionTaskTransactionMetrics(
-              cached: request, response: response, start: start, end: Date(), bytes: Int64(answer.data.count)))
-        }
+        collectMetrics(without: request, response, since: start, bytes: Int64(answer.data.count), .localCache)
         return false
       }
     }
@@ -147,7 +143,7 @@ extension TaskPerformer {
     guard let decoder else { return cache.store(storing.proposed(kept), for: storing) }
     var decoded = Data()
     do throws(CodingError) {
-      decoder.append([UInt8](kept).span)
+      decoder.append(kept.span)
       while decoded.count <= storing.bodyBytesMax, try decoder.step({ decoded.append(copying: $0) }) {}
       try decoder.finish()
     } catch {

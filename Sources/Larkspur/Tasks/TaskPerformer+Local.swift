@@ -13,12 +13,7 @@ extension TaskPerformer {
     case "data": try await loadData(url)
     default: return false
     }
-    if wantsMetrics {
-      transactions.append(
-        URLSessionTaskTransactionMetrics(
-          cached: machine.request, response: task.response, start: start, end: max(start, Date()),
-          bytes: task.countOfBytesReceived, type: .unknown))
-    }
+    collectMetrics(without: machine.request, task.response, since: start, bytes: task.countOfBytesReceived)
     return true
   }
 

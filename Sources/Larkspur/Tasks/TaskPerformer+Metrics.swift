@@ -25,6 +25,17 @@ extension TaskPerformer {
     }
   }
 
+  /// The same for a load that has needed no connection.
+  func collectMetrics(
+    without request: URLRequest, _ response: URLResponse?, since start: Date, bytes: Int64,
+    _ type: URLSessionTaskMetrics.ResourceFetchType = .unknown
+  ) {
+    guard wantsMetrics else { return }
+    transactions.append(
+      URLSessionTaskTransactionMetrics(
+        cached: request, response: response, start: start, end: max(start, Date()), bytes: bytes, type: type))
+  }
+
   func makeMetrics() -> URLSessionTaskMetrics {
     URLSessionTaskMetrics(
       transactions: transactions, start: creationDate, end: Date(), redirectCount: machine.redirectCount)

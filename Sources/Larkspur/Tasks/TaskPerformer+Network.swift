@@ -127,10 +127,11 @@ extension TaskPerformer {
     _ sent: Body
   ) throws(URLError) -> PoolRequest {
     let (body, length) = (sent.content, sent.length)
-    if request.own.method == "GET", case .none = body {
-    } else if request.own.method == "GET" {
-      // As Darwin does it: a GET whose body a server on the way may take for the next request.
-      throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
+    if request.own.method == "GET" {
+      // As Darwin does it: a server on the way may take a GET's body for the next request.
+      guard case .none = body else {
+        throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
+      }
     }
     do throws(RequestError) {
       let head = try core.composer.head(

@@ -48,12 +48,7 @@ extension TaskPerformer {
     }
     // A protocol that has not yet returned from its start is not waited for: it may never return.
     await load.stop(waits: load.client.hasStarted)
-    if wantsMetrics {
-      transactions.append(
-        URLSessionTaskTransactionMetrics(
-          cached: load.client.request, response: hearing.response, start: start, end: max(start, Date()),
-          bytes: task.countOfBytesReceived, type: .unknown))
-    }
+    collectMetrics(without: load.client.request, hearing.response, since: start, bytes: task.countOfBytesReceived)
     return try result.get()
   }
 

@@ -138,10 +138,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     if !isSuspended { openGate() }
   }
 
-  private func openGate() {
-    guard let waiter = gate.take() else { return }
-    waiter.wake()
-  }
+  private func openGate() { gate.take()?.wake() }
 
   // MARK: - On the loop
 

@@ -347,16 +347,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if isWatched { updateProgress() }
   }
 
-  /// Lets go of everybody that a task keeps until it is over. They go when the caller lets go of them.
-  func letGo() -> (TaskPerformer?, URLSession?, (any URLSessionTaskDelegate)?) {
-    read { details in
+  /// Lets go of everybody that a task keeps until it is over. Returns its session.
+  @discardableResult
+  func letGo() -> URLSession? {
+    let last = read { details in
       defer {
         details.performer = nil
         details.session = nil
         details.delegate = nil
       }
-      return (details.performer, details.session, details.delegate)
+      return (performer: details.performer, session: details.session, delegate: details.delegate)
     }
+    // What goes with these may call the task on its way: not while its lock is held.
+    return withExtendedLifetime(last) { last.session }
   }
 
   /// From 0 to 255.

@@ -77,8 +77,8 @@ package struct Proxy: Hashable, Sendable {
     if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
       let colon = rest[..<at].firstIndex(of: ASCII.colon) ?? at
       credentials = Credentials(
-        user: percentDecoded(rest[..<colon]),
-        password: percentDecoded(rest[..<at].dropFirst(colon + 1 - rest.startIndex)))
+        user: PercentCoding.decoded(rest[..<colon]),
+        password: PercentCoding.decoded(rest[..<at].dropFirst(colon + 1 - rest.startIndex)))
       rest = rest[(at + 1)...]
     }
     if let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
@@ -140,20 +140,4 @@ func splitPort(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UInt8>, port: Ar
   }
   guard rest.isEmpty || rest.first == ASCII.colon, !rest.dropFirst().contains(ASCII.colon) else { return nil }
   return (host, rest.dropFirst())
-}
-
-/// A `%` that no two digits follow stands for itself.
-private func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-  var result: [UInt8] = []
-  var rest = bytes
-  while let byte = rest.popFirst() {
-    let digits = rest.prefix(2).compactMap(ASCII.hexDigit)
-    if byte == UInt8(ascii: "%"), digits.count == 2 {
-      result.append(UInt8(digits[0] << 4 | digits[1]))
-      rest = rest.dropFirst(2)
-    } else {
-      result.append(byte)
-    }
-  }
-  return result
 }

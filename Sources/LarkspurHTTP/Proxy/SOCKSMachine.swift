@@ -15,7 +15,7 @@ import LarkspurBytes
 /// ```
 ///
 /// It does not know: sockets, time, how names are looked up. Invariants: exactly one of `establish` and `fail`; never more
-/// than `replyBytesMax` bytes are held; after either nothing is taken and nothing said.
+/// than 262 bytes, a name with its length, and a port, are held; after either nothing is taken and nothing said.
 package struct SOCKSMachine: Sendable {
   package enum Target: Hashable, Sendable {
     case address(IPAddress)
@@ -44,8 +44,6 @@ package struct SOCKSMachine: Sendable {
   package static let hostBytesMax = 255
   package static let userBytesMax = 255
   package static let passwordBytesMax = 255
-  /// The longest answer: four bytes, a name with its length, a port.
-  static let replyBytesMax = 4 + 1 + 255 + 2
 
   package private(set) var state = State.ready
   private let version: UInt8

@@ -26,9 +26,6 @@ package final class Folder: Sendable {
     descriptor = try OpenFile(opened: unsafe larkspur_open_private_folder(path, isCreating ? 1 : 0))
   }
 
-  /// A number that changes when a file is added, removed or renamed.
-  package var changeStamp: Int64 { larkspur_folder_changed(descriptor.number) }
-
   /// The regular files in it, in no order.
   package func list() throws(Errno) -> [Facts] {
     guard let list = unsafe larkspur_list_folder(descriptor.number) else { throw .current }

@@ -25,7 +25,7 @@ import Synchronization
 /// ```swift
 /// let loop = try ClientLoop()
 /// try await loop.run {
-///   let connection = try await Connection.open(to: route, on: loop)
+///   let connection = try await Connection.open(host: "example.org", port: 80, on: loop)
 ///   ...
 /// }
 /// ```

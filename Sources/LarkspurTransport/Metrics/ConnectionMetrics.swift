@@ -34,7 +34,6 @@ package struct ConnectionMetrics: Sendable {
   package var proxy: String?
   package var tlsVersion: TLSVersion?
   package var cipher: String?
-  package var resumedSession = false
 
   package init() {}
 
@@ -61,7 +60,6 @@ package struct ConnectionMetrics: Sendable {
       handshake?.end = time
       tlsVersion = result.version
       cipher = result.cipher
-      resumedSession = result.isResumed
     case .requestStarted, .bodySent, .requestSent, .interimReceived, .headReceived, .bodyReceived, .completed,
       .handedOver,
       .failed,

@@ -80,7 +80,7 @@ struct SessionGet {
         }
       case .piece(let piece):
         if isWanted {
-          try output.write(Array(piece).span)
+          try output.write(piece.span)
           progress?.advance(by: piece.count, now: loop.kernel.now())
           try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
         }

@@ -1,7 +1,6 @@
 import AFNetworking
 import Dispatch
 import LarkspurTestServer
-import Synchronization
 
 extension DemoPart {
   /// Ten operations, of which the first has to be over before the others begin.
