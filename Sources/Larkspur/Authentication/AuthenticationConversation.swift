@@ -55,6 +55,8 @@ struct AuthenticationConversation {
   private var question: Question?
   /// What the last answer came from. Nil: it was sent unasked, and the memory has it.
   private var used: URLCredential?
+  /// For whom the last value spoke, where that itself is another one each time. Nil: it is the same each time, or there is none.
+  private(set) var speaker: String?
   /// What the target has refused last.
   private var refused: AuthenticationAnswer?
 
@@ -79,6 +81,7 @@ struct AuthenticationConversation {
   mutating func preemptiveValue() -> String? {
     guard let preemptive = memory.preemptive(to: target, for: request) else { return nil }
     machine.sentPreemptively(preemptive.answer)
+    speaker = preemptive.answer.speaker
     return preemptive.value
   }
 
@@ -153,7 +156,10 @@ struct AuthenticationConversation {
   }
 
   private mutating func send(_ answer: AuthenticationAnswer) -> Step {
-    if let value = memory.authorization(answer, for: request, to: target) { return .send(value: value) }
+    if let value = memory.authorization(answer, for: request, to: target) {
+      speaker = answer.speaker
+      return .send(value: value)
+    }
     var actions: AuthenticationMachine.Actions = []
     machine.answerFailed(into: &actions)
     for case .deliver(let reason) in actions { return .deliver(reason) }
@@ -176,6 +182,15 @@ struct AuthenticationConversation {
     guard used != nil, credential !== urlCredential, let storage else { return nil }
     let (space, task) = (URLProtectionSpace(target, answer.offer.space), task)
     return { storage.keep(credential, for: space, task: task) }
+  }
+}
+
+extension AuthenticationAnswer {
+  /// Of Digest, whose values have counters and random words.
+  fileprivate var speaker: String? {
+    guard case .digest(let challenge) = offer else { return nil }
+    let words = [challenge.realm, credential.user, credential.password]
+    return "Digest " + words.map(\.debugDescription).joined(separator: ",")
   }
 }
 

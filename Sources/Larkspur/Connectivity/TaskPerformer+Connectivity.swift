@@ -25,7 +25,7 @@ extension TaskPerformer {
       hasWaitedForConnectivity = true
       // Those of the background always wait, and nobody hears of it.
       if hasDelegate, !core.isBackground {
-        tellDelegate { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
+        tellLater { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
       }
     }
     clock.stopIdleTime()

@@ -16,6 +16,8 @@ final class RequestComposer: Sendable {
   struct Extras {
     var cookie: String?
     var authorization: String?
+    /// For whom `authorization` speaks, where that itself is another one each time.
+    var speaker: String?
     var proxyAuthorization: String?
     /// Conditions that the cache adds.
     var conditions: [RequestFields.Field] = []
@@ -176,13 +178,14 @@ final class RequestComposer: Sendable {
     Self.contains(fields, name) || Self.contains(privateDefaults, name)
   }
 
-  /// What will be sent beside what the cache adds, for the cache to choose by. `Host` is there if it is not the URL's.
+  /// What will be sent beside what the cache adds, for the cache to choose by: in place of an `Authorization` that is never the
+  /// same twice, for whom it speaks. `Host` is there if it is not the URL's.
   func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
     let own = request.own.fields?.all ?? []
     var fields = given(own, extras) + missing(own, extras)
     if let host = otherHost(own, extras) { fields.append((name: "Host", value: host)) }
     if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
-    if let value = extras.authorization { fields.append((name: "Authorization", value: value)) }
+    if let value = extras.speaker ?? extras.authorization { fields.append((name: "Authorization", value: value)) }
     return fields
   }
 

@@ -2,48 +2,55 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Where a session calls its delegate and its completion handlers.
+/// Where a session calls its delegate and its completion handlers: on an operation queue, which is the current one in each
+/// call, and to suspend it or to wait for it means what it says.
 ///
-/// A queue of our own is a serial dispatch queue: a call costs no operation. Whoever asks for the `OperationQueue` gets one
-/// that works on that same queue, and from then on calls are its operations: it is the current one in each of them, and to
-/// suspend it or to wait for it means what it says. The calls before and after stay in line.
+/// An operation costs more than a call. So what comes in great number, the pieces of bodies and how far they are, goes without
+/// on a queue of our own, straight to the serial dispatch queue that its operations run on. The calls stay in line: whoever
+/// tells of a task waits for each call of the one kind before he makes one of the other. Once a program has asked for the
+/// queue, all calls are operations.
 final class DelegateQueue: Sendable {
   private let own: DispatchQueue?
-  private let given: Mutex<OperationQueue?>
-  /// Somebody has asked for the operation queue.
-  private let isKnown = Atomic(false)
+  private let queue: Mutex<OperationQueue?>
+  /// The program has the operation queue, or has asked for it.
+  private let isKnown: Atomic<Bool>
 
-  init(_ queue: OperationQueue?) {
-    own = queue == nil ? DispatchQueue(label: "larkspur.session-delegate") : nil
-    given = Mutex(queue)
+  init(_ given: OperationQueue?) {
+    own = given == nil ? DispatchQueue(label: "larkspur.session-delegate") : nil
+    queue = Mutex(given)
+    isKnown = Atomic(given != nil)
   }
 
+  /// For the program.
   var operations: OperationQueue {
-    let queue = given.withLock { given in
-      if let given { return given }
-      let queue = own.map { SerialOperationQueue(on: $0) } ?? OperationQueue()
-      given = queue
-      return queue
-    }
     isKnown.store(true, ordering: .releasing)
-    return queue
+    return existing
+  }
+
+  private var existing: OperationQueue {
+    queue.withLock { queue in
+      if let queue { return queue }
+      let new = own.map { SerialOperationQueue(on: $0) } ?? OperationQueue()
+      queue = new
+      return new
+    }
   }
 
   /// Whether it makes several calls at once. It should not, but nobody keeps a program from it.
-  var isConcurrent: Bool { own == nil && operations.maxConcurrentOperationCount != 1 }
+  var isConcurrent: Bool { own == nil && existing.maxConcurrentOperationCount != 1 }
 
-  /// The session's own queue, while nobody knows the other.
-  private var plain: DispatchQueue? { isKnown.load(ordering: .acquiring) ? nil : own }
+  /// Makes a call there.
+  func async(_ call: @escaping @Sendable () -> Void) { existing.addOperation(call) }
 
-  func async(_ call: @escaping @Sendable () -> Void) {
-    if let plain { plain.async(execute: call) } else { operations.addOperation(call) }
-  }
-
-  /// Makes a call there. If somebody cancels the operation that was to make it, `otherwise` is called, on any thread.
-  func async(_ call: @escaping @Sendable () -> Void, otherwise: @escaping @Sendable () -> Void) {
-    if let plain { return plain.async(execute: call) }
+  /// The same. If somebody cancels the operation that was to make it, `otherwise` is called, on any thread.
+  ///
+  /// - Parameter isOften: It is one of many calls.
+  func async(
+    _ call: @escaping @Sendable () -> Void, isOften: Bool = false, otherwise: @escaping @Sendable () -> Void
+  ) {
+    if isOften, let own, !isKnown.load(ordering: .acquiring) { return own.async(execute: call) }
     let duty = Duty(otherwise)
-    operations.addOperation {
+    existing.addOperation {
       call()
       duty.isDone.store(true, ordering: .releasing)
     }
@@ -55,14 +62,13 @@ final class DelegateQueue: Sendable {
   }
 
   /// Makes a call there, and returns when it has returned, or when somebody has cancelled it: false.
-  @discardableResult func run(_ call: @escaping @Sendable () -> Void) async -> Bool {
+  @discardableResult func run(_ call: @escaping @Sendable () -> Void, isOften: Bool = false) async -> Bool {
     await withCheckedContinuation { continuation in
-      async {
-        call()
-        continuation.resume(returning: true)
-      } otherwise: {
-        continuation.resume(returning: false)
-      }
+      async(
+        {
+          call()
+          continuation.resume(returning: true)
+        }, isOften: isOften, otherwise: { continuation.resume(returning: false) })
     }
   }
 

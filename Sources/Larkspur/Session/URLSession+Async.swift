@@ -96,6 +96,7 @@ extension URLSession {
   }
 
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.
+  @_disfavoredOverload
   public func bytes(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (AsyncBytes, URLResponse) {
@@ -115,6 +116,7 @@ extension URLSession {
   }
 
   /// Loads a URL, and returns when the head of the response is there; the body is read as it is asked for.
+  @_disfavoredOverload
   public func bytes(
     from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (AsyncBytes, URLResponse) {

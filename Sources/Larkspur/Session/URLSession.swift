@@ -97,8 +97,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// Where the delegate and completion handlers are called: the queue that was given, or a serial one of the session's own.
   ///
-  /// Calls to a queue of its own are made by operations, and have it as `OperationQueue.current`, from the first time that
-  /// somebody asks for it. Ask before the first task begins if that matters.
+  /// It is `OperationQueue.current` in each call. Only the pieces of a body, and how far it is, come to a queue of the session's
+  /// own without an operation, unless somebody has asked for the queue before.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
   /// Nil: there is none, or the session is over and has let it go.

@@ -16,35 +16,57 @@ extension TaskPerformer {
 
   /// Calls the task's own delegate, or the session's if that one has no word, and returns when the call has returned. `call`
   /// returns whether the delegate is of the kind that can be called.
-  func tell(_ call: @escaping Teller) async {
+  ///
+  /// - Parameter isOften: It is one of many calls.
+  func tell(isOften: Bool = false, _ call: @escaping Teller) async {
     guard hasDelegate else { return }
     hasTold = true
     let (task, session, core) = (task, session, core)
     if lastTold != nil { await waitForTold() }
-    await core.delegateQueue.run { Self.call(call, for: task, of: session, core) }
+    await core.delegateQueue.run({ Self.call(call, for: task, of: session, core) }, isOften: isOften)
   }
 
-  /// The same without waiting: for what has no influence on the task. If somebody cancels the call's operation, `otherwise`
-  /// is called, on any thread.
-  func tellDelegate(
-    otherwise: @escaping @Sendable () -> Void = {},
+  /// Has `tell` run on the queue, without waiting: for what has no influence on the task. If somebody cancels the call's operation,
+  /// `otherwise` is called, on any thread.
+  private func runLater(otherwise: @escaping @Sendable () -> Void = {}, _ tell: @escaping @Sendable () -> Void) {
+    hasTold = true
+    let queue = core.delegateQueue
+    guard queue.isConcurrent else { return queue.async(tell, isOften: true, otherwise: otherwise) }
+    // On such a queue only what has returned is sure to have come before.
+    let before = lastTold
+    lastTold = Task(executorPreference: engine.loop) { @concurrent in
+      await before?.value
+      if await !queue.run(tell) { otherwise() }
+    }
+  }
+
+  /// Calls as `tell` does, without waiting.
+  func tellLater(
     _ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void
   ) {
-    hasTold = true
     let (task, session, core) = (task, session, core)
-    let tell: @Sendable () -> Void = {
+    runLater {
       Self.call(
         { session, delegate in
           call(session, task, delegate)
           return true
         }, for: task, of: session, core)
     }
-    guard core.delegateQueue.isConcurrent else { return core.delegateQueue.async(tell, otherwise: otherwise) }
-    // On such a queue only what has returned is sure to have come before.
-    let before = lastTold
-    lastTold = Task(executorPreference: engine.loop) { @concurrent in
-      await before?.value
-      if await !core.delegateQueue.run(tell) { otherwise() }
+  }
+
+  /// Tells how much of a body of `expected` bytes has left.
+  func tellLater(of sentBytes: SentBytes, expected: Int64) {
+    let (task, session, core) = (task, session, core)
+    runLater(otherwise: { sentBytes.callIsLost() }) {
+      while let (before, total) = sentBytes.take() {
+        Self.call(
+          { session, delegate in
+            delegate.urlSession(
+              session, task: task, didSendBodyData: total - before, totalBytesSent: total,
+              totalBytesExpectedToSend: expected)
+            return true
+          }, for: task, of: session, core)
+      }
     }
   }
 
@@ -60,7 +82,7 @@ extension TaskPerformer {
   /// Tells of content, as `tell` does, unless the task has been cancelled while the call was waiting for its turn: whom the
   /// delegate works for may be gone by then.
   func tellOfContent(_ call: @escaping Teller) async throws(URLError) {
-    await tell { [task] session, delegate in task.state == .canceling || call(session, delegate) }
+    await tell(isOften: true) { [task] session, delegate in task.state == .canceling || call(session, delegate) }
     if task.state == .canceling { try await endCancelled() }
   }
 

@@ -161,7 +161,7 @@ extension TaskPerformer {
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
           isDecoded: false)
-        tellDelegate { session, task, delegate in
+        tellLater { session, task, delegate in
           delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
       default: break
@@ -179,14 +179,7 @@ extension TaskPerformer {
     guard total > before else { return }
     task.updateProgress()
     guard hasDelegate, wants(.sentBody), sentBytes.add(from: before, to: total) else { return }
-    let sentBytes = sentBytes
-    tellDelegate(otherwise: { sentBytes.callIsLost() }) { session, task, delegate in
-      while let (before, total) = sentBytes.take() {
-        delegate.urlSession(
-          session, task: task, didSendBodyData: total - before, totalBytesSent: total,
-          totalBytesExpectedToSend: expected)
-      }
-    }
+    tellLater(of: sentBytes, expected: expected)
   }
 
   // MARK: - The response

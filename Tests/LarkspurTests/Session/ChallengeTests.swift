@@ -69,6 +69,36 @@ import Testing
     #expect(other.requests.allSatisfy { $0.fields["authorization"] == nil })
   }
 
+  /// With Digest each request says it in other words.
+  @Test func whatOneMayReadIsServedAgainToWhomItWasFor() async throws {
+    let server = try TestServer()
+    server.route("GET", "/secret") { request in
+      guard request.fields["authorization"]?.hasPrefix("Digest ") == true else {
+        return TestServer.Response(
+          status: 401, fields: ["WWW-Authenticate": "Digest realm=\"here\", nonce=\"n\", qop=\"auth\", algorithm=MD5"])
+      }
+      return TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .bytes(Array("come in".utf8)))
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+    configuration.urlCache = cache
+    let url = try #require(URL(string: server.url("/secret")))
+    var asked = 0
+    for (password, isNew) in [("pass", true), ("pass", false), ("other", true), ("pass", false)] {
+      let session = URLSession(configuration: configuration)
+      let delegate = Delegate { _ in
+        (.useCredential, URLCredential(user: "user", password: password, persistence: .forSession))
+      }
+      for _ in 0..<2 {
+        let (data, _) = try await session.data(from: url, delegate: delegate)
+        #expect(String(decoding: data, as: UTF8.self) == "come in")
+      }
+      asked += isNew ? 1 : 0
+      #expect(server.requests.count { $0.fields["authorization"] != nil } == asked, "\(password)")
+      session.finishTasksAndInvalidate()
+    }
+  }
+
   @Test func aCredentialIsAskedForAndThenSentUnasked() async throws {
     let server = try basicServer()
     let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)

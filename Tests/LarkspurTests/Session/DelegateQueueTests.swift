@@ -33,6 +33,22 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// Nobody has to have asked for the queue before, and every call but those of content is an operation.
+  @Test(arguments: [true, false]) func theFirstCallIsAnOperation(hasDelegate: Bool) async throws {
+    let recorder = SessionRecorder()
+    let session = URLSession(
+      configuration: .ephemeral, delegate: hasDelegate ? recorder : nil, delegateQueue: nil)
+    let url = try url("/get")
+    let isThere: Bool = await withCheckedContinuation { continuation in
+      session.dataTask(with: url) { _, _, _ in
+        let current = OperationQueue.current
+        continuation.resume(returning: current != nil && current === session.delegateQueue)
+      }.resume()
+    }
+    #expect(isThere)
+    session.invalidateAndCancel()
+  }
+
   /// The calls from before come before those that are operations.
   @Test func whoAsksForTheQueueChangesNoOrder() async {
     let queue = DelegateQueue(nil)
@@ -41,7 +57,7 @@ import Testing
     queue.async { gate.wait() }
     for number in 0..<10 {
       if number == 5 { #expect(queue.operations.maxConcurrentOperationCount == 1) }
-      queue.async { order.withLock { $0.append(number) } }
+      queue.async({ order.withLock { $0.append(number) } }, isOften: true, otherwise: {})
     }
     gate.signal()
     await queue.run {}

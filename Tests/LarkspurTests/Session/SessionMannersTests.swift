@@ -184,4 +184,17 @@ import Testing
     #expect(task.countOfBytesSent == 100 && task.countOfBytesExpectedToSend == 100)
     #expect(delegate.sent.withLock { $0 } == [100, 100, 100])
   }
+
+  /// What a task's own delegate has no word for is the session's.
+  @Test func progressThatTheTasksDelegateDoesNotHear() async throws {
+    final class Deaf: NSObject, URLSessionTaskDelegate {}
+    let delegate = PuttingDelegate()
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    server.route("POST", "/sent") { _ in .text("done") }
+    var request = URLRequest(url: try #require(URL(string: server.url("/sent"))))
+    request.httpMethod = "POST"
+    _ = try await session.upload(for: request, from: Data(count: 100), delegate: Deaf())
+    #expect(delegate.sent.withLock { $0 } == [100, 100, 100])
+    session.invalidateAndCancel()
+  }
 }
