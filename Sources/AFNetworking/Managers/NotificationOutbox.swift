@@ -23,7 +23,7 @@ final class NotificationOutbox: Sendable {
 
   private struct Letter: @unchecked Sendable {
     let name: NSNotification.Name
-    let object: URLSessionTask
+    let object: any Sendable
     let byteCount: Int
     let userInfo: () -> [AnyHashable: Any]?
   }
@@ -67,10 +67,10 @@ final class NotificationOutbox: Sendable {
   ///   - byteCount: How much content it keeps while it waits.
   ///   - userInfo: Called on the main thread.
   func post(
-    _ name: NSNotification.Name, _ task: URLSessionTask, keeping byteCount: Int = 0,
+    _ name: NSNotification.Name, _ object: any Sendable, keeping byteCount: Int = 0,
     userInfo: @escaping () -> [AnyHashable: Any]? = { nil }
   ) {
-    let letter = Letter(name: name, object: task, byteCount: byteCount, userInfo: userInfo)
+    let letter = Letter(name: name, object: object, byteCount: byteCount, userInfo: userInfo)
     let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, [Letter]) in
       // What is given up goes when the lock has gone.
       var lost: [Letter] = []

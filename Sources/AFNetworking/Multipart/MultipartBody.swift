@@ -164,6 +164,9 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
       throw RequestProblem.make(
         .requestBodyStreamExhausted, "A part of the form is a stream, and has been read already.")
     }
+    if source == nil, case .file(let url, _) = segment, !StreamBytes.isRegularFile(url) {
+      throw Self.shortage(rest, nil)
+    }
     source = stream
     if stream.streamStatus == .notOpen { stream.open() }
     let taken = target.append(from: stream, max: wanted)

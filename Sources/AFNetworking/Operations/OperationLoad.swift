@@ -162,7 +162,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     ownSession?.finishTasksAndInvalidate()
-    let result = isStopped.load(ordering: .acquiring) ? (nil, error) : result(of: error)
+    let result = operation.read { $0.machine.loadEnds() } ? result(of: error) : (nil, error)
     operation.loadEnded(self, data: result.0, error: result.1)
   }
 

@@ -45,6 +45,8 @@ struct OperationMachine: Hashable, Sendable {
   private var isLoading = false
   /// The load that is under way has been stopped by a pause.
   private var isStopped = false
+  /// The load that is under way is about to end, and cannot be stopped any more.
+  private var isEnding = false
 
   /// Whether the load that is under way has to go on.
   var wantsLoad: Bool { isLoading && !isStopped && !isCancelled }
@@ -70,6 +72,8 @@ struct OperationMachine: Hashable, Sendable {
     case .ready:
       state = .paused
       return .tellReadiness
+    // What it has brought is not to be loaded again.
+    case .executing where isEnding: return .nothing
     case .executing:
       state = .paused
       guard isLoading, !isStopped else { return .nothing }
@@ -105,10 +109,17 @@ struct OperationMachine: Hashable, Sendable {
     }
   }
 
+  /// The load that is under way has nothing more to come, and its end follows. False: nobody wants what it has brought.
+  mutating func loadEnds() -> Bool {
+    isEnding = wantsLoad
+    return isEnding
+  }
+
   /// The load that was under way is over.
   mutating func loadEnded() -> Action {
     guard isLoading else { return .nothing }
     isLoading = false
+    isEnding = false
     let wasStopped = isStopped
     isStopped = false
     if isCancelled { return finishing(.finishCancelled) }

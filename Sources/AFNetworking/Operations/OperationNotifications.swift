@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 
 extension NSNotification.Name {
@@ -18,6 +17,6 @@ public let AFNetworkingOperationDidFinishNotification = NSNotification.Name.AFNe
 
 extension AFURLConnectionOperation {
   func post(_ name: NSNotification.Name) {
-    DispatchQueue.main.async { NotificationCenter.default.post(name: name, object: self) }
+    NotificationOutbox.main.post(name, self, keeping: read { $0.responseData?.count ?? 0 })
   }
 }

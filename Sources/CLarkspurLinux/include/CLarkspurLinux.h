@@ -250,6 +250,18 @@ static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN)
 
 static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
+// Fails with EINVAL if it is no regular file. To open a pipe would wait for whoever writes into it.
+static inline int larkspur_open_regular_for_reading(const char *path) {
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = fstat(file, &facts) != 0 ? errno : S_ISREG(facts.st_mode) ? 0 : EINVAL;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
 static inline int larkspur_open_for_writing(const char *path) {
   return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 }

@@ -182,7 +182,7 @@ final class CredentialFile: Sendable {
   }
 
   private static func read(_ path: String) -> [UInt8]? {
-    guard let file = try? OpenFile(reading: path), file.isRegularFile else { return nil }
+    guard let file = try? OpenFile(readingRegular: path) else { return nil }
     var bytes: [UInt8] = []
     while bytes.count <= bytesMax {
       guard let piece = try? file.read(atMost: 1 << 16) else { return nil }

@@ -25,7 +25,9 @@ enum BodyHashing {
   /// Reads the file to its end, on the calling thread. Nil: it cannot be read.
   static func ofFile(at path: String) -> AuthenticatedRequest.BodyHash {
     { hash in
-      guard var digest = MessageDigest(hash.algorithm), let file = try? OpenFile(reading: path) else { return nil }
+      guard var digest = MessageDigest(hash.algorithm), let file = try? OpenFile(readingRegular: path) else {
+        return nil
+      }
       while true {
         guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
         if piece.isEmpty { return digest.finish() }

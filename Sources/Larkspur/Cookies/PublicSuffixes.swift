@@ -18,7 +18,7 @@ enum PublicSuffixes {
 
   static func table(from paths: [String]) -> PublicSuffixTable {
     for path in paths {
-      guard let file = try? OpenFile(reading: path), file.isRegularFile, let bytes = try? read(file) else { continue }
+      guard let file = try? OpenFile(readingRegular: path), let bytes = try? read(file) else { continue }
       let table = PublicSuffixTable(list: bytes)
       if !table.isEmpty { return table }
     }

@@ -25,17 +25,14 @@ final class ProtocolLoad: @unchecked Sendable {
   /// - Parameter request: What they are offered; the load gets its canonical form.
   static func find(
     among classes: [URLProtocol.Type], for task: URLSessionTask, _ request: URLRequest
-  ) async -> ProtocolLoad? {
-    // The load's own queue is not made for requests that no class wants: there may be many.
-    let found = Handover<ProtocolLoad>()
-    await withCheckedContinuation { continuation in
-      questions.async {
-        let type = classes.first { $0.canInit(with: task) }
-        found.value = type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) }
-        continuation.resume()
-      }
+  ) -> Question<ProtocolLoad?> {
+    let question = Question<ProtocolLoad?>()
+    questions.async {
+      let type = classes.first { $0.canInit(with: task) }
+      // The load's own queue is not made for requests that no class wants: there may be many.
+      question.answer(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
     }
-    return found.value
+    return question
   }
 
   /// Classes are asked here: their methods may block, and must not hold up a loop.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurIO
 
 /// Reading of streams, whose functions take pointers.
 package enum StreamBytes {
@@ -9,6 +10,11 @@ package enum StreamBytes {
       guard let base = bytes.baseAddress else { return 0 }
       return unsafe min(stream.read(base, maxLength: bytes.count), bytes.count)
     }
+  }
+
+  /// Whether the file that is there can be read without waiting: a pipe may have nobody who writes into it.
+  package static func isRegularFile(_ url: URL) -> Bool {
+    if case .regularFile? = try? FilePaths.kind(of: url.path) { true } else { false }
   }
 
   /// What a stream has failed with. Foundation's end the process if they are asked without having failed.

@@ -45,7 +45,7 @@ extension TaskPerformer {
       case .directory: problem = .make(.fileIsDirectory, "\(url.path) is a directory")
       case .other: return Body(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
       case .regularFile:
-        let file = try OpenFile(reading: url.path)
+        let file = try OpenFile(readingRegular: url.path)
         let length = try file.size(by: engine.loop.kernel)
         return Body(
           content: length == 0 ? .none : .file(file, offset: 0, length: length), length: .length(UInt(length)))

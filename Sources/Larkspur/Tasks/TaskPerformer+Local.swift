@@ -53,7 +53,7 @@ extension TaskPerformer {
       case .other: return .failure(.make(.cannotOpenFile, "\(path) is no regular file"))
       case .regularFile: break
       }
-      let file = try OpenFile(reading: path)
+      let file = try OpenFile(readingRegular: path)
       return .success((file, try file.size(by: LinuxKernel.shared)))
     } catch {
       return .failure(

@@ -13,7 +13,7 @@ extension SessionCore {
 /// response, anything after the end.
 extension TaskPerformer {
   /// Nil: no class wants it.
-  func protocolLoad(for request: URLRequest) async -> ProtocolLoad? {
+  func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
     core.composer.complete(&request, isElsewhere: machine.isElsewhere)
     switch task.source {
@@ -25,8 +25,12 @@ extension TaskPerformer {
     request.offerDataAsStream()
     let loaded = machine.request
     task.read { $0.currentRequest = request }
-    let load = await ProtocolLoad.find(
+    let question = ProtocolLoad.find(
       among: core.protocolClasses + ProtocolRegistry.classes, for: task, request)
+    // Its methods may block.
+    let answer = try await waiting(
+      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
+    let load = answer ?? nil
     task.read { $0.currentRequest = load?.client.request ?? loaded }
     return load
   }

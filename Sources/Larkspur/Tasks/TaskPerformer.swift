@@ -242,7 +242,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
-    if core.mayHaveProtocols, let load = await protocolLoad(for: request) { return try await loadByProtocol(load) }
+    if core.mayHaveProtocols, let load = try await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget.of(url, after: engine.lastTarget)

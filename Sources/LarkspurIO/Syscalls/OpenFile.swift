@@ -31,6 +31,11 @@ package final class OpenFile: Sendable {
     try self.init(opened: unsafe larkspur_open_for_reading(path))
   }
 
+  /// The same where nobody may wait: what is no regular file is an `invalidArgument`.
+  package convenience init(readingRegular path: String) throws(Errno) {
+    try self.init(opened: unsafe larkspur_open_regular_for_reading(path))
+  }
+
   /// Opens what is there for writing; of a regular file it takes everything away first.
   package convenience init(overwriting path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_for_writing(path))

@@ -103,6 +103,17 @@ import Testing
     #expect(error?.code == URLError.Code.requestBodyStreamExhausted.rawValue)
   }
 
+  /// To open a pipe would wait for whoever writes into it.
+  @Test func aFileThatHasBecomeAPipeFails() throws {
+    let file = try folder.file("log", bytes(100))
+    let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "log") }
+    try FileManager.default.removeItem(at: file)
+    #expect(mkfifo(file.path, 0o600) == 0)
+    let stream = try #require(request.httpBodyStream)
+    let error = #expect(throws: NSError.self) { try readAll(stream) }
+    #expect(error?.code == URLError.Code.requestBodyStreamExhausted.rawValue)
+  }
+
   @Test func ofAFileThatGrowsWhatWasThereIsSent() throws {
     let file = try folder.file("log", bytes(100))
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "log") }

@@ -261,6 +261,18 @@ import Testing
     #expect((operation.error as? URLError)?.code != .cancelled)
   }
 
+  /// A stream is no failed one because it has been closed: it must not be asked for its error.
+  @Test func aStreamThatHasBeenClosedFailsTheOperation() async throws {
+    let folder = try FormFolder()
+    let operation = try operation("/bytes/1000")
+    let stream = try #require(OutputStream(toFileAtPath: folder.url.appending(path: "out").path, append: false))
+    stream.open()
+    stream.close()
+    operation.outputStream = stream
+    await operation.run()
+    #expect((operation.error as? URLError)?.code == .cannotWriteToFile)
+  }
+
   // MARK: - Blocks
 
   @Test func progressIsTold() async throws {

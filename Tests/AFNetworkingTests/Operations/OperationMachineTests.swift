@@ -116,6 +116,38 @@ import Testing
     #expect(machine.loadEnded() == .finish)
   }
 
+  /// Who pauses a load that has brought everything comes too late.
+  @Test func whatIsThereIsNotLoadedAgain() {
+    var machine = Machine()
+    #expect(machine.started(isReady: true) == .load)
+    var isWanted = machine.loadEnds()
+    #expect(isWanted)
+    #expect(machine.paused() == .nothing)
+    #expect(machine.resumed() == .nothing)
+    isWanted = machine.loadEnds()
+    #expect(isWanted)
+    #expect(machine.loadEnded() == .finish && machine.state == .finished)
+  }
+
+  @Test(arguments: [false, true]) func whatIsStoppedBringsNothing(isCancelled: Bool) {
+    var machine = Machine()
+    _ = machine.started(isReady: true)
+    let action = isCancelled ? machine.cancelled() : machine.paused()
+    #expect(action == (isCancelled ? .cancelLoad : .stopLoad))
+    let isWanted = machine.loadEnds()
+    #expect(!isWanted)
+    #expect(machine.loadEnded() == (isCancelled ? .finishCancelled : .nothing))
+  }
+
+  @Test func whatIsThereMayBeCancelled() {
+    var machine = Machine()
+    _ = machine.started(isReady: true)
+    let isWanted = machine.loadEnds()
+    #expect(isWanted)
+    #expect(machine.cancelled() == .cancelLoad)
+    #expect(machine.loadEnded() == .finishCancelled)
+  }
+
   @Test func oneThatIsPausedBeforeItsStartBecomesReady() {
     var machine = Machine()
     #expect(machine.paused() == .tellReadiness && machine.started(isReady: false) == .nothing)

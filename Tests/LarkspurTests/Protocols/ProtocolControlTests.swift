@@ -36,6 +36,38 @@ import Testing
     #expect(script.events == ["start", "stop"])
   }
 
+  private final class Thinker: URLProtocol, @unchecked Sendable {
+    static let isAsked = DispatchSemaphore(value: 0)
+    static let gate = DispatchSemaphore(value: 0)
+
+    override class func canInit(with request: URLRequest) -> Bool {
+      isAsked.signal()
+      gate.wait()
+      return false
+    }
+  }
+
+  /// Its class may block as well.
+  @Test func aClassThatThinksForLongHoldsNoTaskUp() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.protocolClasses = [Thinker.self]
+    let delegate = RecordingDelegate()
+    let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    let task = session.dataTask(with: try #require(URL(string: "http://thinker.test/")))
+    task.resume()
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        Thinker.isAsked.wait()
+        continuation.resume()
+      }
+    }
+    task.cancel()
+    await delegate.wait()
+    #expect((delegate.error as? URLError)?.code == .cancelled)
+    Thinker.gate.signal()
+    session.invalidateAndCancel()
+  }
+
   @Test func aSuspendedTaskHearsNothingAndLosesNothing() async throws {
     let script = try ScriptedProtocol.script { _ in }
     let delegate = RecordingDelegate(heard: { if $0 == "data 1" { script.note($0) } })

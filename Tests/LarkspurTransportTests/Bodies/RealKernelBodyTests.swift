@@ -23,6 +23,17 @@ import Testing
     deinit { try? FileManager.default.removeItem(atPath: path) }
   }
 
+  /// Nobody waits for who might write into a pipe.
+  @Test func whatIsNoRegularFileIsNotOpened() throws {
+    let scratch = Scratch()
+    #expect(mkfifo(scratch.path, 0o600) == 0)
+    for path in [scratch.path, "/", "/dev/zero"] {
+      #expect(throws: Errno.invalidArgument) { try OpenFile(readingRegular: path) }
+    }
+    #expect(throws: Errno.noSuchFile) { try OpenFile(readingRegular: scratch.path + "x") }
+    #expect(try OpenFile(readingRegular: "/etc/passwd").isRegularFile)
+  }
+
   /// Runs `operation` over a connection to a new server.
   func withServer<T: Sendable>(
     isSecure: Bool, enqueue script: TestServer.Script? = nil,
