@@ -57,6 +57,15 @@ extension HTTPCookieStorage {
     return withJar { $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
+  /// The same. A subclass may choose by what it answers for a URL, or add to it; but where a cookie that is kept here may go, the
+  /// cookie says.
+  func chosenCookies(for request: URLRequest) -> [HTTPCookie]? {
+    let going = cookiesGoing(with: request)
+    guard isSubclass, let going, let url = request.url else { return going }
+    let own = storedCookies(for: url)
+    return cookies(for: url)?.filter { !own.contains($0) || going.contains($0) }
+  }
+
   /// Keeps what the Set-Cookie fields of a response say, as far as it is allowed to.
   ///
   /// - Parameters:

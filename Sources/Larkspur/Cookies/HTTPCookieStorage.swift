@@ -11,7 +11,8 @@ import Synchronization
 /// else. What other processes have written is seen when the file is first read, and after each write of one's own.
 ///
 /// A subclass may choose what is sent and kept, or keep it elsewhere: sessions ask ``getCookiesFor(_:completionHandler:)`` and
-/// ``storeCookies(_:for:)``, the members that take a task, as Apple documents it.
+/// ``storeCookies(_:for:)``, the members that take a task, as Apple documents it. Of the first one the form that is not overridden asks
+/// ``cookies(for:)-(URL)``.
 ///
 /// All members may be used on any thread. A call takes a lock for a short while; the first one of a storage with a file
 /// also reads it.
@@ -100,6 +101,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   /// The cookies that a request of this URL would have, in the order in which they are sent.
   open func cookies(for url: URL) -> [HTTPCookie]? {
+    storedCookies(for: url)
+  }
+
+  final func storedCookies(for url: URL) -> [HTTPCookie] {
     guard let request = CookieSite.request(url) else { return [] }
     let now = CookieTime(Date())
     return withJar { $0.cookies(for: request, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
@@ -172,14 +177,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   open func getCookiesFor(
     _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
   ) {
-    let cookies = task.currentRequest.flatMap { cookiesGoing(with: $0) }
+    let cookies = task.currentRequest.flatMap { chosenCookies(for: $0) }
     Self.notifications.async { completionHandler(cookies) }
   }
 
   /// The cookies that a task's request would have, in the order in which they are sent.
   /// - Returns: Nil if the task has no request any more.
   open func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
-    task.currentRequest.flatMap { cookiesGoing(with: $0) }
+    task.currentRequest.flatMap { chosenCookies(for: $0) }
   }
 
   /// Keeps the cookies that the response to a task has set, as ``setCookies(_:for:mainDocumentURL:)`` does with the

@@ -35,6 +35,18 @@ import Testing
     }
   }
 
+  /// Chooses by the member for a URL.
+  private final class Choosing: HTTPCookieStorage, @unchecked Sendable {
+    override func cookies(for url: URL) -> [HTTPCookie]? {
+      let own = HTTPCookie(properties: [.name: "own", .value: "3", .domain: url.host ?? "", .path: "/"])
+      return (super.cookies(for: url) ?? []).filter { $0.name != "spy" } + [own].compactMap(\.self)
+    }
+  }
+
+  @Test func oneThatChoosesByURL() async throws {
+    #expect(try await secondRequest(with: Choosing())?.fields["cookie"] == "good=1; own=3")
+  }
+
   private static let answer =
     "HTTP/1.1 200 OK\r\nSet-Cookie: good=1; Expires=Fri, 31 Dec 2100 23:59:59 GMT\r\nSet-Cookie: spy=2\r\n"
     + "Content-Length: 0\r\n\r\n"
