@@ -117,7 +117,11 @@ extension AFURLConnectionOperation {
     leave(dependencies)
     post(.AFNetworkingOperationDidFinish)
     guard let completion = own.completion else { return }
-    completionQueueOrMain.async(group: completionGroupOrShared) { withExtendedLifetime(self) { completion() } }
+    let queue = completionQueueOrMain
+    queue.async(group: completionGroupOrShared) {
+      // The notification of the end comes first.
+      withExtendedLifetime(self) { queue.isMain ? NotificationOutbox.main.within(completion) : completion() }
+    }
   }
 
   // MARK: - Progress

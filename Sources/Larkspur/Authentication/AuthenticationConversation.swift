@@ -186,12 +186,15 @@ struct AuthenticationConversation {
 }
 
 extension AuthenticationAnswer {
-  /// Of Digest, whose values have counters and random words.
+  /// Of Digest, whose values have counters and random words. It means nothing to another process: caches write down what they
+  /// choose by, and a password could be guessed from it.
   fileprivate var speaker: String? {
     guard case .digest(let challenge) = offer else { return nil }
-    let words = [challenge.realm, credential.user, credential.password]
-    return "Digest " + words.map(\.debugDescription).joined(separator: ",")
+    let words = [challenge.realm, credential.user, credential.password].map(\.debugDescription).joined(separator: ",")
+    return messageHash(.sha256, Self.secret + Array(words.utf8)).map { Data($0).base64EncodedString() }
   }
+
+  private static let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
 }
 
 extension URLCredential {

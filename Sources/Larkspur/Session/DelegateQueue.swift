@@ -5,10 +5,10 @@ import Synchronization
 /// Where a session calls its delegate and its completion handlers: on an operation queue, which is the current one in each
 /// call, and to suspend it or to wait for it means what it says.
 ///
-/// An operation costs more than a call. So what comes in great number, the pieces of bodies and how far they are, goes without
-/// on a queue of our own, straight to the serial dispatch queue that its operations run on. The calls stay in line: whoever
-/// tells of a task waits for each call of the one kind before he makes one of the other. Once a program has asked for the
-/// queue, all calls are operations.
+/// An operation costs more than a call. So what comes in great number, the pieces of bodies, and what nobody waits for goes
+/// without on a queue of our own, straight to the serial dispatch queue that its operations run on. The calls of a task stay in
+/// line: what goes straight is ahead of every operation that comes later, and a task waits for an operation of its own to be
+/// over before it goes on. Once a program has asked for the queue, all calls are operations.
 final class DelegateQueue: Sendable {
   private let own: DispatchQueue?
   private let queue: Mutex<OperationQueue?>

@@ -142,10 +142,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// - Parameter isBegun: It runs already. A delegate that hears of it may still cancel or suspend it.
   func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
-    let delegate = state.withLock { state in
-      if state.phase == .open { state.tasks.insert(task) }
-      return state.taskDelegate
-    }
+    // Before it is on the list: who finds it there may cancel it.
     let own = task.read { details in
       details.session = session
       if isBegun {
@@ -154,6 +151,10 @@ final class SessionCore: @unchecked Sendable {
         details.state = .running
       }
       return details.delegate
+    }
+    let delegate = state.withLock { state in
+      if state.phase == .open { state.tasks.insert(task) }
+      return state.taskDelegate
     }
     guard task.isKnown else { return }
     if let own {

@@ -97,8 +97,9 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// Where the delegate and completion handlers are called: the queue that was given, or a serial one of the session's own.
   ///
-  /// It is `OperationQueue.current` in each call. Only the pieces of a body, and how far it is, come to a queue of the session's
-  /// own without an operation, unless somebody has asked for the queue before.
+  /// It is `OperationQueue.current` in each call. Only the pieces of bodies, and what the task does not wait for (how much of a body
+  /// has left, interim responses, waiting for a network), come to a queue of the session's own without an operation, unless
+  /// somebody has asked for the queue before.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
   /// Nil: there is none, or the session is over and has let it go.

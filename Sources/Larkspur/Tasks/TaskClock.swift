@@ -110,6 +110,10 @@ final class TaskClocks {
 
   init(on loop: ClientLoop) { self.loop = loop }
 
+  deinit {
+    if let timer = own.state.timer { loop.post { [loop] in loop.stopTimer(timer) } }
+  }
+
   @inline(__always)
   fileprivate func add(_ clock: TaskClock) {
     let due = clock.due

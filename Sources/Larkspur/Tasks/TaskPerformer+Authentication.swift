@@ -12,7 +12,7 @@ extension TaskPerformer {
       extras.authorization = authentication.origin.value
       extras.proxyAuthorization = authentication.proxy.value ?? extras.proxyAuthorization
     }
-    defer { extras.speaker = authentication?.origin.talk?.speaker }
+    defer { if extras.authorization != nil { extras.speaker = authentication?.origin.talk?.speaker } }
     guard !core.memory.isBlank, let url = request.url else { return }
     let known = authentication ?? TaskAuthentication()
     // What the program has set itself is its own affair, until the server refuses it.

@@ -27,11 +27,11 @@ extension TaskPerformer {
     task.read { $0.currentRequest = request }
     let question = ProtocolLoad.find(
       among: core.protocolClasses + ProtocolRegistry.classes, for: task, request)
-    // Its methods may block.
-    let answer = try await waiting(
-      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
-    let load = answer ?? nil
-    task.read { $0.currentRequest = load?.client.request ?? loaded }
+    var load: ProtocolLoad?
+    defer { task.read { $0.currentRequest = load?.client.request ?? loaded } }
+    // Their methods may block.
+    load =
+      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
     return load
   }
 

@@ -16,6 +16,35 @@ import Testing
 
   private var isOnLoop: Bool { (session.taskExecutor as? ClientLoop)?.isPreferred == true }
 
+  private static let mark: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  private var isOnMain: Bool { DispatchQueue.getSpecific(key: Self.mark) == true }
+
+  /// However the load ends, and whatever its executor.
+  @MainActor @Test(arguments: [false, true]) func anActorsCallerComesBackToIt(prefersLoop: Bool) async throws {
+    #expect(isOnMain)
+    let (url, closed) = (try url("/bytes/10"), try #require(URL(string: "http://127.0.0.1:1/")))
+    try await withTaskExecutorPreference(prefersLoop ? session.taskExecutor : nil) { @MainActor in
+      let (data, _) = try await session.data(from: url)
+      #expect(isOnMain && data.count == 10)
+      do {
+        _ = try await session.data(from: closed)
+      } catch {
+        #expect(isOnMain && (error as? URLError)?.code == .cannotConnectToHost)
+      }
+      let task = Task { @MainActor in
+        defer { #expect(isOnMain) }
+        return try await session.data(from: url)
+      }
+      task.cancel()
+      _ = await task.result
+    }
+  }
+
   @Test func whoAwaitsThereStaysThere() async throws {
     let url = try url("/bytes/10")
     let file = try await withTaskExecutorPreference(session.taskExecutor) {
