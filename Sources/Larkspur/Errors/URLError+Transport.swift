@@ -91,8 +91,7 @@ extension URLError {
     }
   }
 
-  /// The kernel's number, where there is one; else, but for what somebody has cancelled, the same code of the network library, as on
-  /// Darwin.
+  /// The kernel's number, where there is one.
   private static func underlying(_ error: TransportError) -> NSError? {
     if case .proxy(let error) = error, case .transport(let cause) = error.failure { return underlying(cause) }
     let number: Errno? =
@@ -109,9 +108,7 @@ extension URLError {
       return NSError(
         domain: "LarkspurTLSErrorDomain", code: 0, userInfo: [NSLocalizedDescriptionKey: "\(problem)"])
     }
-    let code = code(of: error)
-    guard code != .cancelled else { return nil }
-    return NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: details(of: error))
+    return nil
   }
 
   private static func details(of error: TransportError) -> [String: Any] {
