@@ -22,10 +22,7 @@ final class OperationOutput: @unchecked Sendable {
 
   func write(_ data: Data) throws {
     if let stream {
-      guard stream.writeAll(data) else {
-        // Foundation's end the process if they are asked without having failed.
-        throw (stream.streamStatus == .error ? stream.streamError : nil) ?? URLError(.cannotWriteToFile)
-      }
+      guard stream.writeAll(data) else { throw StreamBytes.error(of: stream) ?? URLError(.cannotWriteToFile) }
     } else {
       buffer.append(data)
     }

@@ -18,7 +18,7 @@ package enum StreamBytes {
   }
 
   /// What a stream has failed with. Foundation's end the process if they are asked without having failed.
-  package static func error(of stream: InputStream) -> (any Error)? {
+  package static func error(of stream: Stream) -> (any Error)? {
     stream.streamStatus == .error ? stream.streamError : nil
   }
 }
