@@ -62,7 +62,7 @@ extension PoolMachine {
   mutating func giveUpSurplus(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Bool {
     endpoints[endpoint].surplus > 0
       && giveUpOldest(
-        of: endpoints[endpoint].members.filter { isSurplus($0, now, after: SurplusAge.places) }, &actions)
+        of: endpoints[endpoint].members.filter { isSurplus($0, now, after: SurplusAge.places) }, &actions) != nil
   }
 
   /// Closes one of any endpoint's that nobody counts on, for one of `endpoint`. False: there is none.
@@ -70,7 +70,10 @@ extension PoolMachine {
     let usable = usableSurplus(now).filter {
       connections[$0].endpoint != endpoint || isSurplus($0, now, after: SurplusAge.places)
     }
-    return giveUpOldest(of: usable, &actions)
+    guard let other = giveUpOldest(of: usable, &actions) else { return false }
+    // Who waits there has lost his only dial, perhaps, before the timer could give him another one.
+    if other != endpoint, endpoints[other].waitingCount > 0 { stall(other) }
+    return true
   }
 
   /// The connections that are being opened, and whose places others may have.
@@ -83,11 +86,12 @@ extension PoolMachine {
     }
   }
 
-  private mutating func giveUpOldest(of surplus: [Int], _ actions: inout Actions) -> Bool {
+  /// Returns whose it was.
+  private mutating func giveUpOldest(of surplus: [Int], _ actions: inout Actions) -> Int? {
     let ages = surplus.map { (index: $0, since: connections[$0].surplusSince ?? .never) }
-    guard let oldest = ages.min(by: { $0.since < $1.since })?.index else { return false }
+    guard let oldest = ages.min(by: { $0.since < $1.since })?.index else { return nil }
     giveUpDial(oldest, &actions)
-    return true
+    return connections[oldest].endpoint
   }
 
   private mutating func giveUpDial(_ index: Int, _ actions: inout Actions) {

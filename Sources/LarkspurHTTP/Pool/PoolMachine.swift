@@ -378,13 +378,7 @@ package struct PoolMachine: Sendable {
         close(connection, &actions)
       }
       guard connectionCount < limits.totalMax || evictIdle(&actions) || giveUpSurplus(for: endpoint, now, &actions)
-      else {
-        if !endpoints[endpoint].isStalled {
-          endpoints[endpoint].isStalled = true
-          stalled.append(endpoint)
-        }
-        return
-      }
+      else { return stall(endpoint) }
       dial(endpoint, &actions)
     }
     findSurplus(of: endpoint, now)
@@ -406,6 +400,13 @@ package struct PoolMachine: Sendable {
       && endpoints[endpoint].members.count
         - surplusCount(of: endpoint, now, after: SurplusAge.places) < limits.perEndpointMax
       && (connectionCount < limits.totalMax || idleCount > 0)
+  }
+
+  /// The endpoint waits until connections of others make room.
+  mutating func stall(_ endpoint: Int) {
+    guard !endpoints[endpoint].isStalled else { return }
+    endpoints[endpoint].isStalled = true
+    stalled.append(endpoint)
   }
 
   /// Lets those go on who were held up by the limit for all endpoints.

@@ -63,6 +63,24 @@ import Testing
     #expect(actions.first == .close(next) && actions.count == 2)
   }
 
+  /// Who waits for a dial that gives way, before the timer has given him another one, is served when there is room again.
+  @Test func whoWaitsForWhatGivesWayIsNotForgotten() throws {
+    var desk = Desk { $0.totalMax = 1 }
+    let first = try desk.request()
+    let dial = try desk.takeDial()
+    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
+    _ = try desk.request()
+    desk.now = desk.now.advanced(by: .seconds(1))
+    _ = try desk.request(at: desk.machine.addEndpoint())
+    let actions = desk.take()
+    #expect(actions.first == .close(dial))
+    let other = try #require(actions.compactMap(\.dialed).first)
+    desk.opened(other)
+    _ = desk.take()
+    desk.ended(other)
+    #expect(desk.take().compactMap(\.dialed).count == 1)
+  }
+
   /// Also what nobody waits for because another connection became free.
   @Test func whoWaitedIsServedByAnother() throws {
     var desk = Desk()
