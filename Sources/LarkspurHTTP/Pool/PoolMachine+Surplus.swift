@@ -30,6 +30,11 @@ extension PoolMachine {
     endpoints[endpoint].dialing - surplusCount(of: endpoint, now, after: SurplusAge.counts)
   }
 
+  /// Whether an endpoint has connections but those that nobody counts on.
+  func isServed(_ endpoint: Int, _ now: Deadline) -> Bool {
+    endpoints[endpoint].members.count > surplusCount(of: endpoint, now, after: SurplusAge.counts)
+  }
+
   /// When fewer wait than are being opened, the oldest of these are those that nobody waits for.
   mutating func findSurplus(of endpoint: Int, _ now: Deadline) {
     while endpoints[endpoint].dialing - endpoints[endpoint].surplus > endpoints[endpoint].waitingCount {

@@ -102,9 +102,6 @@ package struct PoolMachine: Sendable {
     /// Waits until connections of others make room.
     var isStalled = false
 
-    /// Whether there are connections but those that nobody expects anything of.
-    var isServed: Bool { members.count > surplus }
-
     var waitingCount: Int { waiting.count + wantingFresh.count }
 
     mutating func rests(_ connection: ConnectionID) {
@@ -247,13 +244,13 @@ package struct PoolMachine: Sendable {
     if isOurs, endpoints[endpoint].waitingCount > 0, evictIdle(&actions) {
       return settle(endpoint, now, &actions)
     }
-    if endpoints[endpoint].isServed { endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause) }
+    if isServed(endpoint, now) { endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause) }
     if dialsCounted(endpoint, now) == 0 {
       // Those that were opened together fail together. What this machine lacks says nothing of the host.
       if !isOurs { endpoints[endpoint].failedDials += 1 }
       var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
       // What is running serves those who wait, unless it does not end.
-      if !endpoints[endpoint].isServed || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
+      if !isServed(endpoint, now) || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
         lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
       }
       waitingCount -= lost.count
@@ -392,7 +389,7 @@ package struct PoolMachine: Sendable {
   }
 
   private func isSpared(_ endpoint: Int, _ now: Deadline) -> Bool {
-    endpoints[endpoint].dialsAfter > now && endpoints[endpoint].isServed
+    endpoints[endpoint].dialsAfter > now && isServed(endpoint, now)
   }
 
   private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {

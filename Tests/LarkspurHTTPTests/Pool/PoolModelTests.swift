@@ -154,6 +154,21 @@ import Testing
       ids.sorted { $0.index < $1.index }.randomElement(using: &random)
     }
 
+    /// Where whatever is begun fails at once, and what was begun before says nothing, few are begun at one time.
+    mutating func refuse() throws {
+      let silent = Set(connections.keys)
+      let most = 2 * (waiting.count + connections.count)
+      var failed = 0
+      while let id = connections.first(where: { $0.value.state == .dialing && !silent.contains($0.key) })?.key {
+        failed += 1
+        try #require(failed <= most, "connections are opened over and over")
+        connections[id] = nil
+        var actions: PoolMachine.Actions = []
+        machine.dialFailed(id, isOurs: true, now: now, into: &actions)
+        try apply(actions)
+      }
+    }
+
     /// When everything under way comes to its end, nobody is left waiting.
     mutating func finish() throws {
       for _ in 0..<100_000
@@ -190,7 +205,10 @@ import Testing
       limits.requestsMax = Bool.random(using: &random) ? 5 : .max
       limits.pipelineDepth = Bool.random(using: &random) ? 3 : 1
       var books = Books(limits, endpoints: Int.random(in: 1...5, using: &random))
-      for _ in 0..<300 { try books.step(&random) }
+      for number in 0..<300 {
+        try books.step(&random)
+        if number.isMultiple(of: 50) { try books.refuse() }
+      }
       try books.finish()
     }
   }

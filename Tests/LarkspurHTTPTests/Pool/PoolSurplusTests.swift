@@ -81,6 +81,29 @@ import Testing
     #expect(desk.take().compactMap(\.dialed).count == 1)
   }
 
+  /// What fails at once beside one that nobody has waited for, for a moment, is not tried over and over: another host's failure
+  /// would bring this one's next, and that the other's.
+  @Test func whatFailsBesideOneForNobodyIsTriedLater() throws {
+    var desk = Desk { $0.totalMax = 3 }
+    let first = try desk.request()
+    _ = try desk.takeDial()
+    let other = desk.machine.addEndpoint()
+    _ = try desk.request(at: other)
+    _ = try desk.takeDial()
+    _ = try desk.request()
+    let second = try desk.takeDial()
+    desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
+    // The oldest is the one for nobody now, and a third and a fourth find no place.
+    let waiting = try [desk.request(), desk.request()]
+    #expect(desk.take() == [])
+    desk.failed(second)
+    #expect(desk.take() == [])
+    desk.pass(.seconds(1))
+    desk.failed(try desk.takeDial())
+    let told = desk.take()
+    #expect(waiting.allSatisfy { told.contains(.fail($0, .dialFailed)) })
+  }
+
   /// Also what nobody waits for because another connection became free.
   @Test func whoWaitedIsServedByAnother() throws {
     var desk = Desk()
