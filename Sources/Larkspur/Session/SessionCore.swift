@@ -141,7 +141,9 @@ final class SessionCore: @unchecked Sendable {
   // MARK: - Tasks
 
   /// - Parameter isBegun: It runs already. A delegate that hears of it may still cancel or suspend it.
-  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
+  /// - Returns: Whether the session's tasks come one after another.
+  @discardableResult
+  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) -> Bool {
     // Before it is on the list: who finds it there may cancel it.
     let own = task.read { details in
       details.session = session
@@ -152,19 +154,20 @@ final class SessionCore: @unchecked Sendable {
       }
       return details.delegate
     }
-    let delegate = state.withLock { state in
+    let (delegate, isOneByOne) = state.withLock { state in
       if state.phase == .open { state.tasks.insert(task) }
-      return state.taskDelegate
+      return (state.taskDelegate, state.tasks.comeOneByOne)
     }
-    guard task.isKnown else { return }
+    guard task.isKnown else { return isOneByOne }
     if let own {
       let hasWord = task.delegateWord.isGiven(by: own) {
         own.urlSession(session, didCreateTask: task)
         return true
       }
-      if hasWord { return }
+      if hasWord { return isOneByOne }
     }
     delegate?.urlSession(session, didCreateTask: task)
+    return isOneByOne
   }
 
   /// Whether the cache may load this for itself: not while it does already. The task that then does is one that the program
@@ -180,7 +183,7 @@ final class SessionCore: @unchecked Sendable {
     _ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?, _ result: TaskResult
   ) async throws {
     if let delegate { task.delegate = delegate }
-    register(task, session, isBegun: true)
+    let isOneByOne = register(task, session, isBegun: true)
     let performer: TaskPerformer?
     do throws(URLError) {
       performer = try self.performer(of: task, session)
@@ -198,7 +201,8 @@ final class SessionCore: @unchecked Sendable {
       if result.isCallersOwn { return await performer.runForCaller() }
       await Waiter.suspend {
         result.waiter = $0
-        run(performer)
+        // Where others wait for the loop, too, it is its thread that serves all of them together.
+        run(performer, for: isOneByOne ? result : nil)
       }
     } onCancel: {
       task.cancel()
@@ -220,8 +224,8 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// A guest does not call the program's own code, which may want what the caller holds.
-  private func run(_ performer: TaskPerformer, asGuest: Bool = true) {
-    performer.engine.crew.run(performer, asGuest: asGuest && !mayHaveProtocols)
+  private func run(_ performer: TaskPerformer, asGuest: Bool = true, for result: TaskResult? = nil) {
+    performer.engine.crew.run(performer, asGuest: asGuest && !mayHaveProtocols, for: result)
   }
 
   /// Nil: the session is closed to new tasks.

@@ -1,6 +1,11 @@
 /// A session's tasks that are not over. Each knows its place, and is not looked for. It is guarded by the session's lock.
 struct TaskList {
   private(set) var members: [URLSessionTask] = []
+  /// How many in a row, up to now, have been alone as they came.
+  private var aloneCount = 0
+
+  /// Whether one comes after another. (Of many that have ended together, the first to come again is alone, too.)
+  var comeOneByOne: Bool { aloneCount >= 4 }
 
   func contains(_ task: URLSessionTask) -> Bool { task.placeInSession != nil }
 
@@ -8,6 +13,7 @@ struct TaskList {
     guard !contains(task) else { return }
     task.placeInSession = members.count
     members.append(task)
+    aloneCount = members.count == 1 ? aloneCount + 1 : 0
   }
 
   /// The last one takes the free place.

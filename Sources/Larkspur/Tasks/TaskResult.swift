@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It is set on the loop, and read when the caller's task has been woken: nobody else knows it, and it needs no lock. (It
 /// is not generic: what is released without its type being known costs 3,000 instructions a task.)
-final class TaskResult: TurnSuccessor, @unchecked Sendable {
+final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   /// The caller's task.
   var waiter: Waiter?
   /// It is the caller's task that carries out the load, and so nobody has to be woken.
@@ -23,6 +23,8 @@ final class TaskResult: TurnSuccessor, @unchecked Sendable {
     isComplete.store(true, ordering: .releasing)
     waiter.take()?.wake()
   }
+
+  var hasCome: Bool { isComplete.load(ordering: .sequentiallyConsistent) }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
     guard isComplete.load(ordering: .acquiring) else { throw URLError(.unknown) }

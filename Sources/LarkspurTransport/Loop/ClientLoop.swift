@@ -20,7 +20,7 @@ import Synchronization
 ///
 /// Guests. To wake the sleeping thread for each request costs more than the request does. So a task that comes here while
 /// the loop sleeps takes a turn itself, on the thread it comes from, as far as its first wait; the answer is the loop's to
-/// wait for.
+/// wait for, or for a moment the guest's: see `asGuest`.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -35,16 +35,17 @@ package final class ClientLoop: @unchecked Sendable {
   /// Somebody has put something into the mailbox.
   private let hasMail = Atomic(false)
   /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
-  private let isSleeping = Atomic(false)
-  private let isStopping = Atomic(false)
+  let isSleeping = Atomic(false)
+  let isStopping = Atomic(false)
   /// Held while a turn is taken, and not while the loop waits.
-  private let turns = AdaptiveMutex()
+  let turns = AdaptiveMutex()
   /// The thread that takes a turn.
   private let owner = Atomic<UInt64>(0)
   /// The thread that the next job to come from may be run on at once.
-  private let guest = Atomic<UInt64>(0)
-  private let takesGuests: Bool
-  private let waker: Poller.Waker
+  let guest = Atomic<UInt64>(0)
+  let takesGuests: Bool
+  let guests: GuestWaits
+  let waker: Poller.Waker
   let watcher: Poller.Watcher
   package let kernel: any Kernel
 
@@ -143,6 +144,7 @@ package final class ClientLoop: @unchecked Sendable {
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     watcher = poller.watcher
+    guests = GuestWaits(poller.guest)
     waiting = Confined(Waiting(poller: poller))
     own = Confined(State(now: kernel.now()))
   }
@@ -177,18 +179,6 @@ package final class ClientLoop: @unchecked Sendable {
   ) async throws(E) -> T {
     expectGuest()
     return try await withTaskExecutorPreference(self, operation: operation)
-  }
-
-  /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
-  package func asGuest(_ bring: () -> Void) {
-    expectGuest()
-    bring()
-    // The task may have been here already, and nothing was to be brought.
-    if guest.load(ordering: .relaxed) == SystemThread.currentIdentity { guest.store(0, ordering: .relaxed) }
-  }
-
-  private func expectGuest() {
-    if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 
   /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
@@ -226,47 +216,29 @@ package final class ClientLoop: @unchecked Sendable {
     }
     for successor in waiting.state.successors { successor.turnIsOver() }
     waiting.state.successors.removeAll(keepingCapacity: true)
+    if takesGuests, milliseconds != 0 { guests.end(by: waker) }
     wait(milliseconds: milliseconds)
     isSleeping.store(false, ordering: .relaxed)
-  }
-
-  /// A turn on a thread that brings a job, while the loop's own sleeps. False: it does not, or somebody else was first.
-  private func takeTurn(asGuestWith job: UnownedJob) -> Bool {
-    // Not even to try the lock is cheaper where somebody else holds it.
-    guard isSleeping.load(ordering: .relaxed) else { return false }
-    var successors: [any TurnSuccessor] = []
-    let isDone: Bool? = turns.withLockIfAvailable {
-      defer { endTurn(&successors) }
-      guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
-      beginTurn()
-      run(job)
-      if !own.state.followers.isEmpty { callFollowers() }
-      // What is left is the loop's, which may have meant to sleep for longer.
-      if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
-      return true
-    }
-    for successor in successors { successor.turnIsOver() }
-    return isDone == true
   }
 
   /// Calls `successor` when the turn is over.
   package func callAfterTurn(_ successor: any TurnSuccessor) { own.state.successors.append(successor) }
 
-  private func beginTurn() {
+  func beginTurn() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
     own.state.turn &+= 1
     own.state.now = kernel.now()
   }
 
   /// - Parameter successors: Who is to be called now.
-  private func endTurn(_ successors: inout [any TurnSuccessor]) {
+  func endTurn(_ successors: inout [any TurnSuccessor]) {
     // (An empty list keeps its room: a guest has hardly ever got one.)
     if !own.state.successors.isEmpty { swap(&successors, &own.state.successors) }
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
   }
 
-  private var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.yielding.isEmpty }
+  var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.yielding.isEmpty }
 
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
@@ -279,12 +251,14 @@ package final class ClientLoop: @unchecked Sendable {
 
   private func takeEvents() {
     for index in 0..<waiting.state.eventCount {
-      guard let event = waiting.state.poller.event(at: index),
-        let channel = channel(at: event.slot, registration: event.registration)
-      else { continue }
-      channel.became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
+      if let event = waiting.state.poller.event(at: index) { take(event) }
     }
     waiting.state.eventCount = 0
+  }
+
+  func take(_ event: PollerEvent) {
+    channel(at: event.slot, registration: event.registration)?
+      .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
   }
 
   /// The clock is read again only if a deadline depends on it.
@@ -299,7 +273,7 @@ package final class ClientLoop: @unchecked Sendable {
     for channel in channels { channel.becameReady() }
   }
 
-  private func callFollowers() {
+  func callFollowers() {
     var followers: [any TurnFollower] = []
     swap(&followers, &own.state.followers)
     for follower in followers { follower.turnEnded() }
@@ -320,9 +294,9 @@ package final class ClientLoop: @unchecked Sendable {
     for call in mail.calls { call() }
   }
 
-  private func run(_ job: UnownedJob) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+  func run(_ job: UnownedJob) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
 
-  private func runJobs() {
+  func runJobs() {
     for _ in 0..<Self.jobRoundsMax {
       let count = own.state.jobs.count
       guard count > 0 else { return }
@@ -372,7 +346,7 @@ package final class ClientLoop: @unchecked Sendable {
     wake()
   }
 
-  private func wake() {
+  func wake() {
     if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
   }
 }

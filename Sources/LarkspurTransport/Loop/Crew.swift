@@ -35,9 +35,11 @@ package final class Crew: Sendable {
 
   /// Has the work done, by one of its tasks or by a new one.
   ///
-  /// - Parameter asGuest: Whether it may begin at once, on the calling thread, which then holds no lock.
-  package func run(_ work: any CrewWork, asGuest: Bool) {
-    if asGuest { loop.asGuest { give(work) } } else { give(work) }
+  /// - Parameters:
+  ///   - asGuest: Whether it may begin at once, on the calling thread, which then holds no lock.
+  ///   - awaited: What that thread waits for then: see `ClientLoop.asGuest`.
+  package func run(_ work: any CrewWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
+    if asGuest { loop.asGuest(for: awaited) { give(work) } } else { give(work) }
   }
 
   private func give(_ work: any CrewWork) {

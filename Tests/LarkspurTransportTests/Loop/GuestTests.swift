@@ -1,8 +1,10 @@
 import LarkspurBytes
 import LarkspurIO
 import LarkspurTestSupport
-import LarkspurTransport
+import Synchronization
 import Testing
+
+@testable import LarkspurTransport
 
 /// Turns that are taken on the threads of those who bring work, while the loop's own sleeps.
 @Suite struct GuestTests {
@@ -70,6 +72,77 @@ import Testing
       }
     }
     loop.stop()
+  }
+
+  /// Whether the loop's thread brings it, or the guest's own, before the guest waits, while it does, or after: it comes.
+  @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000]) func whatAGuestWaitsForHereComes(microseconds: Int) async {
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<3 {
+        group.addTask { [loop] in
+          for _ in 0..<300 {
+            let awaited = Awaited()
+            await Waiter.suspend { waiter in
+              awaited.waiter = waiter
+              loop.asGuest(for: awaited) {
+                loop.post { [loop] in
+                  guard microseconds > 0 else { return loop.callAfterTurn(awaited) }
+                  _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
+                    loop.callAfterTurn(awaited)
+                  }
+                }
+              }
+            }
+            #expect(awaited.hasCome)
+          }
+        }
+      }
+    }
+    loop.stop()
+  }
+
+  /// What is waited for in vain is not waited for the next time, and not for twice as many times after each that follows.
+  @Test func guestsWaitWhereItIsWorthIt() throws {
+    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
+    func skipped(_ wasWorthIt: Bool?) -> Int {
+      var (count, hasWaited) = (-1, false)
+      while !hasWaited {
+        count += 1
+        waits.wait { _ in
+          hasWaited = true
+          return wasWorthIt
+        }
+      }
+      return count
+    }
+    #expect((0..<12).map { _ in skipped(false) } == [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_023])
+    #expect([skipped(nil), skipped(nil), skipped(true), skipped(true)] == [1_023, 0, 0, 0])
+    #expect([skipped(false), skipped(false)] == [0, 511])
+  }
+
+  @Test func oneGuestWaitsAtATime() throws {
+    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
+    var (outer, inner) = (0, 0)
+    waits.wait { _ in
+      outer += 1
+      waits.wait { _ in
+        inner += 1
+        return true
+      }
+      return true
+    }
+    #expect(outer == 1 && inner == 0)
+  }
+
+  /// Belongs to whoever has the loop, but for the flag.
+  private final class Awaited: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
+    var waiter: Waiter?
+    private let isHere = Atomic(false)
+    var hasCome: Bool { isHere.load(ordering: .sequentiallyConsistent) }
+
+    func turnIsOver() {
+      isHere.store(true, ordering: .sequentiallyConsistent)
+      waiter.take()?.wake()
+    }
   }
 
   /// Belongs to whoever has the loop.

@@ -1,0 +1,143 @@
+import LarkspurIO
+import Synchronization
+
+/// What a guest waits for.
+package protocol AwaitedByGuest: AnyObject {
+  /// Whether it has come. Any thread may ask.
+  var hasCome: Bool { get }
+}
+
+/// Turns on the threads of those who bring work.
+///
+/// To hand an answer from the loop's thread to the thread that waits for it wakes two threads, one after the other: with a
+/// server that is near, that is most of what a request costs. So a guest who has nothing else to do waits for the answer
+/// himself, beside the loop, for so long as such servers take. The kernel tells of what happens to the one of the two who
+/// began to wait last.
+extension ClientLoop {
+  /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
+  ///
+  /// - Parameter awaited: What the calling thread has to wait for in any case: it may do so here for some tenths of a
+  ///   millisecond, and does the loop's work meanwhile. Nil: it has other things to do.
+  package func asGuest(for awaited: (any AwaitedByGuest)? = nil, _ bring: () -> Void) {
+    expectGuest()
+    bring()
+    // The task may have been here already, and nothing was to be brought.
+    if guest.load(ordering: .relaxed) == SystemThread.currentIdentity { guest.store(0, ordering: .relaxed) }
+    if let awaited, takesGuests { wait(for: awaited) }
+  }
+
+  func expectGuest() {
+    if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
+  }
+
+  /// A turn on a thread that brings a job, while the loop's own sleeps. False: it does not, or somebody else was first.
+  func takeTurn(asGuestWith job: UnownedJob) -> Bool {
+    // Not even to try the lock is cheaper where somebody else holds it.
+    guard isSleeping.load(ordering: .relaxed) else { return false }
+    var successors: [any TurnSuccessor] = []
+    let isDone: Bool? = turns.withLockIfAvailable {
+      defer { endTurn(&successors) }
+      guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
+      beginTurn()
+      run(job)
+      endGuestsWork()
+      return true
+    }
+    for successor in successors { successor.turnIsOver() }
+    return isDone == true
+  }
+
+  private func endGuestsWork() {
+    if !own.state.followers.isEmpty { callFollowers() }
+    // What is left is the loop's, which may have meant to sleep for longer.
+    if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
+  }
+
+  private func wait(for awaited: any AwaitedByGuest) {
+    guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return }
+    guests.wait { poller in
+      let began = kernel.now()
+      for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
+        guard poller.wait(milliseconds: GuestWaits.milliseconds) else { return false }
+        guard takeEvents(of: poller) else { return nil }
+      }
+      return kernel.now() < began.advanced(by: GuestWaits.quick)
+    }
+  }
+
+  /// A turn for what a guest has waited for. False: the guest is to go, or the loop is wanted itself.
+  private func takeEvents(of poller: borrowing Poller.Guest) -> Bool {
+    var isLoopWanted = false
+    var successors: [any TurnSuccessor] = []
+    turns.withLock {
+      defer { endTurn(&successors) }
+      guard !isStopping.load(ordering: .relaxed) else { return isLoopWanted = true }
+      beginTurn()
+      for index in 0..<poller.eventCount {
+        if let event = poller.event(at: index) { take(event) } else { isLoopWanted = true }
+      }
+      runJobs()
+      endGuestsWork()
+    }
+    for successor in successors { successor.turnIsOver() }
+    // Who woke it has been told that it is awake.
+    if isLoopWanted { waker.wake() }
+    return !isLoopWanted
+  }
+}
+
+/// The waits of guests, one at a time. None waits where that has come to nothing lately.
+final class GuestWaits: @unchecked Sendable {
+  /// A response may come in so many parts.
+  static let waitsMax = 4
+  /// As long as it takes to learn that a server is not near. (The kernel's clock is set anew for each shorter time: that
+  /// costs more than the wait saves.)
+  static let milliseconds: Int32 = 5
+  /// A thread of Swift's own waits no longer for what comes again and again.
+  static let quick = Duration.microseconds(300)
+
+  private let lock = AdaptiveMutex()
+  private let isWaiting = Atomic(false)
+  /// Under the lock.
+  private let poller: Confined<Poller.Guest>
+  /// How many guests do not wait from now on, and how many did not after the last failure.
+  private let skips = Atomic(0)
+  private let skipsLast = Atomic(0)
+  private static let skipsMax = 1_023
+
+  init(_ poller: consuming Poller.Guest) { self.poller = Confined(poller) }
+
+  /// Lends the caller the poller, unless it is better not to wait. `wait` says whether it was worth it; nil: nobody knows.
+  func wait(_ wait: (inout Poller.Guest) -> Bool?) {
+    let left = skips.load(ordering: .relaxed)
+    guard left == 0 else { return skips.store(left - 1, ordering: .relaxed) }
+    _ = lock.withLockIfAvailable {
+      isWaiting.store(true, ordering: .sequentiallyConsistent)
+      let wasWorthIt = wait(&poller.state)
+      isWaiting.store(false, ordering: .relaxed)
+      if let wasWorthIt { learn(wasWorthIt) }
+    }
+  }
+
+  private func learn(_ wasWorthIt: Bool) {
+    let last = skipsLast.load(ordering: .relaxed)
+    if !wasWorthIt {
+      let next = min(2 * last + 1, Self.skipsMax)
+      skipsLast.store(next, ordering: .relaxed)
+      skips.store(next, ordering: .relaxed)
+    } else if last > 0 {
+      skipsLast.store(last / 2, ordering: .relaxed)
+    }
+  }
+
+  /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if
+  /// the guest was not in time.
+  func end(by waker: Poller.Waker) {
+    // Who waits says so first, and then looks whether it has come.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    guard isWaiting.load(ordering: .relaxed) else { return }
+    waker.wake()
+    // Until then the loop would be the first to be woken.
+    lock.withLock {}
+  }
+}
