@@ -207,6 +207,7 @@ final class SessionCore: @unchecked Sendable {
     } onCancel: {
       task.cancel()
     }
+    if isOneByOne, !result.isCallersOwn { loop.goesOn(since: result.completed) }
   }
 
   /// Lets a task run, on its own.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurTransport
 import Synchronization
 
@@ -11,6 +12,8 @@ final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   var waiter: Waiter?
   /// It is the caller's task that carries out the load, and so nobody has to be woken.
   var isCallersOwn = false
+  /// When the answer came.
+  var completed = Deadline.never
   var failure: (any Error)?
   var response: URLResponse?
   var data = Data()

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
@@ -13,6 +14,9 @@ package protocol AwaitedByGuest: AnyObject {
 /// server that is near, that is most of what a request costs. So a guest who has nothing else to do waits for the answer
 /// himself, beside the loop, for so long as such servers take. The kernel tells of what happens to the one of the two who
 /// began to wait last.
+///
+/// A thread that waits is one less for the program's other tasks. So each sixteenth guest does not, and lets them come; and
+/// where what has been answered goes on late, the threads are wanted, and no guest waits for a while.
 extension ClientLoop {
   /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
   ///
@@ -53,6 +57,13 @@ extension ClientLoop {
     if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
   }
 
+  /// What a thread has waited for goes on, whether it was a guest that waited or the loop.
+  ///
+  /// - Parameter moment: When the answer came.
+  package func goesOn(since moment: Deadline) {
+    if moment.advanced(byNanoseconds: GuestWaits.quickNanoseconds) < kernel.now() { guests.learn(wasWorthIt: false) }
+  }
+
   private func wait(for awaited: any AwaitedByGuest) {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return }
     guests.wait { poller in
@@ -61,7 +72,7 @@ extension ClientLoop {
         guard poller.wait(milliseconds: GuestWaits.milliseconds) else { return false }
         guard takeEvents(of: poller) else { return nil }
       }
-      return kernel.now() < began.advanced(by: GuestWaits.quick)
+      return kernel.now() < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds)
     }
   }
 
@@ -94,7 +105,7 @@ final class GuestWaits: @unchecked Sendable {
   /// costs more than the wait saves.)
   static let milliseconds: Int32 = 5
   /// A thread of Swift's own waits no longer for what comes again and again.
-  static let quick = Duration.microseconds(300)
+  static let quickNanoseconds: UInt64 = 300_000
 
   private let lock = AdaptiveMutex()
   private let isWaiting = Atomic(false)
@@ -104,6 +115,9 @@ final class GuestWaits: @unchecked Sendable {
   private let skips = Atomic(0)
   private let skipsLast = Atomic(0)
   private static let skipsMax = 1_023
+  /// How many have waited since one did not, so that others came.
+  private let inARow = Atomic(0)
+  private static let inARowMax = 15
 
   init(_ poller: consuming Poller.Guest) { self.poller = Confined(poller) }
 
@@ -115,19 +129,22 @@ final class GuestWaits: @unchecked Sendable {
       isWaiting.store(true, ordering: .sequentiallyConsistent)
       let wasWorthIt = wait(&poller.state)
       isWaiting.store(false, ordering: .relaxed)
-      if let wasWorthIt { learn(wasWorthIt) }
+      if let wasWorthIt { learn(wasWorthIt: wasWorthIt) }
     }
   }
 
-  private func learn(_ wasWorthIt: Bool) {
+  func learn(wasWorthIt: Bool) {
     let last = skipsLast.load(ordering: .relaxed)
     if !wasWorthIt {
       let next = min(2 * last + 1, Self.skipsMax)
       skipsLast.store(next, ordering: .relaxed)
       skips.store(next, ordering: .relaxed)
-    } else if last > 0 {
-      skipsLast.store(last / 2, ordering: .relaxed)
+      return
     }
+    if last > 0 { skipsLast.store(last / 2, ordering: .relaxed) }
+    let count = inARow.load(ordering: .relaxed) + 1
+    inARow.store(count % Self.inARowMax, ordering: .relaxed)
+    if count == Self.inARowMax { skips.store(1, ordering: .relaxed) }
   }
 
   /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if

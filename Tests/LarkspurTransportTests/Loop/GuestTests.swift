@@ -119,6 +119,22 @@ import Testing
     #expect([skipped(false), skipped(false)] == [0, 511])
   }
 
+  /// Where it is worth it, each sixteenth lets the thread's other tasks come. Where these keep it from going on, none waits.
+  @Test func guestsLetOthersCome() throws {
+    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
+    func asks() -> Bool {
+      var isAsked = false
+      waits.wait { _ in
+        isAsked = true
+        return true
+      }
+      return isAsked
+    }
+    #expect((0..<32).map { _ in asks() } == (0..<32).map { $0 % 16 != 15 })
+    waits.learn(wasWorthIt: false)
+    #expect([asks(), asks()] == [false, true])
+  }
+
   @Test func oneGuestWaitsAtATime() throws {
     let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
     var (outer, inner) = (0, 0)
