@@ -91,7 +91,8 @@ extension URLError {
     }
   }
 
-  /// The kernel's number, where there is one.
+  /// The kernel's number, where there is one; else, but for what somebody has cancelled, the same code of the network library, as on
+  /// Darwin.
   private static func underlying(_ error: TransportError) -> NSError? {
     if case .proxy(let error) = error, case .transport(let cause) = error.failure { return underlying(cause) }
     let number: Errno? =
@@ -108,7 +109,9 @@ extension URLError {
       return NSError(
         domain: "LarkspurTLSErrorDomain", code: 0, userInfo: [NSLocalizedDescriptionKey: "\(problem)"])
     }
-    return nil
+    let code = code(of: error)
+    guard code != .cancelled else { return nil }
+    return NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: details(of: error))
   }
 
   private static func details(of error: TransportError) -> [String: Any] {

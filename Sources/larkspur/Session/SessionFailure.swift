@@ -26,6 +26,11 @@ struct SessionFailure {
     return "\(name):\(url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80))"
   }
 
+  /// Where a connection broke, the kernel's number or the TLS failure is beneath.
+  private static func endedInOrder(_ error: URLError) -> Bool {
+    (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == "kCFErrorDomainCFNetwork"
+  }
+
   static func status(of error: URLError, hasResponse: Bool, isProxied: Bool) -> ExitStatus {
     switch error.code {
     case .unsupportedURL: .unsupportedProtocol
@@ -34,8 +39,7 @@ struct SessionFailure {
     case .cannotConnectToHost, .notConnectedToInternet: .connectFailed
     case .timedOut: .timedOut
     case .networkConnectionLost:
-      // The kernel's number is there if it broke, and not if the server ended it in order.
-      hasResponse ? .partialBody : error.userInfo[NSUnderlyingErrorKey] == nil ? .emptyReply : .receiveFailed
+      hasResponse ? .partialBody : endedInOrder(error) ? .emptyReply : .receiveFailed
     case .badServerResponse, .dataLengthExceedsMaximum: .weirdReply
     case .cannotDecodeContentData, .cannotDecodeRawData: .codingBroken
     case .httpTooManyRedirects: .tooManyRedirects
