@@ -83,7 +83,7 @@ struct Client: Sendable {
     configuration.urlCache = nil
     if let caFile {
       let data = try Data(contentsOf: URL(fileURLWithPath: caFile))
-      configuration.tlsTrustSettings.roots = .only(Certificate.read(data) ?? [])
+      configuration.tlsTrustSettings.roots = .only(TLSCertificate.read(data) ?? [])
     }
     session = URLSession(
       configuration: configuration, delegate: workload.kind == .discard ? discarder : nil, delegateQueue: nil)

@@ -170,7 +170,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
       }
       settings.certificates = coder.blocks(forKey: Key.certificates).map { Set($0) }
       settings.keyPins = Set((coder.texts(forKey: Key.keyPins) ?? []).compactMap { CertificatePin($0) })
-      let certificates = (coder.blocks(forKey: Key.certificatePins) ?? []).compactMap { Certificate($0) }
+      let certificates = (coder.blocks(forKey: Key.certificatePins) ?? []).compactMap { TLSCertificate($0) }
       settings.keyPins.formUnion(certificates.map { .certificate($0) })
       settings.allowsInvalid = coder.flag(forKey: Key.allowsInvalid) ?? false
       settings.validatesName = coder.flag(forKey: Key.validatesName) ?? true

@@ -13,6 +13,6 @@ enum CertificateFiles {
   /// None: it cannot be read, or holds something else.
   static func certificates(of file: URL) -> [Data] {
     guard let bytes = try? Data(contentsOf: file) else { return [] }
-    return (Certificate.read(bytes) ?? []).map(\.der)
+    return (TLSCertificate.read(bytes) ?? []).map(\.der)
   }
 }

@@ -11,14 +11,14 @@ struct TrustEvaluation {
   private let settings: AFSecurityPolicy.Settings
   private let trust: ServerTrust
   private let domain: String?
-  private let pinned: [Certificate]
+  private let pinned: [TLSCertificate]
   private let pinnedKeys: Set<Data>
 
   init(settings: AFSecurityPolicy.Settings, trust: ServerTrust, domain: String?) {
     self.settings = settings
     self.trust = trust
     self.domain = domain
-    pinned = (settings.certificates ?? []).compactMap { Certificate($0) }
+    pinned = (settings.certificates ?? []).compactMap { TLSCertificate($0) }
     pinnedKeys = Set(pinned.map(\.publicKeyInfo))
   }
 
@@ -35,7 +35,7 @@ struct TrustEvaluation {
   }
 
   /// Whether the whole chain is pinned, if it has to be: up to its root, or as it was sent if it leads to none.
-  private func isWholeIfWanted(_ isPinned: (Certificate) -> Bool) -> Bool {
+  private func isWholeIfWanted(_ isPinned: (TLSCertificate) -> Bool) -> Bool {
     !settings.validatesChain || (chain() ?? trust.sentChain).allSatisfy(isPinned)
   }
 
@@ -48,7 +48,7 @@ struct TrustEvaluation {
   }
 
   /// The chain up to the session's roots, or to other anchors. Nil: it is not good.
-  private func chain(upTo anchors: [Certificate]? = nil, date: Date = Date()) -> [Certificate]? {
+  private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date = Date()) -> [TLSCertificate]? {
     let host = settings.validatesName ? domain : nil
     guard let (result, chain) = try? trust.evaluate(host: host, anchors: anchors, date: date) else { return nil }
     return result.isTrusted ? chain : nil
@@ -76,7 +76,7 @@ struct TrustEvaluation {
     return dates.contains { chain(upTo: issuers, date: $0)?.contains(where: isKeyPinned) == true }
   }
 
-  private func isKeyPinned(_ certificate: Certificate) -> Bool {
+  private func isKeyPinned(_ certificate: TLSCertificate) -> Bool {
     pinnedKeys.contains(certificate.publicKeyInfo) || settings.keyPins.contains(.publicKey(of: certificate))
       || settings.keyPins.contains(.certificate(certificate))
   }

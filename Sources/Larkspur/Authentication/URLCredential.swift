@@ -18,7 +18,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
   enum Kind {
     case password(user: String, password: String)
-    case identity(ClientIdentity, certificates: [Certificate])
+    case identity(ClientIdentity, certificates: [TLSCertificate])
     case trust(ServerTrust)
   }
 
@@ -40,7 +40,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   ///     out. Nil: those that the identity came with.
   ///   - persistence: `forSession`, or none.
   public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: URLCredential.Persistence) {
-    let chain = certArray?.compactMap { $0 as? Certificate }
+    let chain = certArray?.compactMap { $0 as? TLSCertificate }
     kind = .identity(chain.map(identity.with(chain:)) ?? identity, certificates: chain ?? identity.chain)
     storedPersistence = persistence
   }

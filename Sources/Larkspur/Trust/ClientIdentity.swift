@@ -45,13 +45,13 @@ public struct ClientIdentity: Sendable {
   private init(inner: LarkspurTLS.ClientIdentity) { self.inner = inner }
 
   /// The client's own certificate.
-  public var certificate: Certificate { Certificate(inner.certificate) }
+  public var certificate: TLSCertificate { TLSCertificate(inner.certificate) }
 
   /// The certificates behind it, which are sent along.
-  public var chain: [Certificate] { inner.chain.map(Certificate.init) }
+  public var chain: [TLSCertificate] { inner.chain.map(TLSCertificate.init) }
 
   /// The same with other certificates behind it.
-  public func with(chain: [Certificate]) -> ClientIdentity {
+  public func with(chain: [TLSCertificate]) -> ClientIdentity {
     (try? inner.with(chain: chain.map(\.inner))).map(ClientIdentity.init(inner:)) ?? self
   }
 }

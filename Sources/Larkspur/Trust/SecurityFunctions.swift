@@ -109,7 +109,7 @@ public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(rule: .any) }
 /// - Parameters:
 ///   - allocator: Darwin's; nil here.
 ///   - data: DER.
-public func SecCertificateCreateWithData(_ allocator: Never?, _ data: Data) -> SecCertificate? { Certificate(data) }
+public func SecCertificateCreateWithData(_ allocator: Never?, _ data: Data) -> SecCertificate? { TLSCertificate(data) }
 
 /// The certificate, DER.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> Data { certificate.der }

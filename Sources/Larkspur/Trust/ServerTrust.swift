@@ -26,7 +26,7 @@ public final class ServerTrust: Sendable {
   /// What ``SecTrustEvaluateWithError(_:_:)`` goes by.
   struct Settings: Sendable {
     /// Nil: those of the session.
-    var anchors: [Certificate]?
+    var anchors: [TLSCertificate]?
     /// Whether the session's roots count beside `anchors`.
     var keepsRoots = false
     var date: Date?
@@ -64,7 +64,7 @@ public final class ServerTrust: Sendable {
   ///   - date: At what time it has to be valid.
   /// - Throws: ``Failure``.
   public convenience init(
-    host: String, chain: [Certificate], roots: TLSTrustSettings.Roots = .system, date: Date = Date()
+    host: String, chain: [TLSCertificate], roots: TLSTrustSettings.Roots = .system, date: Date = Date()
   ) throws(Failure) {
     guard let name = ServerName(host: host) else { throw .hostInvalid }
     do throws(TLSError) {
@@ -82,10 +82,10 @@ public final class ServerTrust: Sendable {
   public var host: String { original.server.text }
 
   /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
-  public var sentChain: [Certificate] { original.sent.map(Certificate.init) }
+  public var sentChain: [TLSCertificate] { original.sent.map(TLSCertificate.init) }
 
   /// The chain that was built, from the server's certificate to the root, as far as one was found.
-  public var verifiedChain: [Certificate] { inner.verified.map(Certificate.init) }
+  public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
   /// What the last verification came to.
   public var result: Result { Result(inner.result) }
@@ -105,10 +105,10 @@ public final class ServerTrust: Sendable {
   /// - Returns: What came out, with the chain that was built.
   /// - Throws: ``Failure``.
   public func evaluate(
-    host: String?, anchors: [Certificate]? = nil, date: Date = Date()
-  ) throws(Failure) -> (result: Result, chain: [Certificate]) {
+    host: String?, anchors: [TLSCertificate]? = nil, date: Date = Date()
+  ) throws(Failure) -> (result: Result, chain: [TLSCertificate]) {
     let trust = try evaluated(host: host, anchors: anchors, date: date)
-    return (Result(trust.result), trust.verified.map(Certificate.init))
+    return (Result(trust.result), trust.verified.map(TLSCertificate.init))
   }
 
   /// Why a verification could not even begin.
@@ -119,7 +119,7 @@ public final class ServerTrust: Sendable {
     case anchorsUnusable
   }
 
-  private func evaluated(host: String?, anchors: [Certificate]?, date: Date) throws(Failure) -> LarkspurTLS.Trust {
+  private func evaluated(host: String?, anchors: [TLSCertificate]?, date: Date) throws(Failure) -> LarkspurTLS.Trust {
     var name: ServerName?
     if let host {
       name = ServerName(host: host)

@@ -14,9 +14,9 @@ public struct TLSTrustSettings: Sendable {
     /// The roots that OpenSSL finds: `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's.
     case system
     /// The system's, and these.
-    case systemAnd([Certificate])
+    case systemAnd([TLSCertificate])
     /// These and no others: an own authority.
-    case only([Certificate])
+    case only([TLSCertificate])
   }
 
   /// The roots that count.
@@ -47,7 +47,7 @@ public struct TLSTrustSettings: Sendable {
 /// A key or a certificate that a host is expected to have in its chain.
 public enum CertificatePin: Hashable, Sendable {
   /// This very certificate. It ends with the certificate's validity.
-  case certificate(Certificate)
+  case certificate(TLSCertificate)
   /// Any certificate with the key whose SubjectPublicKeyInfo has this SHA-256, of 32 bytes (RFC 7469 2.4).
   case publicKeySHA256(Data)
 
@@ -58,7 +58,7 @@ public enum CertificatePin: Hashable, Sendable {
   }
 
   /// The pin of a certificate's key, which survives the certificate's renewal.
-  public static func publicKey(of certificate: Certificate) -> CertificatePin {
+  public static func publicKey(of certificate: TLSCertificate) -> CertificatePin {
     .publicKeySHA256(certificate.publicKeySHA256)
   }
 }

@@ -68,7 +68,7 @@ struct SessionSetUp: Sendable {
       Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
     }
     if let path = options.roots {
-      guard let roots = Certificate.read(try read(path, .rootsUnreadable)) else {
+      guard let roots = TLSCertificate.read(try read(path, .rootsUnreadable)) else {
         throw CommandFailure(.rootsUnreadable, "\(path) holds no certificate that could be read")
       }
       trust.roots = .only(roots)

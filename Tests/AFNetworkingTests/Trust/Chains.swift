@@ -36,7 +36,7 @@ struct Chains {
   /// From the server's to the root.
   var all: [[UInt8]] { leaf.chainDER + [leaf.rootDER] }
 
-  static func certificate(_ bytes: [UInt8]) throws -> SecCertificate { try #require(Certificate(Data(bytes))) }
+  static func certificate(_ bytes: [UInt8]) throws -> SecCertificate { try #require(TLSCertificate(Data(bytes))) }
 
   /// A policy that pins these.
   func policy(_ mode: AFSSLPinningMode, _ pinned: [[UInt8]]) -> AFSecurityPolicy {

@@ -161,7 +161,9 @@ import Testing
       URLCredential(identity: identity, certificates: nil, persistence: .forSession), for: space)
     let stored = URLSession(configuration: configuration)
     #expect(try await stored.load(url, delegate: nobody).status == 200)
-    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(authorities.root.rootCertificateDER)))])
+    configuration.tlsTrustSettings.roots = .only([
+      try #require(TLSCertificate(Data(authorities.root.rootCertificateDER)))
+    ])
     #expect(try await URLSession(configuration: configuration).load(url).status == 200)
   }
 }

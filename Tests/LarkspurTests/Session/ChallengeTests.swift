@@ -137,7 +137,7 @@ import Testing
       .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake, .serveRoutes,
     ])
     let configuration = URLSessionConfiguration.ephemeral
-    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(ca.rootCertificateDER)))])
+    configuration.tlsTrustSettings.roots = .only([try #require(TLSCertificate(Data(ca.rootCertificateDER)))])
     configuration.connectionProxyDictionary = ["HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port]
     let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
     let delegate = Delegate {

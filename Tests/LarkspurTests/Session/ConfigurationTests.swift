@@ -16,7 +16,7 @@ import Testing
     tls.versions = served
     let server = try TestServer(tls: tls)
     let configuration = URLSessionConfiguration.ephemeral
-    configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(authority.rootCertificateDER)))])
+    configuration.tlsTrustSettings.roots = .only([try #require(TLSCertificate(Data(authority.rootCertificateDER)))])
     change(configuration)
     let recorder = SessionRecorder()
     let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)

@@ -123,7 +123,7 @@ import Testing
     let authority = try TestCA()
     let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
     let session = try session { configuration in
-      configuration.tlsTrustSettings.roots = .only([try #require(Certificate(Data(authority.rootCertificateDER)))])
+      configuration.tlsTrustSettings.roots = .only([try #require(TLSCertificate(Data(authority.rootCertificateDER)))])
     }
     let metrics = try await load(server.url("/get"), with: session)
     let one = try #require(metrics.transactionMetrics.first)

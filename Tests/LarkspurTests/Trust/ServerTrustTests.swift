@@ -6,12 +6,10 @@ import Testing
 @testable import Larkspur
 
 @Suite struct ServerTrustTests {
-  typealias Certificate = Larkspur.Certificate
-
-  static func certificate(_ bytes: [UInt8]) throws -> Certificate { try #require(Certificate(Data(bytes))) }
+  static func certificate(_ bytes: [UInt8]) throws -> TLSCertificate { try #require(TLSCertificate(Data(bytes))) }
 
   let ca: TestCA
-  let root: Certificate
+  let root: TLSCertificate
   let leaf: TestCertificate
   let trust: ServerTrust
 

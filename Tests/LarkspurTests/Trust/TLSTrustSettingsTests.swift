@@ -6,8 +6,8 @@ import Testing
 @testable import Larkspur
 
 @Suite struct TLSTrustSettingsTests {
-  static func certificate() throws -> Larkspur.Certificate {
-    try #require(Larkspur.Certificate(Data(try TestCA().rootCertificateDER)))
+  static func certificate() throws -> TLSCertificate {
+    try #require(TLSCertificate(Data(try TestCA().rootCertificateDER)))
   }
 
   @Test func nothingIsSet() {

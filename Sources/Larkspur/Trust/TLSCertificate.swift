@@ -4,7 +4,7 @@ import LarkspurTLS
 /// An X.509 certificate. Immutable, and for any thread.
 ///
 /// Darwin's name is ``SecCertificate``. Only Darwin has one in its system; here it comes with Larkspur.
-public struct Certificate: Hashable, Sendable {
+public struct TLSCertificate: Hashable, Sendable {
   let inner: LarkspurTLS.Certificate
 
   init(_ inner: LarkspurTLS.Certificate) { self.inner = inner }
@@ -18,8 +18,8 @@ public struct Certificate: Hashable, Sendable {
   }
 
   /// Reads certificates in PEM, any number, or one in DER. Nil: there is none, or one of them cannot be read.
-  public static func read(_ data: Data) -> [Certificate]? {
-    LarkspurTLS.Certificate.read(Array(data))?.map(Certificate.init)
+  public static func read(_ data: Data) -> [TLSCertificate]? {
+    LarkspurTLS.Certificate.read(Array(data))?.map(TLSCertificate.init)
   }
 
   /// The certificate as it is signed.
@@ -69,10 +69,10 @@ public struct Certificate: Hashable, Sendable {
   public var publicKeySHA256: Data { Data(inner.publicKeySHA256) }
 }
 
-extension Certificate: CustomStringConvertible {
+extension TLSCertificate: CustomStringConvertible {
   /// Subject, issuer and end, for people to read.
   public var description: String { "\(subject), issued by \(issuer), valid until \(notValidAfter)" }
 }
 
-/// Darwin's name for ``Certificate``.
-public typealias SecCertificate = Certificate
+/// Darwin's name for ``TLSCertificate``.
+public typealias SecCertificate = TLSCertificate
