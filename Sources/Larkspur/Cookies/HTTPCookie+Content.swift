@@ -13,7 +13,8 @@ extension HTTPCookie.Content {
     self.init(name: name, value: value, domain: domain, path: path.isEmpty ? "/" : path)
     version = Self.number(properties[.version]) == 1 ? 1 : 0
     isSecure = Self.isSet(properties[.secure])
-    isHTTPOnly = Self.isSet(properties[.httpOnly])
+    // (For the other one, any text will do: as Foundation has it.)
+    isHTTPOnly = Self.isSet(properties[.httpOnly]) && (properties[.httpOnly] as? String)?.uppercased() != "FALSE"
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
     comment = properties[.comment] as? String

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// What an HTTP request needs of its URL, read from the URL's text: it is percent-encoded already.
 final class LoadTarget: Sendable {
@@ -8,7 +9,8 @@ final class LoadTarget: Sendable {
   let port: UInt16
   /// As `Host` says it: with the port unless it is the scheme's own.
   let authority: String
-  /// Path and query; never empty.
+  /// Path and query; never empty, and without dot segments (RFC 3986 6.2.2.3), as FoundationNetworking, curl and browsers
+  /// send it. What is percent-encoded stays.
   let path: String
   /// How the URL's text begins, up to the path: whose URL begins in the same way is for the same server.
   private let beginning: String
@@ -120,9 +122,19 @@ final class LoadTarget: Sendable {
 
   private static func path(of text: String, _ bytes: Span<UInt8>, from start: Int) -> String {
     var end = start
-    while end < bytes.count, bytes[end] != 0x23 { end += 1 }
-    let rest = slice(of: text, start..<end)
-    return rest.isEmpty ? "/" : bytes[start] == 0x2F ? rest : "/" + rest
+    var queryStart: Int?
+    var mayHaveDots = false
+    while end < bytes.count, bytes[end] != 0x23 {
+      if bytes[end] == 0x3F, queryStart == nil { queryStart = end }
+      if bytes[end] == 0x2E, queryStart == nil, end > start, bytes[end - 1] == 0x2F { mayHaveDots = true }
+      end += 1
+    }
+    guard mayHaveDots else {
+      let rest = slice(of: text, start..<end)
+      return rest.isEmpty ? "/" : bytes[start] == 0x2F ? rest : "/" + rest
+    }
+    let pathEnd = queryStart ?? end
+    return URLResolution.withoutDots(slice(of: text, start..<pathEnd)[...]) + slice(of: text, pathEnd..<end)
   }
 
   /// Not those that the URL standard forbids in a host (WHATWG URL, "forbidden domain code point").

@@ -82,12 +82,15 @@ final class RequestComposer: Sendable {
   }()
 
   /// The user's languages, the best one first (RFC 9110 12.5.4).
-  static let acceptLanguage: String = {
-    let languages = Locale.preferredLanguages.isEmpty ? ["en"] : Locale.preferredLanguages
-    return languages.prefix(6).enumerated().map { index, language in
+  static let acceptLanguage = acceptLanguage(Locale.preferredLanguages)
+
+  static func acceptLanguage(_ preferred: [String]) -> String {
+    // Foundation on Linux says English of the whole world, `en-001`, which is no language that servers have.
+    let languages = preferred.map { $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 }
+    return (languages.isEmpty ? ["en"] : languages).prefix(6).enumerated().map { index, language in
       index == 0 ? language : "\(language);q=0.\(9 - index)"
     }.joined(separator: ", ")
-  }()
+  }
 
   /// Whether a response's content coding is to be undone: not if the program has asked for codings itself.
   static func decodes(_ request: URLRequest) -> Bool {

@@ -48,7 +48,8 @@ enum ContentType {
 extension SuggestedFilename {
   /// Apple's documentation has the host's name for a URL without a path; programs on Linux know `Unknown`.
   static func name(disposition: String?, url: URL?, mimeType: String?) -> String {
-    let last = url?.lastPathComponent
+    // The path of a `data:` URL is its content.
+    let last = url?.scheme?.lowercased() == "data" ? nil : url?.lastPathComponent
     let bare = name(disposition: disposition, pathComponent: last, host: nil, mediaType: nil)
     guard bare != unknown, let type = mimeType.flatMap({ MediaType(parsing: $0) }) else { return bare }
     return name(disposition: disposition, pathComponent: last, host: nil, mediaType: type)

@@ -41,7 +41,7 @@ package enum SuggestedFilename {
       }
     }
     var rest = scalars.drop { $0 == " " || $0 == "." }
-    while rest.last == " " { rest.removeLast() }
+    while rest.last == " " || rest.last == "." { rest.removeLast() }
     // Nothing but dots and what has replaced separators: a directory.
     guard rest.contains(where: { $0 != "." && $0 != "_" }) else { return nil }
     return String(String.UnicodeScalarView(rest))

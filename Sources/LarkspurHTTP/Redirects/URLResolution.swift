@@ -90,7 +90,7 @@ package enum URLResolution {
   }
 
   /// Section 5.2.4.
-  static func withoutDots(_ path: Substring) -> Substring {
+  package static func withoutDots(_ path: Substring) -> Substring {
     let slash = UInt8(ascii: "/")
     var segments = path.utf8.split(separator: slash, omittingEmptySubsequences: false).map { Substring($0) }
     let isAbsolute = path.utf8.first == slash

@@ -26,7 +26,7 @@ import Testing
     ([:], ["own"]),
   ])
   func languagesAreThoseOfTheEnvironment(environment: [String: String], expected: [String]) {
-    #expect(DefaultFields.languages(environment, otherwise: ["own"]) == expected)
+    #expect(DefaultFields.languages(environment, otherwise: ["own-001"]) == expected)
   }
 
   @Test func theUserAgentSaysWhatThereIs() {

@@ -28,7 +28,7 @@ import Testing
       ("../../etc/passwd", "_.._etc_passwd"), ("/etc/passwd", "_etc_passwd"), ("C:\\a\\b.txt", "C:_a_b.txt"),
       ("a\0b\u{7f}c\u{85}d.txt", "abcd.txt"), ("a\r\nb.txt", "ab.txt"), ("\u{202e}gpj.exe", "gpj.exe"),
       ("  a b .txt ", "a b .txt"), (".profile", "profile"), (". .profile", "profile"), ("..", "Unknown"),
-      (".", "Unknown"), ("", "Unknown"),
+      (".", "Unknown"), ("", "Unknown"), ("name. ", "name"), ("a.txt..", "a.txt"),
       ("../..", "Unknown"), ("///", "Unknown"), ("\0", "Unknown"), (" ", "Unknown"), ("...", "Unknown"),
       ("\u{202e}", "Unknown"), ("ä ö.txt", "ä ö.txt"),
     ])
@@ -40,7 +40,7 @@ import Testing
     arguments: [
       ("a", "text/plain; charset=utf-8", "a.txt"), ("a.bin", "text/plain", "a.bin"), ("a", "image/jpeg", "a.jpeg"),
       ("a", "application/octet-stream", "a"), ("a", "application/vnd.api+json", "a.json"),
-      ("a", "application/x-y+xml", "a.xml"), ("a", "nonsense", "a"), ("a.", "text/html", "a..html"),
+      ("a", "application/x-y+xml", "a.xml"), ("a", "nonsense", "a"), ("a.", "text/html", "a.html"),
       (".profile", "text/plain", "profile.txt"), ("Vol. 1 of 2", "application/pdf", "Vol. 1 of 2.pdf"),
       ("1.2.averylongendingindeed", "application/zip", "1.2.averylongendingindeed.zip"),
     ])

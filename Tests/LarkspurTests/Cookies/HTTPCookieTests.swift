@@ -117,6 +117,7 @@ import Testing
     #expect(Self.cookie([.secure: 1])?.isSecure == true && Self.cookie([.secure: 0])?.isSecure == false)
     #expect(Self.cookie([.name: "ab".prefix(1), .value: "cd".suffix(1)])?.value == "d")
     #expect(Self.cookie([.httpOnly: true])?.isHTTPOnly == true && Self.cookie([.httpOnly: false])?.isHTTPOnly == false)
+    #expect(Self.cookie([.httpOnly: "false"])?.isHTTPOnly == false)
     #expect(Self.cookie([.httpOnly: "1"])?.isHTTPOnly == true && Self.cookie([.httpOnly: ""])?.isHTTPOnly == false)
   }
 

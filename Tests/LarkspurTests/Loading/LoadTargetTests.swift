@@ -16,6 +16,18 @@ import Testing
     #expect(try target("http://example.org:80/").authority == "example.org")
   }
 
+  @Test(
+    arguments: [
+      ("/a/../b", "/b"), ("/./b?x=/../y", "/b?x=/../y"), ("/a/b/..", "/a/"), ("/../../a", "/a"),
+      ("/a/%2e%2e/b", "/a/%2e%2e/b"),
+      ("/.well-known/x", "/.well-known/x"), ("/a/...", "/a/..."), ("?/../x", "/?/../x"), ("/a//../b", "/a/b"),
+    ]) func dotSegments(path: String, sent: String) throws
+  {
+    #expect(try target("http://a.example\(path)").path == sent)
+    let last = try target("http://a.example/")
+    #expect(try LoadTarget.of(try #require(URL(string: "http://a.example\(path)")), after: last).path == sent)
+  }
+
   /// What is read with the target before in mind is what is read without it.
   @Test func afterAnother() throws {
     let texts = [

@@ -141,4 +141,9 @@ import Testing
       }
     }
   }
+
+  @Test func languages() {
+    #expect(RequestComposer.acceptLanguage([]) == "en" && RequestComposer.acceptLanguage(["en-001"]) == "en")
+    #expect(RequestComposer.acceptLanguage(["de-AT", "en-001"]) == "de-AT, en;q=0.8")
+  }
 }

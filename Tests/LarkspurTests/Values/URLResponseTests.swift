@@ -80,7 +80,7 @@ import Testing
     ("inline", "http://a.example/z.txt", "z.txt"), ("attachment; filename=\"\"", "http://a.example/z.txt", "z.txt"),
     ("attachment; filename=../../etc/passwd", "http://a.example/z", "_.._etc_passwd"),
     ("attachment; filename=..", "http://a.example/z.txt", "z.txt"),
-    ("attachment; FILENAME=q.txt", "http://a.example/z", "q.txt"),
+    ("attachment; FILENAME=q.txt", "http://a.example/z", "q.txt"), (nil, "data:,hello", "Unknown"),
   ])
   func filenames(disposition: String?, url: String, name: String) throws {
     let fields = disposition.map { ["Content-Disposition": $0] } ?? [:]
