@@ -6,7 +6,10 @@ enum CookieSite {
   /// Nil: the URL has no host that could have cookies.
   static func request(_ url: URL) -> CookieRequest? {
     guard let host = url.asciiHost.flatMap({ CookieHost($0) }) else { return nil }
-    var request = CookieRequest(host: host, path: url.path(percentEncoded: true), isSecure: isSecure(url))
+    let path = url.path(percentEncoded: true)
+    // As the request says it.
+    let sent = path.contains("/.") ? String(URLResolution.withoutDots(path[...])) : path
+    var request = CookieRequest(host: host, path: sent, isSecure: isSecure(url))
     request.port = url.port ?? (request.isSecure ? 443 : 80)
     return request
   }

@@ -202,7 +202,7 @@ final class SessionCore: @unchecked Sendable {
       await Waiter.suspend {
         result.waiter = $0
         // Where others wait for the loop, too, it is its thread that serves all of them together.
-        run(performer, for: isOneByOne ? result : nil)
+        run(performer, for: isOneByOne && ClientLoop.callerPrefersNone ? result : nil)
       }
     } onCancel: {
       task.cancel()

@@ -65,14 +65,15 @@ extension ClientLoop {
   }
 
   private func wait(for awaited: any AwaitedByGuest) {
-    guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return }
+    guard GuestWaits.isUseful, !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return }
     guests.wait { poller in
       let began = kernel.now()
       for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
         guard poller.wait(milliseconds: GuestWaits.milliseconds) else { return false }
         guard takeEvents(of: poller) else { return nil }
+        guard kernel.now() < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
       }
-      return kernel.now() < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds)
+      return true
     }
   }
 
@@ -99,6 +100,8 @@ extension ClientLoop {
 
 /// The waits of guests, one at a time. None waits where that has come to nothing lately.
 final class GuestWaits: @unchecked Sendable {
+  /// On one processor the program's other tasks would wait, too.
+  static let isUseful = ProcessorCount.available > 1
   /// A response may come in so many parts.
   static let waitsMax = 4
   /// As long as it takes to learn that a server is not near. (The kernel's clock is set anew for each shorter time: that

@@ -194,6 +194,12 @@ package final class ClientLoop: @unchecked Sendable {
     return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
   }
 
+  /// Whether the calling task prefers no executor: then its thread is of Swift's pool, and not a loop's.
+  package static var callerPrefersNone: Bool {
+    // Safe: as above.
+    unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil }
+  }
+
   // MARK: - One turn
 
   /// One turn; it waits only when there is nothing to do.

@@ -26,9 +26,11 @@ struct SessionFailure {
     return "\(name):\(url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80))"
   }
 
+  private static let cfNetwork = "kCFErrorDomainCFNetwork"
+
   /// Where a connection broke, the kernel's number or the TLS failure is beneath.
   private static func endedInOrder(_ error: URLError) -> Bool {
-    (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == "kCFErrorDomainCFNetwork"
+    (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain ?? cfNetwork == cfNetwork
   }
 
   static func status(of error: URLError, hasResponse: Bool, isProxied: Bool) -> ExitStatus {
