@@ -20,8 +20,8 @@ package protocol AwaitedByGuest: AnyObject {
 extension ClientLoop {
   /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
   ///
-  /// - Parameter awaited: What the calling thread has to wait for in any case: it may do so here for some tenths of a
-  ///   millisecond, and does the loop's work meanwhile. Nil: it has other things to do.
+  /// - Parameter awaited: What the calling thread has to wait for in any case: it may do so here, for 5 ms at most but for what
+  ///   comes in parts, and does the loop's work meanwhile. Nil: it has other things to do.
   package func asGuest(for awaited: (any AwaitedByGuest)? = nil, _ bring: () -> Void) {
     expectGuest()
     bring()
@@ -153,7 +153,7 @@ final class GuestWaits: @unchecked Sendable {
   /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if
   /// the guest was not in time.
   func end(by waker: Poller.Waker) {
-    // Who waits says so first, and then looks whether it has come.
+    // Who waits says so first, and then looks whether it has come; here it has come first, and then this looks who waits.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     guard isWaiting.load(ordering: .relaxed) else { return }
     waker.wake()
