@@ -8,7 +8,8 @@ import Synchronization
 /// delegate; if that has no word, of the task that has last asked for a connection. A connection whose task is over before
 /// it is there serves the next one: so the challenge waits for that, if only a task's delegate could have a word.
 final class SessionChallenges: Sendable {
-  private let core: Weak
+  /// It owns, by its engine, whoever holds this; and lets go of the engine when the session is over.
+  private let core: SessionCore
   /// Whether there is a delegate to be asked.
   let asksDelegate: Bool
   private let state = Mutex(State())
@@ -19,13 +20,8 @@ final class SessionChallenges: Sendable {
     var waiting: [Question<Void>] = []
   }
 
-  /// The core owns, by its engine, whoever holds this.
-  private struct Weak: @unchecked Sendable {
-    weak var core: SessionCore?
-  }
-
   init(_ core: SessionCore, asksDelegate: Bool) {
-    self.core = Weak(core: core)
+    self.core = core
     self.asksDelegate = asksDelegate
   }
 
@@ -64,16 +60,15 @@ final class SessionChallenges: Sendable {
   ) async -> LarkspurTLS.ClientIdentity? {
     let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0.der) })
     let task = state.withLock { $0.latest }
-    let stored = core.core?.credentialStorage?.proposedCredential(for: space, task: task)
+    let stored = core.credentialStorage?.proposedCredential(for: space, task: task)
     let challenge = TrustQuestion.challenge(
       clientCertificateFor: space, proposed: stored?.identity == nil ? nil : stored)
     return TrustQuestion.identity(await ask(challenge), to: challenge)
   }
 
-  /// About a tunnel. Nil: the session is gone.
-  func conversation(about request: ProxyChallenge.Request) -> AuthenticationConversation? {
-    guard let core = core.core else { return nil }
-    return AuthenticationConversation(
+  /// About a tunnel.
+  func conversation(about request: ProxyChallenge.Request) -> AuthenticationConversation {
+    AuthenticationConversation(
       with: AuthenticationTarget(proxy: request.proxy),
       about: AuthenticatedRequest(method: request.method, target: request.target, to: .proxy),
       url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage,
@@ -82,7 +77,7 @@ final class SessionChallenges: Sendable {
 
   func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationConversation.Reply {
     guard asksDelegate else { return .performDefaultHandling }
-    while let core = core.core {
+    while true {
       let task = state.withLock { $0.latest }
       guard let session = task?.read({ $0.session }) ?? core.keptSession else {
         // There is no delegate of the session's: the word is a task's, and that is over.
@@ -100,7 +95,6 @@ final class SessionChallenges: Sendable {
       guard task == nil else { return .performDefaultHandling }
       guard await aTaskComes(after: nil) else { return .cancel }
     }
-    return .cancel
   }
 
   /// Nil: none of the delegates has a word.

@@ -196,9 +196,16 @@ final class SessionCore: @unchecked Sendable {
       throw URLError(.cancelled)
     }
     let loop = performer.engine.loop
-    result.isCallersOwn = loop.isPreferred
     await Waiter.cancellable {
-      if result.isCallersOwn { return await performer.runForCaller() }
+      if loop.isCurrent {
+        result.isCallersOwn = true
+        if performer.beginQuickly() {
+          // (What needs no waiting may be wanted again and again, while others wait for the loop.)
+          return result.hasCome ? await Task.yield() : await Waiter.suspend { result.waiter = $0 }
+        }
+        result.isCallersOwn = loop.isPreferred
+        if result.isCallersOwn { return await performer.runForCaller() }
+      }
       await Waiter.suspend {
         result.waiter = $0
         // Where others wait for the loop, too, it is its thread that serves all of them together.
@@ -226,7 +233,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// A guest does not call the program's own code, which may want what the caller holds.
   private func run(_ performer: TaskPerformer, asGuest: Bool = true, for result: TaskResult? = nil) {
-    performer.engine.crew.run(performer, asGuest: asGuest && !mayHaveProtocols, for: result)
+    performer.engine.loop.perform(performer, asGuest: asGuest && !mayHaveProtocols, for: result)
   }
 
   /// Nil: the session is closed to new tasks.

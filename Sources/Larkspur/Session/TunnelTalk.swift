@@ -14,7 +14,7 @@ final class TunnelTalk: TunnelAuthorizer, @unchecked Sendable {
   }
 
   func next(after challenge: ProxyChallenge) async -> String? {
-    guard var talk = talk ?? challenges.conversation(about: challenge.request) else { return nil }
+    var talk = talk ?? challenges.conversation(about: challenge.request)
     var step = talk.challenged(challenge.values, canHashBody: true)
     while case .ask(let question) = step {
       step = talk.replied(await challenges.ask(question.challenge(response: nil)))

@@ -110,10 +110,6 @@ final class TaskClocks {
 
   init(on loop: ClientLoop) { self.loop = loop }
 
-  deinit {
-    if let timer = own.state.timer { loop.post { [loop] in loop.stopTimer(timer) } }
-  }
-
   @inline(__always)
   fileprivate func add(_ clock: TaskClock) {
     let due = clock.due
@@ -137,10 +133,10 @@ final class TaskClocks {
   private func setTimer(_ due: Deadline) {
     stopTimer()
     own.state.fires = due
-    own.state.timer = loop.startTimer(due) { [weak self] in self?.fired() }
+    own.state.timer = loop.startTimer(due) { [self] in fired() }
   }
 
-  /// Nothing is looked at until another clock is added.
+  /// Nothing is looked at until another clock is added. The timer keeps its owner.
   func stopTimer() {
     guard let timer = own.state.timer.take() else { return }
     own.state.fires = .never

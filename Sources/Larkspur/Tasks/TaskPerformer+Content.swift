@@ -19,7 +19,7 @@ extension TaskPerformer {
 
   /// The same for an owner that need not be asked. False: this one has to be, or a file to be opened.
   @inline(__always)
-  private func beginNow(_ response: URLResponse, length: Int64) -> Bool {
+  func beginNow(_ response: URLResponse, length: Int64) -> Bool {
     content.response = response
     task.read {
       $0.response = response
@@ -77,7 +77,7 @@ extension TaskPerformer {
 
   /// Most small contents come together with their heads, and need not be waited for. False: that was not all.
   @inline(__always)
-  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
+  func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
     switch task.output {
     case .dataHandler, .dataResult: break
     case .fileHandler, .fileResult, .bytes, .delegate: return false
@@ -93,7 +93,7 @@ extension TaskPerformer {
     return try handOverNow() && !exchange.isReceiving && !isHeldUp
   }
 
-  private func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
+  func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
     if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {

@@ -19,14 +19,18 @@ extension TaskPerformer {
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }
 
-  func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) async throws(URLError) {
+  /// Those of a response that sets some, in a storage that is ours.
+  func keepCookiesNow(of response: HTTPURLResponse, _ request: URLRequest) {
     guard request.httpShouldHandleCookies, let jar = core.cookieStorage, let url = request.url else { return }
+    jar.store(
+      setCookieFields: response.fields.values(of: "Set-Cookie"), from: url, mainDocument: request.mainDocumentURL,
+      isTopLevel: request.isTopLevel, policy: core.cookieAcceptPolicy, now: Date())
+  }
+
+  func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) async throws(URLError) {
+    guard let jar = core.cookieStorage, jar.isSubclass else { return keepCookiesNow(of: response, request) }
+    guard request.httpShouldHandleCookies, let url = request.url else { return }
     let fields = response.fields.values(of: "Set-Cookie")
-    guard jar.isSubclass else {
-      return jar.store(
-        setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, isTopLevel: request.isTopLevel,
-        policy: core.cookieAcceptPolicy, now: Date())
-    }
     guard jar.accepts(core.cookieAcceptPolicy ?? .always, from: url, mainDocument: request.mainDocumentURL) else {
       return
     }

@@ -6,7 +6,7 @@ import LarkspurTransport
 /// The task in numbers, for a delegate.
 extension TaskPerformer {
   /// Takes down the tries of a request that is over.
-  func collectMetrics(of request: URLRequest, isProxied: Bool) {
+  func collectMetrics(of load: NetworkLoad) {
     guard wantsMetrics else { return }
     let clock = ClockReading(now: engine.loop.kernel.now(), date: Date())
     let tries = scope.takeMetrics()
@@ -19,7 +19,8 @@ extension TaskPerformer {
       let bodyBytes = metrics.requestBodyBytes == 0 ? 0 : expectedToSend < 0 ? sent : expectedToSend
       transactions.append(
         URLSessionTaskTransactionMetrics(
-          metrics, request: request, response: isLast ? latestResponse ?? response : nil, isProxied: isProxied,
+          metrics, request: load.request, response: isLast ? latestResponse ?? response : nil,
+          isProxied: load.way.proxy != nil,
           bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
           start: transactions.last?.responseEndDate ?? startDate, clock: clock))
     }

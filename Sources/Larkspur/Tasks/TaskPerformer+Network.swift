@@ -10,11 +10,24 @@ extension TaskPerformer {
   /// would cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
 
+  /// A request, and what belongs to it until its response is complete.
+  struct NetworkLoad {
+    let request: URLRequest
+    let target: LoadTarget
+    let way: SessionEngine.Way
+    var extras = RequestComposer.Extras()
+    var caching: CacheExchange?
+    var sendDate = Date.distantPast
+    /// The stream that a body had come from before.
+    var usedBefore: InputStream?
+
+    /// Nil: it does not go to a proxy in place of the host.
+    var forwarder: Proxy? { way.proxy?.forwards(toSecure: target.isSecure) == true ? way.proxy : nil }
+  }
+
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
-    let asksDelegate = hasDelegate || core.hasDelegate
-    let serviceType = request.own.networkServiceType
-    let trafficClass = (serviceType == .default ? core.networkServiceType : serviceType).trafficClass
+    let (asksDelegate, trafficClass) = (hasDelegate || core.hasDelegate, trafficClass(of: request))
     let known = engine.knownWay(to: target, asksDelegate: asksDelegate, trafficClass: trafficClass)
     let way: SessionEngine.Way
     if let known {
@@ -27,71 +40,92 @@ extension TaskPerformer {
       self.challenges = challenges
       challenges.isAsked(for: task)
     }
-    var extras = RequestComposer.Extras()
-    fill(&extras, for: request, target, way)
-    if let jar = core.cookieStorage, jar.isSubclass { extras.cookie = try await cookieField(from: jar, for: request) }
-    if cache == nil { try applyPolicyWithoutCache(to: request, &extras) }
-    var caching: CacheExchange?
+    var load = NetworkLoad(request: request, target: target, way: way)
+    fill(&load)
+    if let jar = core.cookieStorage, jar.isSubclass {
+      load.extras.cookie = try await cookieField(from: jar, for: request)
+    }
+    if cache == nil { try applyPolicyWithoutCache(to: request, &load.extras) }
     var plan: CachePlan?
-    let sendDate = cache?.now ?? .distantPast
-    if let cache, !isOutsideCache(request, cache, now: sendDate) {
-      let fields = core.composer.fields(of: request, extras)
-      plan = planNow(request, fields, cache)
-      if plan == nil { plan = try await planLater(request, fields, cache) }
+    if let cache {
+      load.sendDate = cache.now
+      if !isOutsideCache(request, cache, now: load.sendDate) {
+        let fields = core.composer.fields(of: request, load.extras)
+        plan = planNow(request, fields, cache)
+        if plan == nil { plan = try await planLater(request, fields, cache) }
+      }
     }
     switch plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
-      extras.conditions = exchange.addedFields
-      caching = exchange
+      load.extras.conditions = exchange.addedFields
+      load.caching = exchange
     case .serve(let answer)?: return try await useStored(answer, for: request)
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { try await passGate() }
-    let usedBefore = usedStream
+    load.usedBefore = usedStream
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     if machine.redirectCount > 0 { expectToSend(body) }
     if request.own.method == "POST", body.length != .none {
-      extras.addsDefaultContentType = true
+      load.extras.addsDefaultContentType = true
     }
-    var poolRequest = try poolRequest(for: request, target, way, extras, body)
+    var poolRequest = try poolRequest(for: load, body)
     if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
+    return try await send(poolRequest, for: load)
+  }
+
+  /// - Parameter begun: It has been sent.
+  func send(
+    _ poolRequest: PoolRequest, for load: NetworkLoad, after begun: consuming BegunRequest? = nil
+  ) async throws(URLError) -> Bool {
     let running: RunningExchange
     do throws(TransportError) {
-      running = try await engine.pool.begin(poolRequest, with: way.endpoint, in: scope)
+      running = try await engine.pool.begin(poolRequest, with: load.way.endpoint, in: scope, after: begun)
     } catch {
-      collectMetrics(of: request, isProxied: way.proxy != nil)
+      collectMetrics(of: load)
       if try await hasWaitedForConnectivity(after: error) {
         // Nobody has read from it.
-        usedStream = usedBefore
+        usedStream = load.usedBefore
         return true
       }
-      if !isInterrupted, let answer = standIn(for: caching) { return try await useStored(answer, for: request) }
-      throw URLError(error, url: request.url)
+      if !isInterrupted, let answer = standIn(for: load.caching) {
+        return try await useStored(answer, for: load.request)
+      }
+      throw URLError(error, url: load.request.url)
     }
     clock.progressed()
-    if caching == nil, let cache, running.exchange.concernsCache || decidesStoring(in: cache) {
-      caching = lateExchange(for: request, extras, sent: sendDate)
-    }
-    let next: Next
+    return try await receive(running, of: load)
+  }
+
+  /// - Parameter isDelivering: The response's head has been looked at, and is the owner's; content may follow.
+  @inline(__always)
+  func receive(
+    _ running: consuming RunningExchange, of load: NetworkLoad, isDelivering: Bool = false
+  ) async throws(URLError) -> Bool {
+    var next = Next.nothing
     do throws(URLError) {
-      next = try await received(running.exchange, of: request, target, way, caching)
+      if isDelivering {
+        try await deliverRest(from: running.exchange, nil)
+      } else {
+        next = try await received(running.exchange, of: load)
+      }
     } catch {
       scope.failedPeer = running.exchange.peer
       running.end()
-      collectMetrics(of: request, isProxied: way.proxy != nil)
+      collectMetrics(of: load)
       throw error
     }
     // Its metrics are complete, and its connection is others'.
     running.end()
-    collectMetrics(of: request, isProxied: way.proxy != nil)
+    collectMetrics(of: load)
     switch next {
     case .nothing: return false
     case .load: return true
-    case .useStored(let answer): return try await useStored(answer, for: request)
+    case .useStored(let answer): return try await useStored(answer, for: load.request)
     }
   }
 
@@ -104,28 +138,30 @@ extension TaskPerformer {
 
   // MARK: - The request
 
-  private func fill(
-    _ extras: inout RequestComposer.Extras, for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way
-  ) {
-    extras.isElsewhere = machine.isElsewhere
+  func trafficClass(of request: URLRequest) -> UInt8 {
+    let own = request.own.networkServiceType
+    return (own == .default ? core.networkServiceType : own).trafficClass
+  }
+
+  func fill(_ load: inout NetworkLoad) {
+    let request = load.request
+    load.extras.isElsewhere = machine.isElsewhere
     if handlesCookies(of: request), let jar = core.cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
       let url = request.url
     {
-      extras.cookie = jar.cookieField(
+      load.extras.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
         isTopLevel: request.isTopLevel, now: Date())
     }
-    extras.conditions = downloadConditions
-    let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
-    extras.isForwarded = isForwarded
-    if isForwarded { extras.proxyAuthorization = way.endpoint.route.proxy?.authorization }
-    prepareAuthentication(of: request, target, isForwarded ? way.proxy : nil, &extras)
+    load.extras.conditions = downloadConditions
+    let forwarder = load.forwarder
+    load.extras.isForwarded = forwarder != nil
+    if forwarder != nil { load.extras.proxyAuthorization = load.way.endpoint.route.proxy?.authorization }
+    prepareAuthentication(of: request, load.target, forwarder, &load.extras)
   }
 
-  private func poolRequest(
-    for request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way, _ extras: RequestComposer.Extras,
-    _ sent: Body
-  ) throws(URLError) -> PoolRequest {
+  func poolRequest(for load: NetworkLoad, _ sent: Body) throws(URLError) -> PoolRequest {
+    let request = load.request
     let (body, length) = (sent.content, sent.length)
     if request.own.method == "GET" {
       // As Darwin does it: a server on the way may take a GET's body for the next request.
@@ -135,7 +171,7 @@ extension TaskPerformer {
     }
     do throws(RequestError) {
       let head = try core.composer.head(
-        for: request, to: target, known: way.knownFields, body: length, extras: extras)
+        for: request, to: load.target, known: load.way.knownFields, body: length, extras: load.extras)
       var poolRequest = PoolRequest(head, body: body, priority: task.poolPriority)
       poolRequest.mayBePipelined = core.pipelines || request.httpShouldUsePipelining
       return poolRequest
@@ -185,17 +221,18 @@ extension TaskPerformer {
   // MARK: - The response
 
   @inline(__always)
-  private func received(
-    _ exchange: Exchange, of request: URLRequest, _ target: LoadTarget, _ way: SessionEngine.Way,
-    _ caching: CacheExchange?
-  ) async throws(URLError) -> Next {
+  private func received(_ exchange: Exchange, of load: NetworkLoad) async throws(URLError) -> Next {
+    let request = load.request
     guard let url = request.url else { throw URLError(.badURL) }
+    var caching = load.caching
+    if caching == nil, let cache, exchange.concernsCache || decidesStoring(in: cache) {
+      caching = lateExchange(for: request, load.extras, sent: load.sendDate)
+    }
     let head = exchange.head
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
     let decoder = try ContentDecoding.decoder(for: head, fields, of: request)
     let response = HTTPURLResponse(
-      url: url, statusCode: head.status, httpVersion: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
-      fields: fields, isDecoded: decoder != nil)
+      url: url, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
     latestResponse = response
     if response.fields.contains(KnownField.setCookie) { try await keepCookies(of: response, request) }
     for keep in authentication?.accepted(by: response) ?? [] { try await doElsewhere(keep) }
@@ -222,8 +259,7 @@ extension TaskPerformer {
         redirection = storing
         step = try await self.redirection(response, to: next)
       case .askCredential(let response):
-        let isForwarded = way.proxy?.forwards(toSecure: target.isSecure) ?? false
-        step = try await answerChallenge(of: response, to: request, target, isForwarded ? way.proxy : nil)
+        step = try await answerChallenge(of: response, to: request, load.target, load.forwarder)
       case .deliver(let response):
         guard try admits(response) else {
           try await drain(exchange)

@@ -5,11 +5,12 @@ import LarkspurTransport
 import Synchronization
 
 /// Carries out what a task's machine decides. It runs as one async function on its session's loop, from the task's beginning
-/// to its end: what it waits for, it awaits, and so nothing of a task happens twice or out of order.
+/// to its end: what it waits for, it awaits, and so nothing of a task happens twice or out of order. Most tasks wait for
+/// nothing but an answer: see `perform`.
 ///
 /// Threads. `run` and all state belong to the loop. From any thread come `interrupt` and `suspensionChanged`, by the loop's
 /// mail. The delegate is called on the session's delegate queue, one call at a time, and `run` waits for each call to return.
-final class TaskPerformer: CrewWork, @unchecked Sendable {
+final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
   /// Another one, when a data task becomes a download.
   private(set) var task: URLSessionTask
   let session: URLSession
@@ -40,13 +41,16 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// Whether a call has been on its way to the delegate queue.
   var hasTold = false
 
-  private struct Own {
+  struct Own: ~Copyable {
     var machine: TaskMachine
     var content = TaskContent()
+    var quick: QuickLoad?
   }
 
   /// What each step of a load changes.
-  private let own: Confined<Own>
+  let own: Confined<Own>
+  /// Whether `own` has a load that has begun without waiting.
+  var isUnderWay = false
 
   var machine: TaskMachine {
     _read { yield own.state.machine }
@@ -191,18 +195,13 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     if engine.loop.turn == turn { await Task.yield() }
   }
 
+  func startClock() { clock.start { [self] in interrupted(.timedOut) } }
+
   @inline(__always)
   func run() async {
-    // What was done to the task before it had its performer, nobody has told it. What is done meanwhile comes by the mail.
-    let state = task.state
-    if state == .canceling { interruption = .cancelled }
-    isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
-    clock.start { [self] in interrupted(.timedOut) }
     var failure: URLError?
     do throws(URLError) {
-      // First of all: who cancels a download that was to go on still wants to go on from there.
-      try task.prepare(self)
-      if isHeldUp { try await passGate() }
+      if !isUnderWay { try await start() }
       while try await load(machine.request) {
         task.read {
           $0.currentRequest = machine.request
@@ -227,6 +226,17 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     finish(ownFailure ?? failure?.failing(at: machine.request.url).from(scope.failedPeer), metrics)
   }
 
+  private func start() async throws(URLError) {
+    // What was done to the task before it had its performer, nobody has told it. What is done meanwhile comes by the mail.
+    let state = task.state
+    if state == .canceling { interruption = .cancelled }
+    isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
+    startClock()
+    // First of all: who cancels a download that was to go on still wants to go on from there.
+    try task.prepare(self)
+    if isHeldUp { try await passGate() }
+  }
+
   private static func words(for code: URLError.Code) -> String {
     switch code {
     case .cancelled: "cancelled"
@@ -241,6 +251,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// Loads a request. True: the machine wants another one to be loaded.
   @inline(__always)
   private func load(_ request: URLRequest) async throws(URLError) -> Bool {
+    if isUnderWay { return try await goOnFromQuick() }
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     if core.mayHaveProtocols, let load = try await protocolLoad(for: request) { return try await loadByProtocol(load) }
     let target: LoadTarget

@@ -350,6 +350,11 @@ package struct PoolMachine: Sendable {
 
   package func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
 
+  /// Whether `took` is likely to find something.
+  package func hasIdle(_ endpoint: EndpointID) -> Bool {
+    endpoints.indices.contains(endpoint.index) && endpoints[endpoint.index].idleCount > 0
+  }
+
   /// Whether the connection has not been closed.
   package func isPresent(_ id: ConnectionID) -> Bool {
     connections.indices.contains(id.index) && connections[id.index].generation == id.generation

@@ -210,6 +210,21 @@ package final class Connection: TurnFollower {
     }
   }
 
+  /// The same if it is there. Nil: it has to be waited for, and `work` is done when it is worth asking again.
+  func head(of number: UInt64, for work: any LoopWork) throws(TransportError) -> Exchange? {
+    defer { tellStory() }
+    while true {
+      guard case .wait(let channel, let reading, let writing) = try core.pollHead() else {
+        return Exchange(connection: self, number: number)
+      }
+      do throws(Channel.Interruption) {
+        if try channel.wait(reading: reading, writing: writing, with: work) { return nil }
+      } catch {
+        throw core.interrupted(error)
+      }
+    }
+  }
+
   /// Sends a request with a body of any kind, and returns when the response's head is there.
   ///
   /// After a final response of 300 or more the rest of the body is not sent, and the connection serves no other exchange.
@@ -389,6 +404,8 @@ package final class Connection: TurnFollower {
   }
   var status: Int { confined.state.head.status }
   func canceller(of exchange: UInt64) -> Canceller? { confined.state.channel?.canceller(of: .exchange(exchange)) }
+  var minorVersion: Int { confined.state.head.minorVersion }
+  var fields: FieldTable { confined.state.head.fields }
   var head: ResponseHead { confined.state.head }
   var headBytes: [UInt8] { confined.state.headBytes }
   /// When the latest exchange was over.

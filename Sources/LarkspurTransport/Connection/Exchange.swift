@@ -23,6 +23,11 @@ package struct Exchange {
   /// What is known of it in numbers so far. Nil: it is over, and another one has begun.
   package var metrics: ExchangeMetrics? { connection.metrics(of: number) }
 
+  /// Of the response's protocol.
+  package var version: String { isPresent && connection.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1" }
+
+  package var fields: FieldTable { isPresent ? connection.fields : FieldTable() }
+
   package var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
 
   /// What `Content-Length` says, if it is there.

@@ -42,7 +42,14 @@ package final class Channel {
   /// Called when the kernel knows how the connect has ended.
   var connectAnswered: (() -> Void)?
 
-  private var waiter: Waiter?
+  /// Who is told when the socket is ready.
+  private enum Expectant {
+    case nobody
+    case task(Waiter)
+    case work(any LoopWork)
+  }
+
+  private var expectant = Expectant.nobody
   /// Told when there is something to read and nobody waits for it.
   var watcher: (any ChannelWatcher)?
   private var wantsReading = true
@@ -214,23 +221,31 @@ package final class Channel {
   /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the turn's share is
   /// renewed.
   func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
-    if reading && isReadable && hasSpentTurn || writing && isWritable && sendingShare == 0 {
-      loop.yield(self)
-    } else if reading && isReadable || writing && isWritable || !isOpen {
-      return
-    }
-    try await suspend(reading: reading, writing: writing)
+    guard try mustWait(reading: reading, writing: writing) else { return }
+    await Waiter.suspend { expectant = .task($0) }
+    if mayBeInterrupted, let interruption { throw interruption }
+  }
+
+  /// The same for work, which is done when a task would go on. False: it need not wait.
+  func wait(reading: Bool = true, writing: Bool, with work: any LoopWork) throws(Interruption) -> Bool {
+    guard try mustWait(reading: reading, writing: writing) else { return false }
+    expectant = .work(work)
+    return true
   }
 
   @inline(__always)
-  private func suspend(reading: Bool, writing: Bool) async throws(Interruption) {
-    // A second waiter would take the first one's place, who would then sleep for ever.
-    guard waiter == nil else { throw .busy }
+  private func mustWait(reading: Bool, writing: Bool) throws(Interruption) -> Bool {
+    if reading && isReadable && hasSpentTurn || writing && isWritable && sendingShare == 0 {
+      loop.yield(self)
+    } else if reading && isReadable || writing && isWritable || !isOpen {
+      return false
+    }
+    // A second one would take the first one's place, who would then wait for ever.
+    guard case .nobody = expectant else { throw .busy }
     if mayBeInterrupted, let interruption { throw interruption }
     wantsReading = reading
     wantsWriting = writing
-    await Waiter.suspend { waiter = $0 }
-    if mayBeInterrupted, let interruption { throw interruption }
+    return true
   }
 
   /// Why a wait is to end early at present.
@@ -316,7 +331,7 @@ package final class Channel {
       self.connectAnswered = nil
       connectAnswered()
     }
-    if waiter == nil {
+    if case .nobody = expectant {
       if isReadable { watcher?.becameReadable() }
     } else if wantsReading && isReadable || wantsWriting && isWritable {
       wakeWaiter()
@@ -360,8 +375,13 @@ package final class Channel {
   }
 
   private func wakeWaiter() {
-    guard let waiter else { return }
-    self.waiter = nil
-    waiter.wake()
+    var woken = Expectant.nobody
+    swap(&woken, &expectant)
+    switch woken {
+    case .nobody: break
+    case .task(let waiter): waiter.wake()
+    // Not at once: whoever wakes it is in the midst of something.
+    case .work(let work): loop.perform(work, asGuest: false)
+    }
   }
 }

@@ -18,24 +18,32 @@ package protocol AwaitedByGuest: AnyObject {
 /// A thread that waits is one less for the program's other tasks. So each sixteenth guest does not, and lets them come; and
 /// where what has been answered goes on late, the threads are wanted, and no guest waits for a while.
 extension ClientLoop {
-  /// Calls `bring`, which brings a job: that is run on the calling thread, if the loop sleeps. Who calls this holds no lock.
+  /// Has work done.
   ///
-  /// - Parameter awaited: What the calling thread has to wait for in any case: it may do so here, for 5 ms at most but for what
-  ///   comes in parts, and does the loop's work meanwhile. Nil: it has other things to do.
-  package func asGuest(for awaited: (any AwaitedByGuest)? = nil, _ bring: () -> Void) {
-    expectGuest()
-    bring()
-    // The task may have been here already, and nothing was to be brought.
-    if guest.load(ordering: .relaxed) == SystemThread.currentIdentity { guest.store(0, ordering: .relaxed) }
+  /// - Parameters:
+  ///   - asGuest: It may be done on the calling thread, if the loop sleeps. Who says so holds no lock.
+  ///   - awaited: What the calling thread has to wait for in any case: it may do so here, for 5 ms at most but for what
+  ///     comes in parts, and does the loop's work meanwhile. Nil: it has other things to do.
+  package func perform(_ work: any LoopWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
+    // Whoever has the loop is in the midst of something.
+    if isCurrent { return own.state.work.append(work) }
+    if !asGuest || !takesGuests || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
     if let awaited, takesGuests { wait(for: awaited) }
   }
 
+  /// The task that the work wakes, if it does, goes on here, too. What that brings is the loop's: sockets are opened on its thread.
+  private func performAsGuest(_ work: any LoopWork) {
+    work.perform()
+    if !own.state.jobs.isEmpty { runRound() }
+  }
+
+  /// The next job that the calling thread brings may be run on it at once.
   func expectGuest() {
     if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 
-  /// A turn on a thread that brings a job, while the loop's own sleeps. False: it does not, or somebody else was first.
-  func takeTurn(asGuestWith job: UnownedJob) -> Bool {
+  /// A turn on a thread that brings something, while the loop's own sleeps. False: it does not, or somebody else was first.
+  func takeTurn(asGuestWith work: () -> Void) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
     guard isSleeping.load(ordering: .relaxed) else { return false }
     var successors: [any TurnSuccessor] = []
@@ -43,7 +51,7 @@ extension ClientLoop {
       defer { endTurn(&successors) }
       guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
       beginTurn()
-      run(job)
+      work()
       endGuestsWork()
       return true
     }

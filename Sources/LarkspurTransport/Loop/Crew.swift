@@ -34,15 +34,7 @@ package final class Crew: Sendable {
   package init(on loop: ClientLoop) { self.loop = loop }
 
   /// Has the work done, by one of its tasks or by a new one.
-  ///
-  /// - Parameters:
-  ///   - asGuest: Whether it may begin at once, on the calling thread, which then holds no lock.
-  ///   - awaited: What that thread waits for then: see `ClientLoop.asGuest`.
-  package func run(_ work: any CrewWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
-    if asGuest { loop.asGuest(for: awaited) { give(work) } } else { give(work) }
-  }
-
-  private func give(_ work: any CrewWork) {
+  package func run(_ work: any CrewWork) {
     if let member = state.withLock({ $0.resting.popLast() }) {
       member.work = work
       member.waiter.take()?.wake()

@@ -79,7 +79,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   package let loop: ClientLoop
-  private let options: Options
+  let options: Options
   private let own: Confined<State>
 
   package init(on loop: ClientLoop, options: Options = Options()) {
@@ -107,98 +107,10 @@ package final class Pool: @unchecked Sendable {
 
   // MARK: - Requests
 
-  /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
-  package func exchange(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
-    _ consume: (Exchange) async throws(TransportError) -> Void
-  ) async throws(TransportError) {
-    let running = try await begin(request, with: endpoint, in: scope)
-    do throws(TransportError) {
-      try await consume(running.exchange)
-    } catch {
-      throw scope.isCancelled ? .cancelled : error
-    }
-  }
-
-  /// Sends a request, and returns its exchange when the response's head is there. The connection is others' when what is
-  /// returned goes out of scope: what is unread then costs the connection. `scope` may cancel the request, and has
-  /// no other one at the same time.
-  ///
-  /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
-  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
-  /// metrics to the scope, if that wants them.
-  package func begin(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
-  ) async throws(TransportError) -> RunningExchange {
-    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if scope.isCancelled { throw .cancelled }
-    guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
-    do throws(TransportError) {
-      return try await run(request, with: endpoint, in: scope)
-    } catch {
-      scope.end()
-      throw scope.isCancelled ? .cancelled : error
-    }
-  }
-
-  @inline(__always)
-  private func run(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
-  ) async throws(TransportError) -> RunningExchange {
-    let deadline = request.timeouts?.end(from: scope.requested, within: request.deadline) ?? request.deadline
-    var demand = PoolMachine.Demand()
-    demand.priority = request.priority
-    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
-    while true {
-      let (id, order) =
-        if let free = take(endpoint, demand) {
-          free
-        } else {
-          try await wait(for: endpoint, demand, in: scope, deadline: deadline)
-        }
-      if !request.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
-      if scope.isHeld {
-        // Others may want the connection. The place among those that wait stays.
-        if let connection = openConnection(id) { release(connection, id, nil) }
-        demand.order = order
-        await scope.whileHeld()
-        guard !scope.isCancelled else { throw .cancelled }
-        continue
-      }
-      let isAlone: Bool
-      let failure: TransportError
-      // It may have been closed since it was chosen.
-      if let connection = openConnection(id) {
-        var number: UInt64?
-        isAlone = connection.isIdle
-        if let observer = request.observer { connection.observe(observer) }
-        do throws(TransportError) {
-          let begun = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
-          number = begun
-          scope.runs(on: connection, begun)
-          if !isAlone { try await connection.turn(of: begun, deadline: deadline) }
-          let exchange = try await connection.head(of: begun)
-          guard !demand.wantsFresh, connection.mayHaveBeenLate, connection.mayReplay(request) else {
-            if scope.failedPeer != nil { scope.failedPeer = nil }
-            return RunningExchange(exchange, on: id, of: self, in: scope)
-          }
-          throw .connectionClosed
-        } catch {
-          scope.failedPeer = connection.dialRecord?.peer
-          ended(connection, id, number, in: scope)
-          guard !scope.isCancelled, connection.mayReplay(request, number != nil, after: error) else { throw error }
-          failure = error
-        }
-      } else {
-        isAlone = true
-        failure = .connectionClosed
-      }
-      if demand.wantsFresh { throw failure }
-      // A request that was lost behind another one goes alone next. If that fails, too, it gets a connection of its own.
-      demand.wantsFresh = isAlone
-      demand.isPipelinable = false
-      demand.order = order
-    }
+  /// Whether a request would find a connection now that nobody uses.
+  package func hasIdleConnection(to endpoint: Endpoint) -> Bool {
+    guard let id = endpoint.id else { return false }
+    return own.state.decide { machine, _ in machine.hasIdle(id) }
   }
 
   /// The exchange is not used any more.
@@ -208,7 +120,7 @@ package final class Pool: @unchecked Sendable {
     scope.end()
   }
 
-  private func ended(
+  func ended(
     _ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?, in scope: RequestScope
   ) {
     if scope.collectsMetrics, let number, let metrics = connection.metrics(of: number, requested: scope.requested) {
@@ -239,7 +151,7 @@ package final class Pool: @unchecked Sendable {
 
   /// A connection that is free.
   @inline(__always)
-  private func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, order: UInt64)? {
+  func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, order: UInt64)? {
     guard !demand.wantsFresh, demand.order == nil, let number = endpoint.id else { return nil }
     let now = loop.now
     let taken = own.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
@@ -249,7 +161,7 @@ package final class Pool: @unchecked Sendable {
 
   /// Waits until a connection has shown that its server means to keep it, for a request that must not be sent twice. If it
   /// closes meanwhile, nothing is lost.
-  private func waitForProof(
+  func waitForProof(
     of id: PoolMachine.ConnectionID, in scope: RequestScope, deadline: Deadline
   ) async throws(TransportError) {
     guard let moment = openConnection(id)?.provenAt, moment > loop.now else { return }
@@ -262,7 +174,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// Waits for a connection.
-  private func wait(
+  func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
     let index = takeEntry()
@@ -315,7 +227,7 @@ package final class Pool: @unchecked Sendable {
     if let timer { loop.stopTimer(timer) }
   }
 
-  private func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
+  func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
     guard own.state.decide({ machine, _ in machine.isRunning(id) }),
       case .open(let connection) = own.state.places[id.index]
     else { return nil }
@@ -348,7 +260,7 @@ package final class Pool: @unchecked Sendable {
   // MARK: - Connections
 
   /// The exchange of that number is over, whatever came of it. Nil: it was refused before it began.
-  private func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
+  func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
     var ending: PoolMachine.Ending
     if let number {
       connection.letGo(number)

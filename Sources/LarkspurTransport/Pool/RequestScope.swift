@@ -4,7 +4,7 @@ import LarkspurIO
 
 /// What a pool's requests are cancelled by, one after another: any thread may cancel, once and for all.
 package final class RequestScope: @unchecked Sendable {
-  private let pool: Pool
+  package let pool: Pool
   // The loop's.
   private(set) var isCancelled = false
   private var isBusy = false
@@ -102,19 +102,51 @@ package final class RequestScope: @unchecked Sendable {
   func cancelRunning() { connection?.cancel(number) }
 }
 
+/// A request of a pool's that has been sent, up to its response's head; or that could not be. The connection is its own, or it is
+/// behind others there.
+package struct BegunRequest: ~Copyable {
+  let id: PoolMachine.ConnectionID
+  let order: UInt64
+  /// Nil: it had been closed.
+  let connection: Connection?
+  /// No other request has been there before.
+  let isFresh: Bool
+  /// Of the exchange. Nil: it has not begun.
+  var number: UInt64?
+  var isAlone = true
+  /// Why there is no answer to be had.
+  package var failure: TransportError?
+
+  /// The exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
+  /// `Pool.begin` to look at.
+  package func answer(for work: any LoopWork, in scope: RequestScope) throws(TransportError) -> RunningExchange? {
+    if let failure { throw failure }
+    guard let connection, let number else { throw .connectionClosed }
+    guard let exchange = try connection.head(of: number, for: work) else { return nil }
+    // (What was sent by `beginNow` may be sent again.)
+    if !isFresh, connection.mayHaveBeenLate { throw .connectionClosed }
+    if scope.failedPeer != nil { scope.failedPeer = nil }
+    return RunningExchange(exchange, on: id, in: scope)
+  }
+
+  /// Nobody wants the answer.
+  package func giveUp(in scope: RequestScope) {
+    if let connection { scope.pool.ended(connection, id, number, in: scope) }
+    scope.end()
+  }
+}
+
 /// A request of a pool's from its response's head on: while it is held, the connection is its own. It belongs to the loop's
 /// thread.
 package struct RunningExchange: ~Copyable {
   package let exchange: Exchange
   private let id: PoolMachine.ConnectionID
-  private let pool: Pool
   private let scope: RequestScope
 
   @inline(__always)
-  init(_ exchange: Exchange, on id: PoolMachine.ConnectionID, of pool: Pool, in scope: RequestScope) {
+  init(_ exchange: Exchange, on id: PoolMachine.ConnectionID, in scope: RequestScope) {
     self.exchange = exchange
     self.id = id
-    self.pool = pool
     self.scope = scope
   }
 
@@ -122,16 +154,15 @@ package struct RunningExchange: ~Copyable {
   package consuming func end() {}
 
   deinit {
-    guard !pool.loop.isCurrent else { return pool.ended(exchange, id, in: scope) }
-    let late = Late(exchange: exchange, id: id, pool: pool, scope: scope)
-    pool.loop.post { late.pool.ended(late.exchange, late.id, in: late.scope) }
+    guard !scope.pool.loop.isCurrent else { return scope.pool.ended(exchange, id, in: scope) }
+    let late = Late(exchange: exchange, id: id, scope: scope)
+    scope.pool.loop.post { late.scope.pool.ended(late.exchange, late.id, in: late.scope) }
   }
 
   /// On its way back to the loop.
   private struct Late: @unchecked Sendable {
     let exchange: Exchange
     let id: PoolMachine.ConnectionID
-    let pool: Pool
     let scope: RequestScope
   }
 }

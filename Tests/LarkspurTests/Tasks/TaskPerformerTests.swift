@@ -21,7 +21,7 @@ import Testing
       let performer = TaskPerformer(task, of: session, core: session.core, engine: engine)
       task.resume()
       task.read { $0.performer = performer }
-      engine.crew.run(performer, asGuest: true)
+      engine.loop.perform(performer, asGuest: true)
     }
     #expect(count == 1000)
     engine.shutDown()

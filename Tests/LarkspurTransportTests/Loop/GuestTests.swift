@@ -60,6 +60,38 @@ import Testing
     loop.stop()
   }
 
+  @Test(.timeLimit(.minutes(2)), arguments: [true, false]) func workIsDoneByWhoeverHasTheLoop(asGuest: Bool) async {
+    for _ in 0..<100 {
+      let isCurrent = await withCheckedContinuation { continuation in
+        loop.perform(Work { [loop] in continuation.resume(returning: loop.isCurrent) }, asGuest: asGuest)
+      }
+      #expect(isCurrent)
+    }
+    loop.stop()
+  }
+
+  /// Whoever has the loop is in the midst of something, and what work brings comes behind it.
+  @Test(.timeLimit(.minutes(2))) func workWaitsForItsTurn() async {
+    let order = await withCheckedContinuation { continuation in
+      let order = Order()
+      let last = Work {
+        order.steps.append("last")
+        continuation.resume(returning: order.steps)
+      }
+      let inner = Work { [loop] in
+        loop.perform(last, asGuest: true)
+        order.steps.append("inner")
+      }
+      let outer = Work { [loop] in
+        loop.perform(inner, asGuest: true)
+        order.steps.append("outer")
+      }
+      loop.perform(outer, asGuest: false)
+    }
+    #expect(order == ["outer", "inner", "last"])
+    loop.stop()
+  }
+
   /// What a turn brings goes on when the turn is over: whoever is woken finds the loop free.
   @Test(.timeLimit(.minutes(2))) func successorsFindTheLoopFree() async {
     for _ in 0..<100 {
@@ -83,14 +115,13 @@ import Testing
             let awaited = Awaited()
             await Waiter.suspend { waiter in
               awaited.waiter = waiter
-              loop.asGuest(for: awaited) {
-                loop.post { [loop] in
-                  guard microseconds > 0 else { return loop.callAfterTurn(awaited) }
-                  _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
-                    loop.callAfterTurn(awaited)
-                  }
+              let work = Work { [loop] in
+                guard microseconds > 0 else { return loop.callAfterTurn(awaited) }
+                _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
+                  loop.callAfterTurn(awaited)
                 }
               }
+              loop.perform(work, asGuest: true, for: awaited)
             }
             #expect(awaited.hasCome)
           }
@@ -160,6 +191,15 @@ import Testing
       waiter.take()?.wake()
     }
   }
+
+  private final class Work: LoopWork {
+    private let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    func perform() { body() }
+  }
+
+  /// Belongs to whoever has the loop.
+  private final class Order: @unchecked Sendable { var steps: [String] = [] }
 
   /// Belongs to whoever has the loop.
   private final class Count: @unchecked Sendable { var value = 0 }

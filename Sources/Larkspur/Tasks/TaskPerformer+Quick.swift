@@ -1,0 +1,131 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+
+/// Loads for which nothing has to be waited for but the answer, and for which nobody has to be asked: most of those that a
+/// program awaits. They need no task of Swift's own: when there is something to do, the loop calls. Where more turns out to be
+/// wanted, `run` goes on from there.
+extension TaskPerformer {
+  /// A request on its way: what it takes to go on with it.
+  struct QuickLoad: ~Copyable {
+    let target: LoadTarget
+    let way: SessionEngine.Way
+    let sendDate: Date
+    var begun: BegunRequest
+    /// From the response's head on.
+    var running: RunningExchange?
+    /// Whether the head is the owner's already.
+    var isDelivering = false
+
+    init(_ load: borrowing NetworkLoad, _ begun: consuming BegunRequest) {
+      (target, way, sendDate) = (load.target, load.way, load.sendDate)
+      self.begun = begun
+    }
+  }
+
+  /// Begins the task, or goes on with it: something of the answer may have come.
+  func perform() {
+    if isUnderWay ? !goOnQuickly() : !beginQuickly() { engine.crew.run(self) }
+  }
+
+  /// False: it has to be waited for something, and nothing has been done.
+  func beginQuickly() -> Bool {
+    let request = machine.request
+    guard isPlain, core.memory.isBlank, case .none = request.own.body, let url = request.url,
+      let target = try? LoadTarget.of(url, after: engine.lastTarget),
+      let way = engine.knownWay(to: target, asksDelegate: core.hasDelegate, trafficClass: trafficClass(of: request)),
+      way.challenges == nil, engine.pool.hasIdleConnection(to: way.endpoint)
+    else { return false }
+    engine.lastTarget = target
+    var load = NetworkLoad(request: request, target: target, way: way)
+    if let cache {
+      load.sendDate = cache.now
+      guard isOutsideCache(request, cache, now: load.sendDate) else { return false }
+    } else {
+      guard policy(of: request) == .useProtocolCachePolicy else { return false }
+    }
+    fill(&load)
+    guard let poolRequest = try? poolRequest(for: load, Body()),
+      let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
+    else { return false }
+    startClock()
+    own.state.quick = QuickLoad(load, begun)
+    isUnderWay = true
+    if !goOnQuickly() { engine.crew.run(self) }
+    return true
+  }
+
+  /// Whether the task is one without a body, and all of the answer is for who waits for it.
+  private var isPlain: Bool {
+    guard type(of: task) == URLSessionDataTask.self, !core.hasTaskDelegate, !core.mayHaveProtocols,
+      core.cookieStorage?.isSubclass != true
+    else { return false }
+    switch task.output {
+    case .dataHandler, .dataResult: break
+    case .fileHandler, .fileResult, .bytes, .delegate: return false
+    }
+    return task.read {
+      $0.state == .running && $0.delegate == nil && $0.progress == nil && $0.bytesExpectedToSend == 0
+    }
+  }
+
+  /// False: `run` has to.
+  private func goOnQuickly() -> Bool {
+    guard !isHeldUp else { return false }
+    do throws(TransportError) {
+      guard let running = try own.state.quick?.begun.answer(for: self, in: scope) else { return true }
+      own.state.quick?.running = consume running
+    } catch {
+      own.state.quick?.begun.failure = error
+      return false
+    }
+    clock.progressed()
+    guard receiveNow() else { return false }
+    // Its connection is others' now.
+    own.state.quick = nil
+    clock.stop()
+    finish(nil, nil)
+    return true
+  }
+
+  /// False: there is more to the response than what has come, or it is not for the owner as it is.
+  private func receiveNow() -> Bool {
+    guard let exchange = own.state.quick?.running?.exchange, authentication == nil else { return false }
+    if let cache, exchange.concernsCache || decidesStoring(in: cache) { return false }
+    let status = exchange.status
+    guard !(300..<400).contains(status), status != 401, status != 407, let url = machine.request.url else {
+      return false
+    }
+    let fields = ResponseFields.wire(bytes: exchange.headBytes, table: exchange.fields)
+    guard !fields.contains(KnownField.contentEncoding) else { return false }
+    let response = HTTPURLResponse(
+      url: url, statusCode: status, httpVersion: exchange.version, fields: fields, isDecoded: false)
+    latestResponse = response
+    if fields.contains(KnownField.setCookie) { keepCookiesNow(of: response, machine.request) }
+    guard case .deliver = machine.responseReceived(response) else { return false }
+    own.state.quick?.isDelivering = true
+    // (What fails here fails in `run` again.)
+    return beginNow(response, length: Int64(exchange.contentLength ?? -1))
+      && (try? deliverNow(from: exchange, nil)) == true
+  }
+
+  /// Goes on where the answer has to be waited for in another way, or is more than is taken at once.
+  func goOnFromQuick() async throws(URLError) -> Bool {
+    isUnderWay = false
+    guard var quick = own.state.quick.take() else { throw URLError.make(.unknown) }
+    var load = NetworkLoad(request: machine.request, target: quick.target, way: quick.way)
+    load.sendDate = quick.sendDate
+    fill(&load)
+    if let running = quick.running.take() {
+      return try await receive(running, of: load, isDelivering: quick.isDelivering)
+    }
+    let request: PoolRequest
+    do throws(URLError) {
+      request = try poolRequest(for: load, Body())
+    } catch {
+      quick.begun.giveUp(in: scope)
+      throw error
+    }
+    return try await send(request, for: load, after: quick.begun)
+  }
+}

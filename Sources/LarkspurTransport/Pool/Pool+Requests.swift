@@ -1,0 +1,153 @@
+import LarkspurBytes
+import LarkspurHTTP
+
+/// Requests on their way through a pool: each takes a connection, and another one if that turns out to be dead.
+extension Pool {
+  /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
+  package func exchange(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
+    _ consume: (Exchange) async throws(TransportError) -> Void
+  ) async throws(TransportError) {
+    let running = try await begin(request, with: endpoint, in: scope)
+    do throws(TransportError) {
+      try await consume(running.exchange)
+    } catch {
+      throw scope.isCancelled ? .cancelled : error
+    }
+  }
+
+  /// Sends a request, and returns its exchange when the response's head is there. The connection is others' when what is
+  /// returned goes out of scope: what is unread then costs the connection. `scope` may cancel the request, and has
+  /// no other one at the same time.
+  ///
+  /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
+  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
+  /// metrics to the scope, if that wants them.
+  ///
+  /// - Parameter begun: By `beginNow`, of the same request.
+  package func begin(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
+    after begun: consuming BegunRequest? = nil
+  ) async throws(TransportError) -> RunningExchange {
+    guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
+    if begun == nil {
+      if scope.isCancelled { throw .cancelled }
+      guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
+    }
+    do throws(TransportError) {
+      return try await run(request, with: endpoint, in: scope, after: begun)
+    } catch {
+      scope.end()
+      throw scope.isCancelled ? .cancelled : error
+    }
+  }
+
+  /// The same where nothing has to be waited for but the answer. Nil: there is something, and nothing has been done.
+  package func beginNow(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
+  ) -> BegunRequest? {
+    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.mayBeSentAgain else { return nil }
+    let demand = demand(of: request)
+    guard !demand.isPipelinable, scope.begin(at: loop.now) else { return nil }
+    guard let (id, order) = take(endpoint, demand) else {
+      scope.end()
+      return nil
+    }
+    return send(request, over: id, demand, order: order, deadline: deadline(of: request, in: scope), in: scope)
+  }
+
+  @inline(__always)
+  private func run(
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
+    after begun: consuming BegunRequest?
+  ) async throws(TransportError) -> RunningExchange {
+    let deadline = deadline(of: request, in: scope)
+    var demand = demand(of: request)
+    var next = begun
+    while true {
+      let present: BegunRequest
+      if let begun = next.take() {
+        present = begun
+      } else {
+        let (id, order) =
+          if let free = take(endpoint, demand) {
+            free
+          } else {
+            try await wait(for: endpoint, demand, in: scope, deadline: deadline)
+          }
+        if !request.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
+        if scope.isHeld {
+          // Others may want the connection. The place among those that wait stays.
+          if let connection = openConnection(id) { release(connection, id, nil) }
+          demand.order = order
+          await scope.whileHeld()
+          guard !scope.isCancelled else { throw .cancelled }
+          continue
+        }
+        present = send(request, over: id, demand, order: order, deadline: deadline, in: scope)
+      }
+      do throws(TransportError) {
+        return try await answer(to: present, of: request, deadline: deadline, in: scope)
+      } catch {
+        if let connection = present.connection {
+          scope.failedPeer = connection.dialRecord?.peer
+          ended(connection, present.id, present.number, in: scope)
+          guard !scope.isCancelled, connection.mayReplay(request, present.number != nil, after: error) else {
+            throw error
+          }
+        }
+        if demand.wantsFresh { throw error }
+      }
+      // A request that was lost behind another one goes alone next. If that fails, too, it gets a connection of its own.
+      demand.wantsFresh = present.isAlone
+      demand.isPipelinable = false
+      demand.order = present.order
+    }
+  }
+
+  private func deadline(of request: PoolRequest, in scope: RequestScope) -> Deadline {
+    request.timeouts?.end(from: scope.requested, within: request.deadline) ?? request.deadline
+  }
+
+  private func demand(of request: PoolRequest) -> PoolMachine.Demand {
+    var demand = PoolMachine.Demand()
+    demand.priority = request.priority
+    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
+    return demand
+  }
+
+  /// Sends a request over a connection that has been taken for it.
+  @inline(__always)
+  private func send(
+    _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, order: UInt64,
+    deadline: Deadline, in scope: RequestScope
+  ) -> BegunRequest {
+    // It may have been closed since it was chosen.
+    let connection = openConnection(id)
+    var begun = BegunRequest(id: id, order: order, connection: connection, isFresh: demand.wantsFresh)
+    guard let connection else { return begun }
+    begun.isAlone = connection.isIdle
+    if let observer = request.observer { connection.observe(observer) }
+    do throws(TransportError) {
+      let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
+      scope.runs(on: connection, number)
+      begun.number = number
+    } catch {
+      begun.failure = error
+    }
+    return begun
+  }
+
+  @inline(__always)
+  private func answer(
+    to begun: borrowing BegunRequest, of request: PoolRequest, deadline: Deadline, in scope: RequestScope
+  ) async throws(TransportError) -> RunningExchange {
+    if let failure = begun.failure { throw failure }
+    guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
+    if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
+    let exchange = try await connection.head(of: number)
+    if !begun.isFresh, connection.mayHaveBeenLate, connection.mayReplay(request) { throw .connectionClosed }
+    if scope.failedPeer != nil { scope.failedPeer = nil }
+    return RunningExchange(exchange, on: begun.id, in: scope)
+  }
+}
