@@ -30,10 +30,12 @@ enum DefaultFields {
     let locale = names.flatMap(tag)
     // gettext does not look at its list in the C locale.
     let list = locale == nil ? [] : (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap { tag(String($0)) }
-    var result: [String] = []
-    for language in list + [locale].compactMap({ $0 }) where !result.contains(language) { result.append(language) }
+    var languages = list + [locale].compactMap { $0 }
     // Foundation on Linux says English of the whole world, `en-001`, which is no language that servers have.
-    return result.isEmpty ? fallback.map { $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 } : result
+    if languages.isEmpty { languages = fallback.map { $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 } }
+    var result: [String] = []
+    for language in languages where !result.contains(language) { result.append(language) }
+    return result
   }
 
   /// `de_AT.UTF-8@euro` is `de-AT`. Nil: no language, as in `C` and `POSIX`.

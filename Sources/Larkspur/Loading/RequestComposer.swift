@@ -86,7 +86,11 @@ final class RequestComposer: Sendable {
 
   static func acceptLanguage(_ preferred: [String]) -> String {
     // Foundation on Linux says English of the whole world, `en-001`, which is no language that servers have.
-    let languages = preferred.map { $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 }
+    var languages: [String] = []
+    for language in preferred.map({ $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 })
+    where !languages.contains(language) {
+      languages.append(language)
+    }
     return (languages.isEmpty ? ["en"] : languages).prefix(6).enumerated().map { index, language in
       index == 0 ? language : "\(language);q=0.\(9 - index)"
     }.joined(separator: ", ")

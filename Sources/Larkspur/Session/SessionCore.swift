@@ -69,6 +69,8 @@ final class SessionCore: @unchecked Sendable {
 
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
+  /// How many results have come before their callers could suspend.
+  private let cameAtOnce = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
 
   init(
@@ -196,25 +198,38 @@ final class SessionCore: @unchecked Sendable {
       throw URLError(.cancelled)
     }
     let loop = performer.engine.loop
-    await Waiter.cancellable {
-      if loop.isCurrent {
-        result.isCallersOwn = true
-        if performer.beginQuickly() {
-          // (What needs no waiting may be wanted again and again, while others wait for the loop.)
-          return result.hasCome ? await Task.yield() : await Waiter.suspend { result.waiter = $0 }
+    if loop.isCurrent {
+      result.isCallersOwn = true
+      if performer.beginQuickly() {
+        // (What needs no waiting may be wanted again and again, while others wait for the loop.)
+        if result.hasCome { return await Task.yield() }
+        return await Waiter.suspend {
+          result.waiter = $0
+        } onCancel: {
+          task.cancel()
         }
-        result.isCallersOwn = loop.isPreferred
-        if result.isCallersOwn { return await performer.runForCaller() }
       }
-      await Waiter.suspend {
-        result.waiter = $0
-        // Where others wait for the loop, too, it is its thread that serves all of them together.
-        run(performer, for: isOneByOne && ClientLoop.callerPrefersNone ? result : nil)
+      result.isCallersOwn = loop.isPreferred
+    }
+    if result.isCallersOwn {
+      return await Waiter.cancellable {
+        await performer.runForCaller()
+      } onCancel: {
+        task.cancel()
       }
+    }
+    if isOneByOne { result.loop = loop }
+    await Waiter.suspend {
+      result.waiter = $0
+      // Where others wait for the loop, too, it is its thread that serves all of them together.
+      run(performer, for: isOneByOne && ClientLoop.callerPrefersNone ? result : nil)
+      result.cameAtOnce = result.hasCome
     } onCancel: {
       task.cancel()
     }
-    if isOneByOne, !result.isCallersOwn { loop.goesOn(since: result.completed) }
+    if isOneByOne { loop.goesOn(since: result.completed) }
+    // Who never waits lets the executor's other tasks come now and then.
+    if result.cameAtOnce, cameAtOnce.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
   }
 
   /// Lets a task run, on its own.

@@ -204,7 +204,6 @@ extension TaskPerformer {
     challenges?.isOver(task)
     task.complete(failure)
     if case .dataResult(let result) = task.output {
-      result.completed = engine.loop.now
       result.failure = failure
       result.response = content.response
       result.data = content.takeData()

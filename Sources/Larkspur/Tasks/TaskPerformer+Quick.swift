@@ -25,7 +25,11 @@ extension TaskPerformer {
 
   /// Begins the task, or goes on with it: something of the answer may have come.
   func perform() {
-    if isUnderWay ? !goOnQuickly() : !beginQuickly() { engine.crew.run(self) }
+    guard isUnderWay else {
+      if !beginQuickly() { engine.crew.run(self) }
+      return
+    }
+    if let quick = own.state.quick.take() { goOn(with: quick) }
   }
 
   /// False: it has to be waited for something, and nothing has been done.
@@ -49,9 +53,8 @@ extension TaskPerformer {
       let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
     else { return false }
     startClock()
-    own.state.quick = QuickLoad(load, begun)
     isUnderWay = true
-    if !goOnQuickly() { engine.crew.run(self) }
+    goOn(with: QuickLoad(load, begun))
     return true
   }
 
@@ -69,33 +72,36 @@ extension TaskPerformer {
     }
   }
 
-  /// False: `run` has to.
-  private func goOnQuickly() -> Bool {
-    guard !isHeldUp else { return false }
+  private func goOn(with quick: consuming QuickLoad) {
+    var hasEnded = false
     do throws(TransportError) {
-      guard let running = try own.state.quick?.begun.answer(for: self, in: scope) else { return true }
-      own.state.quick?.running = consume running
+      if !isHeldUp {
+        guard let running = try quick.begun.answer(for: self, in: scope) else { return own.state.quick = consume quick }
+        clock.progressed()
+        hasEnded = receiveNow(running.exchange, &quick.isDelivering)
+        quick.running = consume running
+      }
     } catch {
-      own.state.quick?.begun.failure = error
-      return false
+      quick.begun.failure = error
     }
-    clock.progressed()
-    guard receiveNow() else { return false }
-    // Its connection is others' now.
-    own.state.quick = nil
+    guard hasEnded else {
+      own.state.quick = consume quick
+      return engine.crew.run(self)
+    }
+    // Its connection is others' before its owner hears of it.
+    discard(quick)
     clock.stop()
     finish(nil, nil)
-    return true
   }
 
+  private func discard(_ quick: consuming QuickLoad) {}
+
   /// False: there is more to the response than what has come, or it is not for the owner as it is.
-  private func receiveNow() -> Bool {
-    guard let exchange = own.state.quick?.running?.exchange, authentication == nil else { return false }
+  private func receiveNow(_ exchange: Exchange, _ isDelivering: inout Bool) -> Bool {
+    guard authentication == nil, let url = machine.request.url else { return false }
     if let cache, exchange.concernsCache || decidesStoring(in: cache) { return false }
     let status = exchange.status
-    guard !(300..<400).contains(status), status != 401, status != 407, let url = machine.request.url else {
-      return false
-    }
+    guard !(300..<400).contains(status), status != 401, status != 407 else { return false }
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: exchange.fields)
     guard !fields.contains(KnownField.contentEncoding) else { return false }
     let response = HTTPURLResponse(
@@ -103,7 +109,7 @@ extension TaskPerformer {
     latestResponse = response
     if fields.contains(KnownField.setCookie) { keepCookiesNow(of: response, machine.request) }
     guard case .deliver = machine.responseReceived(response) else { return false }
-    own.state.quick?.isDelivering = true
+    isDelivering = true
     // (What fails here fails in `run` again.)
     return beginNow(response, length: Int64(exchange.contentLength ?? -1))
       && (try? deliverNow(from: exchange, nil)) == true

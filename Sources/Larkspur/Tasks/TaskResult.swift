@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
@@ -12,8 +13,11 @@ final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   var waiter: Waiter?
   /// It is the caller's task that carries out the load, and so nobody has to be woken.
   var isCallersOwn = false
-  /// When the answer came.
-  var completed = Deadline.never
+  /// When it could go on, if `loop` wants to know.
+  private(set) var completed = Deadline.never
+  var loop: ClientLoop?
+  /// It had come before the caller's task could suspend.
+  var cameAtOnce = false
   var failure: (any Error)?
   var response: URLResponse?
   var data = Data()
@@ -23,6 +27,7 @@ final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   private let isComplete = Atomic(false)
 
   func turnIsOver() {
+    if let loop { completed = loop.kernel.now() }
     isComplete.store(true, ordering: .releasing)
     waiter.take()?.wake()
   }

@@ -65,10 +65,11 @@ package struct Poller: ~Copyable {
       self.poller = poller
     }
 
-    /// Waits for at most `milliseconds`. False: nothing has happened. What happens is told to nobody else.
-    package mutating func wait(milliseconds: Int32) -> Bool {
-      eventCount = max(0, Int(kernel.wait(poller, into: &events, milliseconds: milliseconds)))
-      return eventCount > 0
+    /// Waits for at most `milliseconds`. False: nothing has happened. Nil: a signal came. What happens is told to nobody else.
+    package mutating func wait(milliseconds: Int32) -> Bool? {
+      let count = Int(kernel.wait(poller, into: &events, milliseconds: milliseconds))
+      eventCount = max(0, count)
+      return count < 0 ? nil : count > 0
     }
 
     /// One of the events of the last wait. Nil: it was a wake-up, which was meant for the owner.

@@ -15,8 +15,8 @@ package protocol AwaitedByGuest: AnyObject {
 /// himself, beside the loop, for so long as such servers take. The kernel tells of what happens to the one of the two who
 /// began to wait last.
 ///
-/// A thread that waits is one less for the program's other tasks. So each sixteenth guest does not, and lets them come; and
-/// where what has been answered goes on late, the threads are wanted, and no guest waits for a while.
+/// A thread that waits is one less for the program's other tasks. So where what has been answered goes on late, the threads are
+/// wanted, and no guest waits for a while; and who has waited often lets others come.
 extension ClientLoop {
   /// Has work done.
   ///
@@ -77,7 +77,8 @@ extension ClientLoop {
     guests.wait { poller in
       let began = kernel.now()
       for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
-        guard poller.wait(milliseconds: GuestWaits.milliseconds) else { return false }
+        guard let hasEvents = poller.wait(milliseconds: GuestWaits.milliseconds) else { return nil }
+        guard hasEvents else { return false }
         guard takeEvents(of: poller) else { return nil }
         guard kernel.now() < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
       }
@@ -126,9 +127,6 @@ final class GuestWaits: @unchecked Sendable {
   private let skips = Atomic(0)
   private let skipsLast = Atomic(0)
   private static let skipsMax = 1_023
-  /// How many have waited since one did not, so that others came.
-  private let inARow = Atomic(0)
-  private static let inARowMax = 15
 
   init(_ poller: consuming Poller.Guest) { self.poller = Confined(poller) }
 
@@ -153,9 +151,6 @@ final class GuestWaits: @unchecked Sendable {
       return
     }
     if last > 0 { skipsLast.store(last / 2, ordering: .relaxed) }
-    let count = inARow.load(ordering: .relaxed) + 1
-    inARow.store(count % Self.inARowMax, ordering: .relaxed)
-    if count == Self.inARowMax { skips.store(1, ordering: .relaxed) }
   }
 
   /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if

@@ -206,7 +206,8 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
-    let milliseconds = turns.withLock {
+    // Nil: there is something to do.
+    let end: Deadline? = turns.withLock {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
       takeEvents()
@@ -215,17 +216,18 @@ package final class ClientLoop: @unchecked Sendable {
       if !own.state.yielding.isEmpty { wakeYielding() }
       runJobs()
       if !own.state.followers.isEmpty { callFollowers() }
-      guard mayWait, !hasWork else { return Int32(0) }
+      guard mayWait, !hasWork else { return nil }
       own.state.sleepsUntil = own.state.soonest
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
       isSleeping.store(true, ordering: .sequentiallyConsistent)
-      return hasMail.load(ordering: .sequentiallyConsistent) ? 0 : millisecondsToDeadline()
+      return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
     for successor in waiting.state.successors { successor.turnIsOver() }
     waiting.state.successors.removeAll(keepingCapacity: true)
-    if takesGuests, milliseconds != 0 { guests.end(by: waker) }
-    wait(milliseconds: milliseconds)
+    if takesGuests, end != nil { guests.end(by: waker) }
+    // (After that: a guest may have a turn to end.)
+    wait(milliseconds: end.map(milliseconds(to:)) ?? 0)
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -270,9 +272,8 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// The clock is read again only if a deadline depends on it.
-  private func millisecondsToDeadline() -> Int32 {
-    let soonest = own.state.soonest
-    return soonest == .never ? -1 : soonest.timeoutMilliseconds(from: kernel.now())
+  private func milliseconds(to deadline: Deadline) -> Int32 {
+    deadline == .never ? -1 : deadline.timeoutMilliseconds(from: kernel.now())
   }
 
   private func wakeYielding() {

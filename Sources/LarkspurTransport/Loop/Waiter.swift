@@ -23,6 +23,21 @@ package struct Waiter {
     #endif
   }
 
+  /// Suspends the task; `cancel` is called when it is cancelled meanwhile, or has been. (In one: each function on the way back
+  /// looks for its executor.)
+  @inlinable
+  package static func suspend(_ keep: (Waiter) -> Void, onCancel cancel: @Sendable () -> Void) async {
+    // Safe: see `wake`.
+    #if compiler(<6.4)
+      await _unsafeInheritExecutor_withTaskCancellationHandler(
+        operation: { unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter($0)) } },
+        onCancel: cancel)
+    #else
+      await withTaskCancellationHandler(
+        operation: { unsafe await withUnsafeContinuation { unsafe keep(Waiter($0)) } }, onCancel: cancel)
+    #endif
+  }
+
   /// Awaits `operation`; `cancel` is called when the task is cancelled meanwhile, or has been. As above: who calls this is where
   /// he should be, and is not looked for twice.
   @inlinable

@@ -145,5 +145,6 @@ import Testing
   @Test func languages() {
     #expect(RequestComposer.acceptLanguage([]) == "en" && RequestComposer.acceptLanguage(["en-001"]) == "en")
     #expect(RequestComposer.acceptLanguage(["de-AT", "en-001"]) == "de-AT, en;q=0.8")
+    #expect(RequestComposer.acceptLanguage(["en-001", "en", "de"]) == "en, de;q=0.8")
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import LarkspurTransport
-import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -237,6 +237,23 @@ import Testing
       }
     }
     #expect(await session.allTasks.isEmpty)
+  }
+
+  /// Whose answers come from the cache, and so at once, does not keep the executor's other tasks away.
+  @Test(.ownThread) func othersComeBetweenAnswersFromTheCache() async throws {
+    server.route("GET", "/") { _ in
+      TestServer.Response(fields: ["Cache-Control": "max-age=600"], body: .bytes(Array("ok".utf8)))
+    }
+    let (session, request, hasCome) = (session, try request(), TestServer.Signal())
+    _ = try await session.data(for: request)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        while !hasCome.hasFired { _ = try await session.data(for: request) }
+      }
+      group.addTask { hasCome.fire() }
+      try await group.waitForAll()
+    }
+    #expect(server.requests.count == 1)
   }
 
   /// Wherever its caller is cancelled: it ends once.
