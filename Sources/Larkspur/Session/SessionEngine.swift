@@ -24,6 +24,8 @@ final class SessionEngine: @unchecked Sendable {
   private var olderWays: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
+  /// How many loads have begun and not asked for a connection yet. The loop's.
+  var startingCount = 0
   /// Where the last request went.
   var lastTarget: LoadTarget?
 

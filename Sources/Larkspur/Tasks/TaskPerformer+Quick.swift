@@ -2,43 +2,61 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// Loads for which nothing has to be waited for but the answer, and for which nobody has to be asked: most of those that a
-/// program awaits. They need no task of Swift's own: when there is something to do, the loop calls. Where more turns out to be
+/// Loads for which nothing has to be waited for but a connection and the answer, and for which nobody has to be asked: most of
+/// those that a program awaits. They need no task of Swift's own: when there is something to do, the loop calls. Where more turns out to be
 /// wanted, `run` goes on from there.
 extension TaskPerformer {
-  /// A request on its way: what it takes to go on with it.
+  /// A request on its way: what it takes to go on with it, and no more, for it is moved about.
   struct QuickLoad: ~Copyable {
     let target: LoadTarget
     let way: SessionEngine.Way
     let sendDate: Date
-    var begun: BegunRequest
+    /// As they have been sent.
+    var extras = RequestComposer.Extras()
+    /// Nil: it waits for a connection.
+    var begun: BegunRequest?
     /// From the response's head on.
     var running: RunningExchange?
     /// Whether the head is the owner's already.
     var isDelivering = false
 
-    init(_ load: borrowing NetworkLoad, _ begun: consuming BegunRequest) {
-      (target, way, sendDate) = (load.target, load.way, load.sendDate)
-      self.begun = begun
+    init(_ load: borrowing NetworkLoad) { (target, way, sendDate) = (load.target, load.way, load.sendDate) }
+
+    func load(of request: URLRequest) -> NetworkLoad {
+      NetworkLoad(request: request, target: target, way: way, extras: extras, sendDate: sendDate)
     }
   }
 
-  /// Begins the task, or goes on with it: something of the answer may have come.
+  /// Begins the task, or goes on with it: the connection may have come, or something of the answer.
   func perform() {
     guard isUnderWay else {
-      if !beginQuickly() { engine.crew.run(self) }
+      if !beginQuickly() { beginSlowly() }
       return
     }
     if let quick = own.state.quick.take() { goOn(with: quick) }
   }
 
+  /// Who comes later does not overtake it on a quicker way.
+  private func beginSlowly() {
+    isStarting = true
+    engine.startingCount += 1
+    engine.crew.run(self)
+  }
+
+  /// It has asked for a connection, or does not want any.
+  func hasStarted() {
+    guard isStarting else { return }
+    isStarting = false
+    engine.startingCount -= 1
+  }
+
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
     let request = machine.request
-    guard isPlain, core.memory.isBlank, case .none = request.own.body, let url = request.url,
+    guard engine.startingCount == 0, isPlain, core.memory.isBlank, case .none = request.own.body, let url = request.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
       let way = engine.knownWay(to: target, asksDelegate: core.hasDelegate, trafficClass: trafficClass(of: request)),
-      way.challenges == nil, engine.pool.hasIdleConnection(to: way.endpoint)
+      way.challenges == nil
     else { return false }
     engine.lastTarget = target
     var load = NetworkLoad(request: request, target: target, way: way)
@@ -48,13 +66,25 @@ extension TaskPerformer {
     } else {
       guard policy(of: request) == .useProtocolCachePolicy else { return false }
     }
+    guard engine.pool.hasIdleConnection(to: way.endpoint) else {
+      guard !core.pipelines, !request.httpShouldUsePipelining,
+        engine.pool.ask(for: way.endpoint, priority: task.poolPriority, in: scope, for: self)
+      else { return false }
+      startClock()
+      isUnderWay = true
+      own.state.quick = QuickLoad(load)
+      return true
+    }
     fill(&load)
     guard let poolRequest = try? poolRequest(for: load, Body()),
       let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
     else { return false }
     startClock()
     isUnderWay = true
-    goOn(with: QuickLoad(load, begun))
+    var quick = QuickLoad(load)
+    quick.extras = load.extras
+    quick.begun = consume begun
+    goOn(with: quick)
     return true
   }
 
@@ -74,15 +104,17 @@ extension TaskPerformer {
 
   private func goOn(with quick: consuming QuickLoad) {
     var hasEnded = false
-    do throws(TransportError) {
-      if !isHeldUp {
-        guard let running = try quick.begun.answer(for: self, in: scope) else { return own.state.quick = consume quick }
+    if !isHeldUp, hasBegun(&quick) {
+      do throws(TransportError) {
+        guard let running = try quick.begun?.answer(for: self, in: scope) else {
+          return own.state.quick = consume quick
+        }
         clock.progressed()
         hasEnded = receiveNow(running.exchange, &quick.isDelivering)
         quick.running = consume running
+      } catch {
+        quick.begun?.failure = error
       }
-    } catch {
-      quick.begun.failure = error
     }
     guard hasEnded else {
       own.state.quick = consume quick
@@ -92,6 +124,19 @@ extension TaskPerformer {
     discard(quick)
     clock.stop()
     finish(nil, nil)
+  }
+
+  /// Sends the request over the connection that it has waited for. False: it has none.
+  private func hasBegun(_ quick: inout QuickLoad) -> Bool {
+    guard quick.begun == nil else { return true }
+    // What is sent is made once: it may be counted, and the cache is told of it.
+    guard engine.pool.hasConnection(for: scope) else { return false }
+    var load = quick.load(of: machine.request)
+    fill(&load)
+    guard let request = try? poolRequest(for: load, Body()) else { return false }
+    quick.extras = load.extras
+    quick.begun = engine.pool.sendNow(request, in: scope)
+    return quick.begun != nil
   }
 
   private func discard(_ quick: consuming QuickLoad) {}
@@ -119,17 +164,16 @@ extension TaskPerformer {
   func goOnFromQuick() async throws(URLError) -> Bool {
     isUnderWay = false
     guard var quick = own.state.quick.take() else { throw URLError.make(.unknown) }
-    var load = NetworkLoad(request: machine.request, target: quick.target, way: quick.way)
-    load.sendDate = quick.sendDate
-    fill(&load)
+    var load = quick.load(of: machine.request)
     if let running = quick.running.take() {
       return try await receive(running, of: load, isDelivering: quick.isDelivering)
     }
+    if quick.begun == nil { fill(&load) }
     let request: PoolRequest
     do throws(URLError) {
       request = try poolRequest(for: load, Body())
     } catch {
-      quick.begun.giveUp(in: scope)
+      if let begun = quick.begun.take() { begun.giveUp(in: scope) } else { engine.pool.stopAsking(in: scope) }
       throw error
     }
     return try await send(request, for: load, after: quick.begun)

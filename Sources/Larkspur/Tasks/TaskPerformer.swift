@@ -51,6 +51,8 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
   let own: Confined<Own>
   /// Whether `own` has a load that has begun without waiting.
   var isUnderWay = false
+  /// Whether it is among those that `engine` counts as starting.
+  var isStarting = false
 
   var machine: TaskMachine {
     _read { yield own.state.machine }

@@ -31,10 +31,11 @@ extension ClientLoop {
     if let awaited, takesGuests { wait(for: awaited) }
   }
 
-  /// The task that the work wakes, if it does, goes on here, too. What that brings is the loop's: sockets are opened on its thread.
+  /// The one task that the work wakes, if it does, goes on here, too. All else is the loop's: sockets are opened on its thread, and
+  /// programs' tasks run there.
   private func performAsGuest(_ work: any LoopWork) {
     work.perform()
-    if !own.state.jobs.isEmpty { runRound() }
+    if own.state.jobs.count == 1 { runRound() }
   }
 
   /// The next job that the calling thread brings may be run on it at once.

@@ -163,6 +163,8 @@ package final class ClientLoop: @unchecked Sendable {
         // Nobody will look after these any more, and they hold on to the loop as it does to them.
         takeMail()
         for slot in own.state.slots { slot.channel?.close() }
+        var left: [any LoopWork] = []
+        swap(&left, &own.state.work)
       }
     }
     thread.detach()
@@ -328,13 +330,12 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   private func performWork() {
-    let count = own.state.work.count
-    for index in 0..<count { own.state.work[index].perform() }
-    if own.state.work.count == count {
-      for _ in 0..<count { own.state.work.removeLast() }
-    } else {
-      own.state.work.removeFirst(count)
-    }
+    var work: [any LoopWork] = []
+    swap(&work, &own.state.work)
+    for each in work { each.perform() }
+    // The storage serves the next rounds.
+    work.removeAll(keepingCapacity: true)
+    if own.state.work.isEmpty { swap(&work, &own.state.work) }
   }
 
   private func expireDeadlines() {

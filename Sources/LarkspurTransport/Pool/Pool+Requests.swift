@@ -24,13 +24,13 @@ extension Pool {
   /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
   /// metrics to the scope, if that wants them.
   ///
-  /// - Parameter begun: By `beginNow`, of the same request.
+  /// - Parameter begun: By `beginNow` or `sendNow`, of the same request.
   package func begin(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     after begun: consuming BegunRequest? = nil
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if begun == nil {
+    if begun == nil, scope.entry == nil {
       if scope.isCancelled { throw .cancelled }
       guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
     }
@@ -56,6 +56,14 @@ extension Pool {
     return send(request, over: id, demand, order: order, deadline: deadline(of: request, in: scope), in: scope)
   }
 
+  /// Sends a request that may be sent again over the connection that has come of `ask`. Nil: none has, or it has to be waited for
+  /// something else; `begin` looks at it.
+  package func sendNow(_ request: PoolRequest, in scope: RequestScope) -> BegunRequest? {
+    guard request.mayBeSentAgain, let (id, order) = takeAsked(in: scope) else { return nil }
+    return send(
+      request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: scope), in: scope)
+  }
+
   @inline(__always)
   private func run(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
@@ -70,7 +78,7 @@ extension Pool {
         present = begun
       } else {
         let (id, order) =
-          if let free = take(endpoint, demand) {
+          if scope.entry == nil, let free = take(endpoint, demand) {
             free
           } else {
             try await wait(for: endpoint, demand, in: scope, deadline: deadline)

@@ -34,6 +34,8 @@ package final class Pool: @unchecked Sendable {
     fileprivate var ticket: PoolMachine.Ticket?
     /// The task, if it sleeps.
     fileprivate var waiter: Waiter?
+    /// What is done in place of waking a task.
+    fileprivate var work: (any LoopWork)?
     /// How the connection was tried to be opened that it waited for.
     fileprivate var failedDial: DialRecord?
   }
@@ -177,7 +179,8 @@ package final class Pool: @unchecked Sendable {
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
-    let index = takeEntry()
+    let isAsked = scope.entry != nil
+    let index = scope.entry ?? takeEntry()
     scope.entry = index
     defer {
       if let dial = own.state.entries[index].failedDial {
@@ -191,7 +194,8 @@ package final class Pool: @unchecked Sendable {
       scope.entry = nil
       releaseEntry(index)
     }
-    ask(index, endpoint, demand)
+    own.state.entries[index].work = nil
+    if !isAsked { ask(index, endpoint, demand) }
     if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
     switch own.state.entries[index].state {
     case .running(let id):
@@ -204,6 +208,51 @@ package final class Pool: @unchecked Sendable {
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
+  }
+
+  /// Asks for a connection, for a request that is not pipelined. `work` is done when there is one, or none to be had: `sendNow`
+  /// or `begin` goes on from there. False: the scope may not have a request now.
+  package func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopWork) -> Bool {
+    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, scope.begin(at: loop.now) else { return false }
+    var demand = PoolMachine.Demand()
+    demand.priority = priority
+    let index = takeEntry()
+    scope.entry = index
+    ask(index, endpoint, demand)
+    if case .waiting = own.state.entries[index].state {
+      own.state.entries[index].work = work
+    } else {
+      loop.perform(work, asGuest: false)
+    }
+    return true
+  }
+
+  /// Whether one has come of `ask`, and `sendNow` may be called.
+  package func hasConnection(for scope: RequestScope) -> Bool {
+    guard let index = scope.entry, case .running = own.state.entries[index].state else { return false }
+    return !scope.isCancelled && !scope.isHeld
+  }
+
+  /// The connection that has come of `ask`, and the request's place among those that waited. Nil: `begin` has to look.
+  func takeAsked(in scope: RequestScope) -> (PoolMachine.ConnectionID, order: UInt64)? {
+    guard hasConnection(for: scope), let index = scope.entry, case .running(let id) = own.state.entries[index].state
+    else { return nil }
+    let order = own.state.entries[index].ticket?.order ?? 0
+    scope.entry = nil
+    releaseEntry(index)
+    return (id, order)
+  }
+
+  /// What was asked for is not wanted any more.
+  package func stopAsking(in scope: RequestScope) {
+    guard let index = scope.entry else { return }
+    giveUp(index, .cancelled)
+    if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
+      release(connection, id, nil)
+    }
+    scope.entry = nil
+    releaseEntry(index)
+    scope.end()
   }
 
   /// Asks the machine for a connection.
@@ -252,6 +301,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   private func wake(_ index: Int) {
+    if let work = own.state.entries[index].work.take() { return loop.perform(work, asGuest: false) }
     guard let waiter = own.state.entries[index].waiter else { return }
     own.state.entries[index].waiter = nil
     waiter.wake()
@@ -456,6 +506,7 @@ package final class Pool: @unchecked Sendable {
   private func releaseEntry(_ index: Int) {
     own.state.entries[index].state = .free
     own.state.entries[index].failedDial = nil
+    own.state.entries[index].work = nil
     own.state.freeEntries.append(index)
   }
 }

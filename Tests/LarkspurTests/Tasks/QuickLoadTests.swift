@@ -33,11 +33,15 @@ import Testing
     var code: URLError.Code?
   }
 
+  private typealias Load = (task: URLSessionDataTask, outcome: @Sendable () async -> Outcome?)
+
   /// A load behind another one, and a task that has begun it.
-  private func second(
-    _ request: URLRequest? = nil
-  ) async throws -> (task: URLSessionDataTask, outcome: @Sendable () async -> Outcome?) {
+  private func second(_ request: URLRequest? = nil) async throws -> Load {
     #expect(try await session.data(for: self.request()).0 == Data("first".utf8))
+    return try begin(request, in: session)
+  }
+
+  private func begin(_ request: URLRequest? = nil, in session: URLSession) throws -> Load {
     let (outcomes, source) = AsyncStream<Outcome>.makeStream()
     let task = session.dataTask(with: try request ?? self.request()) { data, response, error in
       source.yield(
@@ -174,6 +178,138 @@ import Testing
     task.resume()
     mayAnswer.fire()
     #expect(await outcome()?.text == "ok")
+  }
+
+  enum End: CaseIterable {
+    case answered
+    case answeredOverAnother
+    case cancelled
+    case suspended
+    case timedOut
+  }
+
+  /// All connections are others'. Whatever comes of the wait for one: it is as if a task had waited.
+  @Test(arguments: End.allCases) func itWaitsForAConnection(_ end: End) async throws {
+    let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    let closes = end == .answeredOverAnother
+    let fields = closes ? "Connection: close\r\n" : ""
+    server.enqueue(
+      Self.first + [.expectRequest, .fire(hasCome), .wait(mayAnswer), .send(Self.answer("200 OK", fields, "busy"))]
+        + (closes ? [.close] : Self.ok + Self.ok + [.hang]))
+    server.enqueue(Self.ok + [.hang])
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    let session = URLSession(configuration: configuration)
+    #expect(try await session.data(for: request()).0 == Data("first".utf8))
+    let busy = try begin(in: session)
+    try await hasCome.wait()
+    var request = try request()
+    if end == .timedOut { request.timeoutInterval = 0.2 }
+    let (task, outcome) = try begin(request, in: session)
+    while !(await isQuick(task)) { await Task.yield() }
+    switch end {
+    case .answered, .answeredOverAnother:
+      mayAnswer.fire()
+      #expect(await outcome()?.text == "ok")
+    case .cancelled:
+      task.cancel()
+      #expect(await outcome()?.code == .cancelled)
+      mayAnswer.fire()
+    case .suspended:
+      task.suspend()
+      mayAnswer.fire()
+      #expect(await busy.outcome()?.text == "busy")
+      // The connection is others' meanwhile.
+      #expect(try await session.data(for: self.request()).0 == Data("ok".utf8))
+      task.resume()
+      #expect(await outcome()?.text == "ok")
+    case .timedOut:
+      #expect(await outcome()?.code == .timedOut)
+      mayAnswer.fire()
+    }
+    if end != .suspended { #expect(await busy.outcome()?.text == "busy") }
+    let pool = try #require(try session.core.engine(for: nil)).pool
+    let (waiting, isIdle) = await pool.loop.run { (pool.counts.waiting, pool.counts.idle == pool.counts.connections) }
+    #expect(waiting == 0 && isIdle)
+  }
+
+  /// Opens two, and leaves them to others.
+  private func openConnections() async throws {
+    let (isHeld, mayGo) = (TestServer.Signal(), TestServer.Signal())
+    server.route("GET", "/held", script: [.fire(isHeld), .wait(mayGo), .send(Self.answer("held")), .serveRoutes])
+    server.route("GET", "/other") { _ in .text("other") }
+    let held = try begin(request("/held"), in: session)
+    try await isHeld.wait()
+    #expect(try await session.data(for: request("/other")).0 == Data("other".utf8))
+    mayGo.fire()
+    #expect(await held.outcome()?.text == "held")
+  }
+
+  /// What another load has learned meanwhile was not in the request: the credentials are good, and are sent.
+  @Test func credentialsComeWhileItWaits() async throws {
+    try await openConnections()
+    let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    let answer: @Sendable (TestServer.Request) -> TestServer.Response = {
+      if $0.fields["Authorization"] != nil { return .text("known") }
+      return TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=a"])
+    }
+    server.route("GET", "/learns", respond: answer)
+    server.route(
+      "GET", "/waits",
+      script: [
+        .fire(hasCome), .wait(mayAnswer), .send(Self.answer("401 No", "WWW-Authenticate: Basic realm=a\r\n", "who")),
+        .serveRoutes,
+      ])
+    let urls = try ["/waits", "/learns"].map {
+      try #require(URL(string: server.url($0).replacing("http://", with: "http://user:password@")))
+    }
+    let (task, outcome) = try begin(URLRequest(url: urls[0]), in: session)
+    try await hasCome.wait()
+    #expect(await isQuick(task))
+    server.route("GET", "/waits", respond: answer)
+    #expect(try await session.data(from: urls[1]).0 == Data("known".utf8))
+    mayAnswer.fire()
+    #expect(await outcome()?.text == "known")
+  }
+
+  /// A response is stored as the answer to what was sent.
+  @Test func cookiesComeWhileItWaits() async throws {
+    try await openConnections()
+    let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    let fields = "Cache-Control: max-age=60\r\nVary: Cookie\r\n"
+    server.route(
+      "GET", "/page",
+      script: [.fire(hasCome), .wait(mayAnswer), .send(Self.answer("200 OK", fields, "nobody's")), .serveRoutes])
+    server.route("GET", "/login", script: [.send(Self.answer("200 OK", "Set-Cookie: a=b\r\n", "")), .serveRoutes])
+    let (task, outcome) = try begin(request("/page"), in: session)
+    try await hasCome.wait()
+    #expect(await isQuick(task))
+    _ = try await session.data(for: request("/login"))
+    mayAnswer.fire()
+    #expect(await outcome()?.text == "nobody's")
+    server.route("GET", "/page") { .text($0.fields["Cookie"] ?? "") }
+    #expect(try await session.data(for: request("/page")).0 == Data("a=b".utf8))
+  }
+
+  /// Who is resumed first gets the connection first, whatever each has to wait for.
+  @Test func nobodyIsOvertaken() async throws {
+    server.route("*", "/") { .text($0.method) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    let session = URLSession(configuration: configuration)
+    var put = try request()
+    for _ in 0..<2 { _ = try await session.data(for: put) }
+    put.httpMethod = "PUT"
+    put.httpBody = Data("body".utf8)
+    let (first, second) = (put, try request())
+    for _ in 0..<20 {
+      let loads = try await withTaskExecutorPreference(session.taskExecutor) {
+        // In one turn.
+        [try begin(first, in: session), try begin(second, in: session)]
+      }
+      for load in loads { _ = await load.outcome() }
+      #expect(server.requests.suffix(2).map(\.method) == ["PUT", "GET"])
+    }
   }
 
   private final class Refuser: NSObject, URLSessionTaskDelegate {
