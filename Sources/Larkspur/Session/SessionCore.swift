@@ -70,7 +70,7 @@ final class SessionCore: @unchecked Sendable {
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
   /// How many results have come before their callers could suspend.
-  private let cameAtOnce = Atomic(0)
+  private let cameAtOnceCount = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
 
   init(
@@ -200,7 +200,7 @@ final class SessionCore: @unchecked Sendable {
     let loop = performer.engine.loop
     if loop.isCurrent {
       result.isCallersOwn = true
-      if performer.beginQuickly() {
+      if !Task.isCancelled, performer.beginQuickly() {
         // (What needs no waiting may be wanted again and again, while others wait for the loop.)
         if result.hasCome { return await Task.yield() }
         return await Waiter.suspend {
@@ -229,7 +229,7 @@ final class SessionCore: @unchecked Sendable {
     }
     if isOneByOne { loop.goesOn(since: result.completed) }
     // Who never waits lets the executor's other tasks come now and then.
-    if result.cameAtOnce, cameAtOnce.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
+    if result.cameAtOnce, cameAtOnceCount.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
   }
 
   /// Lets a task run, on its own.

@@ -24,7 +24,7 @@ final class SessionEngine: @unchecked Sendable {
   private var olderWays: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
-  /// How many loads have begun and not asked for a connection yet. The loop's.
+  /// How many loads have been given to the crew and do not run yet. The loop's.
   var startingCount = 0
   /// Where the last request went.
   var lastTarget: LoadTarget?

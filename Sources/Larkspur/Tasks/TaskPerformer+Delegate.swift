@@ -201,7 +201,6 @@ extension TaskPerformer {
       kept = data
       failure = error.adding(resumeData: data)
     }
-    hasStarted()
     challenges?.isOver(task)
     task.complete(failure)
     if case .dataResult(let result) = task.output {

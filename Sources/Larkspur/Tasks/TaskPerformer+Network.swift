@@ -82,7 +82,6 @@ extension TaskPerformer {
   func send(
     _ poolRequest: PoolRequest, for load: NetworkLoad, after begun: consuming BegunRequest? = nil
   ) async throws(URLError) -> Bool {
-    hasStarted()
     let running: RunningExchange
     do throws(TransportError) {
       running = try await engine.pool.begin(poolRequest, with: load.way.endpoint, in: scope, after: begun)

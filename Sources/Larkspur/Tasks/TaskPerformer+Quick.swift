@@ -12,7 +12,7 @@ extension TaskPerformer {
     let way: SessionEngine.Way
     let sendDate: Date
     /// As they have been sent.
-    var extras = RequestComposer.Extras()
+    var extras: RequestComposer.Extras
     /// Nil: it waits for a connection.
     var begun: BegunRequest?
     /// From the response's head on.
@@ -20,7 +20,9 @@ extension TaskPerformer {
     /// Whether the head is the owner's already.
     var isDelivering = false
 
-    init(_ load: borrowing NetworkLoad) { (target, way, sendDate) = (load.target, load.way, load.sendDate) }
+    init(_ load: borrowing NetworkLoad) {
+      (target, way, sendDate, extras) = (load.target, load.way, load.sendDate, load.extras)
+    }
 
     func load(of request: URLRequest) -> NetworkLoad {
       NetworkLoad(request: request, target: target, way: way, extras: extras, sendDate: sendDate)
@@ -43,8 +45,8 @@ extension TaskPerformer {
     engine.crew.run(self)
   }
 
-  /// It has asked for a connection, or does not want any.
-  func hasStarted() {
+  /// It runs now: jobs keep their order.
+  func countAsStarted() {
     guard isStarting else { return }
     isStarting = false
     engine.startingCount -= 1
@@ -53,7 +55,8 @@ extension TaskPerformer {
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
     let request = machine.request
-    guard engine.startingCount == 0, isPlain, core.memory.isBlank, case .none = request.own.body, let url = request.url,
+    guard engine.startingCount == 0, isPlain, core.memory.isBlank, request.isSafe, case .none = request.own.body,
+      let url = request.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
       let way = engine.knownWay(to: target, asksDelegate: core.hasDelegate, trafficClass: trafficClass(of: request)),
       way.challenges == nil
@@ -68,10 +71,11 @@ extension TaskPerformer {
     }
     guard engine.pool.hasIdleConnection(to: way.endpoint) else {
       guard !core.pipelines, !request.httpShouldUsePipelining,
+        // (What cannot be sent does not wait for a connection first.)
+        request.own.fields == nil || (try? poolRequest(for: load, Body())) != nil,
         engine.pool.ask(for: way.endpoint, priority: task.poolPriority, in: scope, for: self)
       else { return false }
       startClock()
-      isUnderWay = true
       own.state.quick = QuickLoad(load)
       return true
     }
@@ -80,9 +84,7 @@ extension TaskPerformer {
       let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
     else { return false }
     startClock()
-    isUnderWay = true
     var quick = QuickLoad(load)
-    quick.extras = load.extras
     quick.begun = consume begun
     goOn(with: quick)
     return true
@@ -104,7 +106,7 @@ extension TaskPerformer {
 
   private func goOn(with quick: consuming QuickLoad) {
     var hasEnded = false
-    if !isHeldUp, hasBegun(&quick) {
+    if !isHeldUp, isSent(&quick) {
       do throws(TransportError) {
         guard let running = try quick.begun?.answer(for: self, in: scope) else {
           return own.state.quick = consume quick
@@ -121,13 +123,13 @@ extension TaskPerformer {
       return engine.crew.run(self)
     }
     // Its connection is others' before its owner hears of it.
-    discard(quick)
+    _ = consume quick
     clock.stop()
     finish(nil, nil)
   }
 
-  /// Sends the request over the connection that it has waited for. False: it has none.
-  private func hasBegun(_ quick: inout QuickLoad) -> Bool {
+  /// Sends the request over the connection that it has waited for, if it has. False: there is none.
+  private func isSent(_ quick: inout QuickLoad) -> Bool {
     guard quick.begun == nil else { return true }
     // What is sent is made once: it may be counted, and the cache is told of it.
     guard engine.pool.hasConnection(for: scope) else { return false }
@@ -138,8 +140,6 @@ extension TaskPerformer {
     quick.begun = engine.pool.sendNow(request, in: scope)
     return quick.begun != nil
   }
-
-  private func discard(_ quick: consuming QuickLoad) {}
 
   /// False: there is more to the response than what has come, or it is not for the owner as it is.
   private func receiveNow(_ exchange: Exchange, _ isDelivering: inout Bool) -> Bool {
@@ -162,13 +162,18 @@ extension TaskPerformer {
 
   /// Goes on where the answer has to be waited for in another way, or is more than is taken at once.
   func goOnFromQuick() async throws(URLError) -> Bool {
-    isUnderWay = false
     guard var quick = own.state.quick.take() else { throw URLError.make(.unknown) }
     var load = quick.load(of: machine.request)
     if let running = quick.running.take() {
       return try await receive(running, of: load, isDelivering: quick.isDelivering)
     }
-    if quick.begun == nil { fill(&load) }
+    if quick.begun == nil {
+      guard !isInterrupted else {
+        engine.pool.stopAsking(in: scope)
+        throw URLError.make(.cancelled)
+      }
+      fill(&load)
+    }
     let request: PoolRequest
     do throws(URLError) {
       request = try poolRequest(for: load, Body())

@@ -4,9 +4,9 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// Carries out what a task's machine decides. It runs as one async function on its session's loop, from the task's beginning
-/// to its end: what it waits for, it awaits, and so nothing of a task happens twice or out of order. Most tasks wait for
-/// nothing but an answer: see `perform`.
+/// Carries out what a task's machine decides, on its session's loop. It begins in `perform`; tasks that wait for nothing but a
+/// connection and an answer end there, too. All others run as one async function to their end: what it waits for, it awaits,
+/// and so nothing of a task happens twice or out of order.
 ///
 /// Threads. `run` and all state belong to the loop. From any thread come `interrupt` and `suspensionChanged`, by the loop's
 /// mail. The delegate is called on the session's delegate queue, one call at a time, and `run` waits for each call to return.
@@ -49,8 +49,8 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
 
   /// What each step of a load changes.
   let own: Confined<Own>
-  /// Whether `own` has a load that has begun without waiting.
-  var isUnderWay = false
+  /// Whether a load has begun quickly, and nobody goes on with it at present.
+  var isUnderWay: Bool { own.state.quick != nil }
   /// Whether it is among those that `engine` counts as starting.
   var isStarting = false
 
@@ -229,6 +229,7 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
   }
 
   private func start() async throws(URLError) {
+    countAsStarted()
     // What was done to the task before it had its performer, nobody has told it. What is done meanwhile comes by the mail.
     let state = task.state
     if state == .canceling { interruption = .cancelled }

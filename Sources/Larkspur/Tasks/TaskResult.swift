@@ -11,10 +11,11 @@ import Synchronization
 final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   /// The caller's task.
   var waiter: Waiter?
-  /// It is the caller's task that carries out the load, and so nobody has to be woken.
+  /// The caller is on the loop, and goes on in the turn that brings the result.
   var isCallersOwn = false
   /// When it could go on, if `loop` wants to know.
   private(set) var completed = Deadline.never
+  /// Set before anybody waits.
   var loop: ClientLoop?
   /// It had come before the caller's task could suspend.
   var cameAtOnce = false

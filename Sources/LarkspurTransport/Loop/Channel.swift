@@ -6,7 +6,7 @@ protocol ChannelWatcher: AnyObject {
   func becameReadable()
 }
 
-/// A socket on a loop: what it is ready for, which task waits for that, and until when.
+/// A socket on a loop: what it is ready for, who waits for that, and until when.
 ///
 /// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
 /// that it is used up. It belongs to its loop's thread.

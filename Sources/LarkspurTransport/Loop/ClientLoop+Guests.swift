@@ -31,8 +31,7 @@ extension ClientLoop {
     if let awaited, takesGuests { wait(for: awaited) }
   }
 
-  /// The one task that the work wakes, if it does, goes on here, too. All else is the loop's: sockets are opened on its thread, and
-  /// programs' tasks run there.
+  /// The one task that the work wakes, if it does, goes on here, too. All else is the loop's: programs' tasks run there.
   private func performAsGuest(_ work: any LoopWork) {
     work.perform()
     if own.state.jobs.count == 1 { runRound() }
@@ -52,12 +51,18 @@ extension ClientLoop {
       defer { endTurn(&successors) }
       guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
       beginTurn()
+      own.state.isGuests = true
       work()
       endGuestsWork()
       return true
     }
     for successor in successors { successor.turnIsOver() }
     return isDone == true
+  }
+
+  /// Goes on on the loop's own thread: sockets are opened there, in its namespace and with its rights.
+  func leaveGuest() async {
+    while own.state.isGuests { await Waiter.suspend { waiter in post { waiter.wake() } } }
   }
 
   private func endGuestsWork() {
@@ -95,6 +100,7 @@ extension ClientLoop {
       defer { endTurn(&successors) }
       guard !isStopping.load(ordering: .relaxed) else { return isLoopWanted = true }
       beginTurn()
+      own.state.isGuests = true
       for index in 0..<poller.eventCount {
         if let event = poller.event(at: index) { take(event) } else { isLoopWanted = true }
       }

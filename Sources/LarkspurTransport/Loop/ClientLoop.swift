@@ -20,7 +20,7 @@ import Synchronization
 ///
 /// Guests. To wake the sleeping thread for each request costs more than the request does. So a task that comes here while
 /// the loop sleeps takes a turn itself, on the thread it comes from, as far as its first wait; the answer is the loop's to
-/// wait for, or for a moment the guest's: see `asGuest`.
+/// wait for, or for a moment the guest's: see `perform`.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -41,7 +41,7 @@ package final class ClientLoop: @unchecked Sendable {
   let turns = AdaptiveMutex()
   /// The thread that takes a turn.
   private let owner = Atomic<UInt64>(0)
-  /// The thread that the next job to come from may be run on at once.
+  /// The thread whose next job may be run on it at once.
   let guest = Atomic<UInt64>(0)
   let takesGuests: Bool
   let guests: GuestWaits
@@ -87,6 +87,8 @@ package final class ClientLoop: @unchecked Sendable {
     var failedAddresses = FailedAddresses()
     var now: Deadline
     var turn: UInt64 = 0
+    /// Whether the turn is taken on another thread than the loop's.
+    var isGuests = false
   }
 
   /// The clock as it was read at the beginning of this turn.
@@ -212,6 +214,7 @@ package final class ClientLoop: @unchecked Sendable {
     let end: Deadline? = turns.withLock {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
+      own.state.isGuests = false
       takeEvents()
       takeMail()
       expireDeadlines()

@@ -30,7 +30,7 @@ extension Pool {
     after begun: consuming BegunRequest? = nil
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if begun == nil, scope.entry == nil {
+    if begun == nil, !scope.isAsking {
       if scope.isCancelled { throw .cancelled }
       guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
     }
@@ -78,7 +78,7 @@ extension Pool {
         present = begun
       } else {
         let (id, order) =
-          if scope.entry == nil, let free = take(endpoint, demand) {
+          if !scope.isAsking, let free = take(endpoint, demand) {
             free
           } else {
             try await wait(for: endpoint, demand, in: scope, deadline: deadline)
@@ -132,7 +132,7 @@ extension Pool {
   ) -> BegunRequest {
     // It may have been closed since it was chosen.
     let connection = openConnection(id)
-    var begun = BegunRequest(id: id, order: order, connection: connection, isFresh: demand.wantsFresh)
+    var begun = BegunRequest(id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh)
     guard let connection else { return begun }
     begun.isAlone = connection.isIdle
     if let observer = request.observer { connection.observe(observer) }
@@ -154,7 +154,7 @@ extension Pool {
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
     if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
-    if !begun.isFresh, connection.mayHaveBeenLate, connection.mayReplay(request) { throw .connectionClosed }
+    if !begun.wantsFresh, connection.mayHaveBeenLate, connection.mayReplay(request) { throw .connectionClosed }
     if scope.failedPeer != nil { scope.failedPeer = nil }
     return RunningExchange(exchange, on: begun.id, in: scope)
   }

@@ -13,7 +13,7 @@ import LarkspurIO
 /// }
 /// ```
 ///
-/// A task asks for a connection, and waits if there is none; it is the same task that uses the connection then. The
+/// Who asks for a connection waits if there is none, and is who uses it then: a task, or work. The
 /// connection is free for the next one when the task's closure returns. Connections are opened by tasks of the pool's own.
 package final class Pool: @unchecked Sendable {
   /// For what is not a limit of the machine's.
@@ -179,8 +179,8 @@ package final class Pool: @unchecked Sendable {
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
-    let isAsked = scope.entry != nil
-    let index = scope.entry ?? takeEntry()
+    let asked = scope.takeAsking()
+    let index = asked ?? takeEntry()
     scope.entry = index
     defer {
       if let dial = own.state.entries[index].failedDial {
@@ -194,8 +194,7 @@ package final class Pool: @unchecked Sendable {
       scope.entry = nil
       releaseEntry(index)
     }
-    own.state.entries[index].work = nil
-    if !isAsked { ask(index, endpoint, demand) }
+    if asked == nil { ask(index, endpoint, demand) }
     if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
     switch own.state.entries[index].state {
     case .running(let id):
@@ -218,6 +217,7 @@ package final class Pool: @unchecked Sendable {
     demand.priority = priority
     let index = takeEntry()
     scope.entry = index
+    scope.isAsking = true
     ask(index, endpoint, demand)
     if case .waiting = own.state.entries[index].state {
       own.state.entries[index].work = work
@@ -227,26 +227,29 @@ package final class Pool: @unchecked Sendable {
     return true
   }
 
-  /// Whether one has come of `ask`, and `sendNow` may be called.
-  package func hasConnection(for scope: RequestScope) -> Bool {
-    guard let index = scope.entry, case .running = own.state.entries[index].state else { return false }
-    return !scope.isCancelled && !scope.isHeld
+  /// The connection that has come of `ask`. Nil: `begin` has to look at what has.
+  private func asked(in scope: RequestScope) -> PoolMachine.ConnectionID? {
+    guard scope.isAsking, !scope.isCancelled, !scope.isHeld, let index = scope.entry,
+      case .running(let id) = own.state.entries[index].state
+    else { return nil }
+    return id
   }
 
-  /// The connection that has come of `ask`, and the request's place among those that waited. Nil: `begin` has to look.
+  /// Whether one has come, for `sendNow`.
+  package func hasConnection(for scope: RequestScope) -> Bool { asked(in: scope) != nil }
+
+  /// The same, and the request's place among those that waited.
   func takeAsked(in scope: RequestScope) -> (PoolMachine.ConnectionID, order: UInt64)? {
-    guard hasConnection(for: scope), let index = scope.entry, case .running(let id) = own.state.entries[index].state
-    else { return nil }
+    guard let id = asked(in: scope), let index = scope.takeAsking() else { return nil }
     let order = own.state.entries[index].ticket?.order ?? 0
     scope.entry = nil
     releaseEntry(index)
     return (id, order)
   }
 
-  /// What was asked for is not wanted any more.
+  /// What has come of `ask` is not wanted.
   package func stopAsking(in scope: RequestScope) {
-    guard let index = scope.entry else { return }
-    giveUp(index, .cancelled)
+    guard let index = scope.takeAsking() else { return }
     if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
       release(connection, id, nil)
     }
@@ -283,7 +286,7 @@ package final class Pool: @unchecked Sendable {
     return connection
   }
 
-  /// The task does not wait for a connection any more.
+  /// Nobody waits for a connection any more.
   private func giveUp(_ index: Int, _ error: TransportError) {
     guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
     own.state.entries[index].state = .failed(error)
@@ -337,6 +340,7 @@ package final class Pool: @unchecked Sendable {
     endpoint.latestDial = record
     let givenUp = own.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [weak self] in
+      await loop.leaveGuest()
       for former in givenUp { await former.dial.value }
       defer { self?.own.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
@@ -506,7 +510,6 @@ package final class Pool: @unchecked Sendable {
   private func releaseEntry(_ index: Int) {
     own.state.entries[index].state = .free
     own.state.entries[index].failedDial = nil
-    own.state.entries[index].work = nil
     own.state.freeEntries.append(index)
   }
 }

@@ -15,6 +15,8 @@ package final class RequestScope: @unchecked Sendable {
   private var number: UInt64 = 0
   /// The pool's entry for it, while it waits for a connection.
   var entry: Int?
+  /// Whether that came by `ask`, and nobody has looked at it since.
+  var isAsking = false
   /// Who waits before the request leaves.
   var pause: Waiter?
   /// Nothing is to be sent, and no connection to be taken.
@@ -80,6 +82,12 @@ package final class RequestScope: @unchecked Sendable {
 
   func end() { isBusy = false }
 
+  /// The entry that came by `ask`, once.
+  func takeAsking() -> Int? {
+    defer { isAsking = false }
+    return isAsking ? entry : nil
+  }
+
   func runs(on connection: Connection, _ number: UInt64) {
     self.connection = connection
     self.number = number
@@ -109,8 +117,8 @@ package struct BegunRequest: ~Copyable {
   let order: UInt64
   /// Nil: it had been closed.
   let connection: Connection?
-  /// No other request has been there before.
-  let isFresh: Bool
+  /// The connection was asked for as one that nobody had used.
+  let wantsFresh: Bool
   /// Of the exchange. Nil: it has not begun.
   var number: UInt64?
   var isAlone = true
@@ -123,8 +131,8 @@ package struct BegunRequest: ~Copyable {
     if let failure { throw failure }
     guard let connection, let number else { throw .connectionClosed }
     guard let exchange = try connection.head(of: number, for: work) else { return nil }
-    // (What was sent by `beginNow` may be sent again.)
-    if !isFresh, connection.mayHaveBeenLate { throw .connectionClosed }
+    // (What was sent by `beginNow` or `sendNow` may be sent again.)
+    if !wantsFresh, connection.mayHaveBeenLate { throw .connectionClosed }
     if scope.failedPeer != nil { scope.failedPeer = nil }
     return RunningExchange(exchange, on: id, in: scope)
   }

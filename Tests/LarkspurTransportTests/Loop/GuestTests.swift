@@ -92,6 +92,26 @@ import Testing
     loop.stop()
   }
 
+  /// Whoever opens sockets does it on the loop's own thread: it may have a network namespace of its own.
+  @Test(.timeLimit(.minutes(2))) func guestsOpenNoSockets() async {
+    let own = await withCheckedContinuation { continuation in
+      loop.post { continuation.resume(returning: SystemThread.currentIdentity) }
+    }
+    for _ in 0..<100 {
+      let thread = await withCheckedContinuation { continuation in
+        let work = Work { [loop] in
+          Task(executorPreference: loop) { @concurrent in
+            await loop.leaveGuest()
+            continuation.resume(returning: SystemThread.currentIdentity)
+          }
+        }
+        loop.perform(work, asGuest: true)
+      }
+      #expect(thread == own)
+    }
+    loop.stop()
+  }
+
   /// What a turn brings goes on when the turn is over: whoever is woken finds the loop free.
   @Test(.timeLimit(.minutes(2))) func successorsFindTheLoopFree() async {
     for _ in 0..<100 {

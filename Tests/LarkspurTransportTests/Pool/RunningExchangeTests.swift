@@ -63,6 +63,64 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// Also while its first one waits for a connection.
+  @Test func aScopeWaitsForOneAtATime() {
+    let pool = tests.pool()
+    let scope = RequestScope(of: pool)
+    let endpoint = pool.endpoint(for: PoolTests.route)
+    let first = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: scope).exchange.status }
+    let second = world.start {
+      await #expect(throws: TransportError.localMisuse(.scopeBusy)) {
+        _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+      }
+      return 0
+    }
+    world.settle()
+    tests.kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(first.value == 200 && second.value == 0)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  private final class Work: LoopWork, @unchecked Sendable {
+    private let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+    func perform() { body() }
+  }
+
+  /// Whatever becomes of the connection that work has waited for: it is given back.
+  @Test(arguments: [true, false]) func workWaitsForAConnection(isWanted: Bool) {
+    let pool = tests.pool()
+    let scope = RequestScope(of: pool)
+    let endpoint = pool.endpoint(for: PoolTests.route)
+    let outcome = world.start {
+      await Waiter.suspend { waiter in
+        #expect(pool.ask(for: endpoint, priority: 128, in: scope, for: Work { waiter.wake() }))
+        #expect(!pool.hasConnection(for: scope))
+      }
+      #expect(pool.hasConnection(for: scope))
+      guard isWanted else {
+        pool.stopAsking(in: scope)
+        return 0
+      }
+      let begun = pool.sendNow(PoolRequest(request()), in: scope)
+      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope, after: begun)
+      try await running.exchange.discardBody()
+      return 200
+    }
+    world.settle()
+    if isWanted { tests.kernel.peer().send(PoolTests.response) }
+    world.settle()
+    #expect(outcome.value == (isWanted ? 200 : 0))
+    // The scope is free again.
+    let next = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: scope).exchange.status }
+    world.settle()
+    tests.kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(next.value == 200 && tests.kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   @Test func itCanBeCancelled() {
     let pool = tests.pool()
     let scope = RequestScope(of: pool)
