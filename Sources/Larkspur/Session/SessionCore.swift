@@ -158,7 +158,8 @@ final class SessionCore: @unchecked Sendable {
     }
     let (delegate, isOneByOne) = state.withLock { state in
       if state.phase == .open { state.tasks.insert(task) }
-      return (state.taskDelegate, state.tasks.comeOneByOne)
+      // A delegate that has heard of the session's end hears nothing more: it may not have been let go yet.
+      return (state.phase == .closed ? nil : state.taskDelegate, state.tasks.comeOneByOne)
     }
     guard task.isKnown else { return isOneByOne }
     if let own {
