@@ -43,6 +43,8 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
   }
 
+  var wakesCaller: Bool { false }
+
   func turnIsOver() {
     switch task.output {
     // Nobody is called: it is the caller who waits.

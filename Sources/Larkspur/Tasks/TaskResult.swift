@@ -27,6 +27,8 @@ final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   /// Waking is order enough; this is one that ThreadSanitizer sees, too.
   private let isComplete = Atomic(false)
 
+  var wakesCaller: Bool { true }
+
   func turnIsOver() {
     if let loop { completed = loop.kernel.now() }
     isComplete.store(true, ordering: .releasing)

@@ -25,6 +25,18 @@ package final class AdaptiveMutex: @unchecked Sendable {
     return body()
   }
 
+  /// The same for a thread that is in no hurry. While the holder waits for this very processor it gets it, and perhaps comes to
+  /// the end of all that it has to do: to sleep would be to be woken in the midst of it.
+  package func withLockAfterOthers<T>(_ body: () -> T) -> T {
+    for _ in 0..<Self.yieldsMax {
+      if let result = withLockIfAvailable(body) { return result }
+      sched_yield()
+    }
+    return withLock(body)
+  }
+
+  private static let yieldsMax = 3
+
   /// Nil: somebody else has it.
   package func withLockIfAvailable<T>(_ body: () -> T) -> T? {
     // Safe: see `init`.

@@ -211,7 +211,7 @@ package final class ClientLoop: @unchecked Sendable {
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
     // Nil: there is something to do.
-    let end: Deadline? = turns.withLock {
+    let end: Deadline? = turns.withLockAfterOthers {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
       own.state.isGuests = false
@@ -228,12 +228,25 @@ package final class ClientLoop: @unchecked Sendable {
       isSleeping.store(true, ordering: .sequentiallyConsistent)
       return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
-    for successor in waiting.state.successors { successor.turnIsOver() }
-    waiting.state.successors.removeAll(keepingCapacity: true)
+    if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker) }
     // (After that: a guest may have a turn to end.)
     wait(milliseconds: end.map(milliseconds(to:)) ?? 0)
     isSleeping.store(false, ordering: .relaxed)
+  }
+
+  /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers whose results have come
+  /// together are woken together, by one task: the loop wakes one thread for them, and not one after the other.
+  private func callSuccessors() {
+    // (A list keeps its room.)
+    if waiting.state.successors.count == 1 { return waiting.state.successors.removeLast().turnIsOver() }
+    let successors = waiting.state.successors
+    waiting.state.successors = []
+    for successor in successors where !successor.wakesCaller { successor.turnIsOver() }
+    guard successors.contains(where: \.wakesCaller) else { return }
+    Task.detached(priority: .high) {
+      for successor in successors where successor.wakesCaller { successor.turnIsOver() }
+    }
   }
 
   /// Calls `successor` when the turn is over.
@@ -397,8 +410,10 @@ protocol TurnFollower: AnyObject {
 
 /// Goes on with what a turn has brought, on another thread: it wakes somebody there. Who is woken may want the loop at once,
 /// and finds it asleep by then; and all that a turn brings go together.
-package protocol TurnSuccessor: AnyObject {
+package protocol TurnSuccessor: AnyObject, Sendable {
   func turnIsOver()
+  /// Whether that wakes one who has waited, and does nothing else: then it does not matter on which thread, nor who is first.
+  var wakesCaller: Bool { get }
 }
 
 extension ClientLoop: TaskExecutor {

@@ -126,6 +126,28 @@ import Testing
     loop.stop()
   }
 
+  /// Those who wake callers go together, and not on the loop's thread; all others keep their order there.
+  @Test(.timeLimit(.minutes(2))) func callersAreWokenTogether() async {
+    typealias Call = (name: Int, thread: UInt64)
+    let (calls, told) = AsyncStream.makeStream(of: Call.self)
+    let own: UInt64 = await withCheckedContinuation { continuation in
+      loop.post { [loop] in
+        for name in 0..<6 {
+          let successor = Successor(wakesCaller: name % 2 == 0) { told.yield((name, SystemThread.currentIdentity)) }
+          loop.callAfterTurn(successor)
+        }
+        continuation.resume(returning: SystemThread.currentIdentity)
+      }
+    }
+    var order: [Call] = []
+    for await call in calls.prefix(6) { order.append(call) }
+    let (callers, others) = (order.filter { $0.name % 2 == 0 }, order.filter { $0.name % 2 == 1 })
+    #expect(callers.map(\.name) == [0, 2, 4] && others.map(\.name) == [1, 3, 5])
+    #expect(Set(callers.map(\.thread)).count == 1 && callers[0].thread != own)
+    #expect(others.allSatisfy { $0.thread == own })
+    loop.stop()
+  }
+
   /// Whether the loop's thread brings it, or the guest's own, before the guest waits, while it does, or after: it comes.
   @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000]) func whatAGuestWaitsForHereComes(microseconds: Int) async {
     await withTaskGroup(of: Void.self) { group in
@@ -205,6 +227,7 @@ import Testing
     var waiter: Waiter?
     private let isHere = Atomic(false)
     var hasCome: Bool { isHere.load(ordering: .sequentiallyConsistent) }
+    var wakesCaller: Bool { true }
 
     func turnIsOver() {
       isHere.store(true, ordering: .sequentiallyConsistent)
@@ -225,8 +248,14 @@ import Testing
   private final class Count: @unchecked Sendable { var value = 0 }
 
   private final class Successor: TurnSuccessor, Sendable {
+    let wakesCaller: Bool
     private let call: @Sendable () -> Void
-    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+    init(wakesCaller: Bool = false, _ call: @escaping @Sendable () -> Void) {
+      self.wakesCaller = wakesCaller
+      self.call = call
+    }
+
     func turnIsOver() { call() }
   }
 }
