@@ -220,6 +220,7 @@ final class SessionCore: @unchecked Sendable {
       }
     }
     if isOneByOne { result.loop = loop }
+    result.callersPriority = Task.currentPriority.rawValue
     await Waiter.suspend {
       result.waiter = $0
       // Where others wait for the loop, too, it is its thread that serves all of them together.

@@ -43,7 +43,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
   }
 
-  var wakesCaller: Bool { false }
+  var callersPriority: TaskPriority.RawValue? { nil }
 
   func turnIsOver() {
     switch task.output {

@@ -11,6 +11,7 @@ import Synchronization
 final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   /// The caller's task.
   var waiter: Waiter?
+  var callersPriority: TaskPriority.RawValue?
   /// The caller is on the loop, and goes on in the turn that brings the result.
   var isCallersOwn = false
   /// When it could go on, if `loop` wants to know.
@@ -26,8 +27,6 @@ final class TaskResult: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
 
   /// Waking is order enough; this is one that ThreadSanitizer sees, too.
   private let isComplete = Atomic(false)
-
-  var wakesCaller: Bool { true }
 
   func turnIsOver() {
     if let loop { completed = loop.kernel.now() }

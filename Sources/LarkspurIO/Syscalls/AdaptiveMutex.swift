@@ -18,30 +18,49 @@ package final class AdaptiveMutex: @unchecked Sendable {
     unsafe mutex.deallocate()
   }
 
+  @inlinable
   package func withLock<T>(_ body: () -> T) -> T {
-    // Safe: see `init`.
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
+    lock()
+    defer { unlock() }
     return body()
   }
 
   /// The same for a thread that is in no hurry. While the holder waits for this very processor it gets it, and perhaps comes to
   /// the end of all that it has to do: to sleep would be to be woken in the midst of it.
+  @inlinable
   package func withLockAfterOthers<T>(_ body: () -> T) -> T {
-    for _ in 0..<Self.yieldsMax {
-      if let result = withLockIfAvailable(body) { return result }
-      sched_yield()
-    }
-    return withLock(body)
+    lockAfterOthers()
+    defer { unlock() }
+    return body()
   }
+
+  /// Nil: somebody else has it.
+  @inlinable
+  package func withLockIfAvailable<T>(_ body: () -> T) -> T? {
+    guard lockIfAvailable() else { return nil }
+    defer { unlock() }
+    return body()
+  }
+
+  // Safe, all of them: see `init`.
+
+  @usableFromInline
+  func lock() { unsafe pthread_mutex_lock(mutex) }
+
+  @usableFromInline
+  func unlock() { unsafe pthread_mutex_unlock(mutex) }
+
+  @usableFromInline
+  func lockIfAvailable() -> Bool { unsafe pthread_mutex_trylock(mutex) == 0 }
 
   private static let yieldsMax = 3
 
-  /// Nil: somebody else has it.
-  package func withLockIfAvailable<T>(_ body: () -> T) -> T? {
-    // Safe: see `init`.
-    guard unsafe pthread_mutex_trylock(mutex) == 0 else { return nil }
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    return body()
+  @usableFromInline
+  func lockAfterOthers() {
+    for _ in 0..<Self.yieldsMax {
+      if lockIfAvailable() { return }
+      sched_yield()
+    }
+    lock()
   }
 }

@@ -242,10 +242,17 @@ package final class ClientLoop: @unchecked Sendable {
     if waiting.state.successors.count == 1 { return waiting.state.successors.removeLast().turnIsOver() }
     let successors = waiting.state.successors
     waiting.state.successors = []
-    for successor in successors where !successor.wakesCaller { successor.turnIsOver() }
-    guard successors.contains(where: \.wakesCaller) else { return }
-    Task.detached(priority: .high) {
-      for successor in successors where successor.wakesCaller { successor.turnIsOver() }
+    var priority: TaskPriority.RawValue?
+    for successor in successors {
+      if let caller = successor.callersPriority {
+        priority = max(priority ?? caller, caller)
+      } else {
+        successor.turnIsOver()
+      }
+    }
+    guard let priority else { return }
+    Task.detached(priority: TaskPriority(rawValue: priority)) {
+      for successor in successors where successor.callersPriority != nil { successor.turnIsOver() }
     }
   }
 
@@ -412,8 +419,9 @@ protocol TurnFollower: AnyObject {
 /// and finds it asleep by then; and all that a turn brings go together.
 package protocol TurnSuccessor: AnyObject, Sendable {
   func turnIsOver()
-  /// Whether that wakes one who has waited, and does nothing else: then it does not matter on which thread, nor who is first.
-  var wakesCaller: Bool { get }
+  /// Of one who has waited, if that is all whom it wakes: then it does not matter on which thread, nor who is first. (A number:
+  /// how large Swift's own type is, the library says at run time.)
+  var callersPriority: TaskPriority.RawValue? { get }
 }
 
 extension ClientLoop: TaskExecutor {

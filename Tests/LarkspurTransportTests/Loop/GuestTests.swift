@@ -133,7 +133,8 @@ import Testing
     let own: UInt64 = await withCheckedContinuation { continuation in
       loop.post { [loop] in
         for name in 0..<6 {
-          let successor = Successor(wakesCaller: name % 2 == 0) { told.yield((name, SystemThread.currentIdentity)) }
+          let priority = name % 2 == 0 ? TaskPriority.medium.rawValue : nil
+          let successor = Successor(callersPriority: priority) { told.yield((name, SystemThread.currentIdentity)) }
           loop.callAfterTurn(successor)
         }
         continuation.resume(returning: SystemThread.currentIdentity)
@@ -227,7 +228,7 @@ import Testing
     var waiter: Waiter?
     private let isHere = Atomic(false)
     var hasCome: Bool { isHere.load(ordering: .sequentiallyConsistent) }
-    var wakesCaller: Bool { true }
+    var callersPriority: TaskPriority.RawValue? { nil }
 
     func turnIsOver() {
       isHere.store(true, ordering: .sequentiallyConsistent)
@@ -248,11 +249,11 @@ import Testing
   private final class Count: @unchecked Sendable { var value = 0 }
 
   private final class Successor: TurnSuccessor, Sendable {
-    let wakesCaller: Bool
+    let callersPriority: TaskPriority.RawValue?
     private let call: @Sendable () -> Void
 
-    init(wakesCaller: Bool = false, _ call: @escaping @Sendable () -> Void) {
-      self.wakesCaller = wakesCaller
+    init(callersPriority: TaskPriority.RawValue? = nil, _ call: @escaping @Sendable () -> Void) {
+      self.callersPriority = callersPriority
       self.call = call
     }
 
