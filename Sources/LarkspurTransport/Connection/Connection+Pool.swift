@@ -4,7 +4,6 @@ import LarkspurHTTP
 /// What a pool asks of its connections.
 extension Connection {
   /// Tells `watcher` when the server closes the connection while it is idle, or sends something that nobody has asked for.
-  /// (It is not the connection itself: an object that is referred to weakly counts its references more slowly.)
   func watch(by watcher: any ChannelWatcher) { channel?.watcher = watcher }
 
   /// What the exchange that is over means for the connection.

@@ -15,6 +15,9 @@ import LarkspurIO
 ///
 /// Who asks for a connection waits if there is none, and is who uses it then: a task, or work. The
 /// connection is free for the next one when the task's closure returns. Connections are opened by tasks of the pool's own.
+///
+/// A pool lives until `shutDown`, and as long as somebody uses it: its timer and its connections keep it. (None refers to it
+/// weakly, for that would make each count of a reference to it slower.)
 package final class Pool: @unchecked Sendable {
   /// For what is not a limit of the machine's.
   package struct Options: Sendable {
@@ -88,14 +91,6 @@ package final class Pool: @unchecked Sendable {
     self.loop = loop
     self.options = options
     own = Confined(State(limits: options.limits))
-  }
-
-  /// Its idle connections close with it, and those that are being opened are not opened. (Who waits for one holds it.)
-  deinit {
-    for place in own.state.places {
-      if case .dialing(let task) = place { task.cancel() }
-    }
-    if let timer = own.state.timer { loop.post { [loop] in loop.stopTimer(timer.timer) } }
   }
 
   package func endpoint(for route: Route) -> Endpoint {
@@ -339,20 +334,19 @@ package final class Pool: @unchecked Sendable {
     let record = DialRecord()
     endpoint.latestDial = record
     let givenUp = own.state.givenUp
-    let task = Task(executorPreference: loop) { @concurrent [weak self] in
+    let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveGuest()
       for former in givenUp { await former.dial.value }
-      defer { self?.own.state.givenUp.removeAll { $0.id == id } }
+      defer { own.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
           observer: { record.note($0, at: $1) })
         connection.stopObserving()
         connection.dialRecord = record
-        guard let self else { return connection.close() }
         opened(connection, as: id)
       } catch {
-        self?.failed(error, record, as: id)
+        failed(error, record, as: id)
       }
     }
     own.state.places[id.index] = .dialing(task)
@@ -429,7 +423,7 @@ package final class Pool: @unchecked Sendable {
     let deadline = own.state.decide { machine, _ in machine.timer }
     guard deadline < own.state.timer?.deadline ?? .never else { return }
     stopTimer()
-    own.state.timer = (deadline, loop.startTimer(deadline) { [weak self] in self?.timerFired() })
+    own.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
   }
 
   private func stopTimer() {
@@ -516,7 +510,7 @@ package final class Pool: @unchecked Sendable {
 
 /// Looks after an idle connection on behalf of its pool.
 private final class IdleWatch: ChannelWatcher {
-  private weak var pool: Pool?
+  private let pool: Pool
   private let id: PoolMachine.ConnectionID
 
   init(_ pool: Pool, _ id: PoolMachine.ConnectionID) {
@@ -524,5 +518,5 @@ private final class IdleWatch: ChannelWatcher {
     self.id = id
   }
 
-  func becameReadable() { pool?.becameReadable(id) }
+  func becameReadable() { pool.becameReadable(id) }
 }

@@ -442,16 +442,26 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  @Test func aPoolThatIsLetGoOfClosesItsConnections() {
+  /// What it has begun keeps a pool, and nothing that it has ended: not a dial, not a response, not an idle connection.
+  @Test(arguments: 0..<4) func aPoolThatIsShutDownIsGone(after steps: Int) {
+    weak var gone: Pool?
     do {
       let pool = pool()
+      gone = pool
       _ = fetch(through: pool)
-      world.settle()
-      kernel.peer().send(Self.response)
-      world.settle()
-      #expect(kernel.openSockets == 1)
+      if steps > 0 { world.settle() }
+      if steps == 2 { kernel.peer().send(String(Self.response.dropLast())) }
+      if steps == 3 { kernel.peer().send(Self.response) }
+      if steps > 1 { world.settle() }
+      pool.shutDown()
     }
     world.settle()
+    if steps == 1 || steps == 2 {
+      #expect(gone != nil)
+      kernel.peer().send(steps == 1 ? Self.response : String(Self.response.suffix(1)))
+      world.settle()
+    }
+    #expect(gone == nil)
     #expect(world.leftovers == [])
   }
 
