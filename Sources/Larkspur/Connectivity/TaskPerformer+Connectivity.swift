@@ -28,8 +28,8 @@ extension TaskPerformer {
         tellLater { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
       }
     }
-    clock.stopIdleTime()
-    defer { clock.countIdleTime() }
+    stopIdleTime()
+    defer { countIdleTime() }
     _ = try await waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
     return true
   }

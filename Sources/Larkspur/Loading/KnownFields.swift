@@ -5,6 +5,16 @@ import LarkspurHTTP
 final class KnownFields {
   private var ofBareRequests: CommonFields?
   private var latest: (fields: [RequestFields.Field], common: CommonFields?) = ([], nil)
+  /// The latest whole head: many programs ask for the same again and again.
+  private var latestBareTarget: LoadTarget?
+  private var latestBareHead: RequestHead?
+
+  /// The head of a GET that has nothing of its own, if the latest one was for the same target.
+  func bareHead(to target: LoadTarget) -> RequestHead? {
+    latestBareTarget === target ? latestBareHead : nil
+  }
+
+  func keep(_ head: RequestHead, to target: LoadTarget) { (latestBareTarget, latestBareHead) = (target, head) }
 
   /// - Parameters:
   ///   - fields: The request's own.

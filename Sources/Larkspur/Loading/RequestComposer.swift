@@ -12,27 +12,6 @@ final class RequestComposer: Sendable {
   /// The defaults of requests that ask for a part.
   private let defaultsOfParts: [RequestFields.Field]
 
-  /// What is written for one request beside its own fields.
-  struct Extras {
-    var cookie: String?
-    var authorization: String?
-    /// For whom `authorization` speaks, where that itself is another one each time.
-    var speaker: String?
-    var proxyAuthorization: String?
-    /// Conditions that the cache adds.
-    var conditions: [RequestFields.Field] = []
-    /// A redirection has left the origin that the program had meant.
-    var isElsewhere = false
-    var addsDefaultContentType = false
-    /// The request goes to a proxy in place of the host.
-    var isForwarded = false
-
-    var isNone: Bool {
-      cookie == nil && authorization == nil && proxyAuthorization == nil && conditions.isEmpty
-        && !addsDefaultContentType
-    }
-  }
-
   init(additional: [AnyHashable: Any]?) {
     var defaults: [RequestFields.Field] = []
     var privateDefaults: [RequestFields.Field] = []
@@ -107,6 +86,8 @@ final class RequestComposer: Sendable {
     body: RequestWriter.Body, extras: Extras
   ) throws(RequestError) -> RequestHead {
     let own = request.own
+    let isBare = isBare(own, body, extras)
+    if isBare, let head = known?.bareHead(to: target) { return head }
     let fields = own.fields?.all ?? []
     let proxy = extras.isForwarded
     let path = proxy ? "http://" + target.authority + target.path : target.path
@@ -120,7 +101,15 @@ final class RequestComposer: Sendable {
       for field in missing(fields, extras) { try writer.field(field.name, field.value) }
     }
     if !extras.isNone { try write(extras, beside: fields, to: &writer) }
-    return (consume writer).finish(body: body)
+    let head = (consume writer).finish(body: body)
+    if isBare { known?.keep(head, to: target) }
+    return head
+  }
+
+  /// Whether the head follows from the target alone.
+  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ extras: Extras) -> Bool {
+    own.fields == nil && extras.isNone && body == .none && !extras.isForwarded
+      && (!extras.isElsewhere || privateDefaults.isEmpty) && own.method == "GET"
   }
 
   private func write(

@@ -98,8 +98,8 @@ final class SessionCore: @unchecked Sendable {
     pipelines = storage.shouldUsePipelining
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
-    timeoutForRequest = TaskClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
-    timeoutForResource = TaskClock.nanoseconds(Duration(interval: storage.timeoutForResource))
+    timeoutForRequest = TaskClocks.nanoseconds(Duration(interval: storage.timeoutForRequest))
+    timeoutForResource = TaskClocks.nanoseconds(Duration(interval: storage.timeoutForResource))
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,

@@ -42,13 +42,14 @@ final class SessionEngine: @unchecked Sendable {
     let challenges: SessionChallenges?
     /// What the requests on it have in common.
     let knownFields = KnownFields()
+    /// Nil: straight to the origin.
+    let proxy: Proxy?
 
     init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
       self.endpoint = endpoint
       self.challenges = challenges
+      proxy = endpoint.route.proxy?.proxy
     }
-
-    var proxy: Proxy? { endpoint.route.proxy?.proxy }
   }
 
   /// A session that has met twice as many servers forgets how it got to those that it has not gone to for long, and looks

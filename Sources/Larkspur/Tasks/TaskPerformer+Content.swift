@@ -89,7 +89,7 @@ extension TaskPerformer {
     } catch {
       throw URLError(error, url: machine.request.url)
     }
-    clock.progressed()
+    progressed()
     return try handOverNow() && !exchange.isReceiving && !isHeldUp
   }
 
@@ -98,7 +98,7 @@ extension TaskPerformer {
     var goesOn = exchange.isReceiving
     while goesOn {
       goesOn = try await deliverPiece(of: exchange, decoder)
-      clock.progressed()
+      progressed()
       if try !handOverNow() { try await handOver() }
       if isHeldUp { try await passGate() }
     }
@@ -264,8 +264,8 @@ extension TaskPerformer {
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
     // A delegate hears nothing while the task is suspended.
     try await passGate()
-    clock.pause()
-    defer { clock.goOn() }
+    pauseClock()
+    defer { resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.bytesExpectedToReceive }
       try await tellOfContent { session, delegate in

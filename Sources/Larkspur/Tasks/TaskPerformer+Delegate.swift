@@ -103,7 +103,7 @@ extension TaskPerformer {
     let (task, session, core) = (task, session, core)
     let asked = Handover<Question<Answer>>()
     try await passGate()
-    clock.pause()
+    pauseClock()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
       guard task.state != .canceling else { return }
@@ -116,7 +116,7 @@ extension TaskPerformer {
         if hasWord { return asked.value = question }
       }
     }
-    clock.goOn()
+    resumeClock()
     if task.state == .canceling { try await endCancelled() }
     guard let question = asked.value else { return standard }
     let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })

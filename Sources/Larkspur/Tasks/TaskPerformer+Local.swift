@@ -39,7 +39,7 @@ extension TaskPerformer {
       }
       guard !piece.isEmpty else { return }
       take(piece.span)
-      clock.progressed()
+      progressed()
       try await handOver()
     }
   }

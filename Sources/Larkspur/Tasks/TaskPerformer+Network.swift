@@ -97,7 +97,7 @@ extension TaskPerformer {
       }
       throw URLError(error, url: load.request.url)
     }
-    clock.progressed()
+    progressed()
     return try await receive(running, of: load)
   }
 
@@ -153,11 +153,13 @@ extension TaskPerformer {
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
         isTopLevel: request.isTopLevel, now: Date())
     }
-    load.extras.conditions = downloadConditions
-    let forwarder = load.forwarder
-    load.extras.isForwarded = forwarder != nil
-    if forwarder != nil { load.extras.proxyAuthorization = load.way.endpoint.route.proxy?.authorization }
-    prepareAuthentication(of: request, load.target, forwarder, &load.extras)
+    if download != nil { load.extras.conditions = downloadConditions }
+    if load.way.proxy != nil, load.forwarder != nil {
+      load.extras.isForwarded = true
+      load.extras.proxyAuthorization = load.way.endpoint.route.proxy?.authorization
+    }
+    guard authentication != nil || !core.memory.isBlank else { return }
+    prepareAuthentication(of: request, load.target, load.forwarder, &load.extras)
   }
 
   func poolRequest(for load: NetworkLoad, _ sent: Body) throws(URLError) -> PoolRequest {
@@ -192,7 +194,7 @@ extension TaskPerformer {
       case .bodySent(let bytes): sent(Int64(bytes))
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
-        clock.progressed()
+        progressed()
         guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
@@ -207,7 +209,7 @@ extension TaskPerformer {
 
   /// So much of the body has left.
   private func sent(_ total: Int64) {
-    clock.progressed()
+    progressed()
     let (before, expected) = task.read { details in
       defer { details.bytesSent = max(details.bytesSent, total) }
       return (details.bytesSent, details.bytesExpectedToSend)
@@ -294,7 +296,7 @@ extension TaskPerformer {
           kept?.append(copying: piece)
         })
       {
-        clock.progressed()
+        progressed()
       }
     } catch {
       if isInterrupted { throw URLError(error, url: machine.request.url) }

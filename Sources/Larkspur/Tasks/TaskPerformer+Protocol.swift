@@ -59,7 +59,7 @@ extension TaskPerformer {
   private func hear(_ hearing: ProtocolHearing) async throws(URLError) -> Bool {
     while true {
       let event = try await next(of: hearing.load.client)
-      clock.progressed()
+      progressed()
       try await passGate()
       switch event {
       case .redirected(let next, let response):
@@ -192,7 +192,7 @@ extension TaskPerformer {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
     let asked = Handover<Question<AuthenticationConversation.Reply>>()
-    clock.pause()
+    pauseClock()
     await tell { session, delegate in
       let question = Question<AuthenticationConversation.Reply>()
       let hasWord = challenge.delegateWord.isGiven(by: delegate) {
@@ -202,7 +202,7 @@ extension TaskPerformer {
       if hasWord { asked.value = question }
       return hasWord
     }
-    clock.goOn()
+    resumeClock()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }

@@ -20,7 +20,7 @@ extension TaskPerformer {
     /// Whether the head is the owner's already.
     var isDelivering = false
 
-    init(_ load: borrowing NetworkLoad) {
+    init(_ load: consuming NetworkLoad) {
       (target, way, sendDate, extras) = (load.target, load.way, load.sendDate, load.extras)
     }
 
@@ -76,7 +76,7 @@ extension TaskPerformer {
         engine.pool.ask(for: way.endpoint, priority: task.poolPriority, in: scope, for: self)
       else { return false }
       startClock()
-      own.state.quick = QuickLoad(load)
+      own.state.quick = QuickLoad(consume load)
       return true
     }
     fill(&load)
@@ -84,7 +84,7 @@ extension TaskPerformer {
       let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
     else { return false }
     startClock()
-    var quick = QuickLoad(load)
+    var quick = QuickLoad(consume load)
     quick.begun = consume begun
     goOn(with: quick)
     return true
@@ -111,7 +111,7 @@ extension TaskPerformer {
         guard let running = try quick.begun?.answer(for: self, in: scope) else {
           return own.state.quick = consume quick
         }
-        clock.progressed()
+        progressed()
         hasEnded = receiveNow(running.exchange, &quick.isDelivering)
         quick.running = consume running
       } catch {
@@ -124,7 +124,7 @@ extension TaskPerformer {
     }
     // Its connection is others' before its owner hears of it.
     _ = consume quick
-    clock.stop()
+    stopClock()
     finish(nil, nil)
   }
 

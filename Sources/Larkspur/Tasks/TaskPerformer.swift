@@ -10,13 +10,12 @@ import Synchronization
 ///
 /// Threads. `run` and all state belong to the loop. From any thread come `interrupt` and `suspensionChanged`, by the loop's
 /// mail. The delegate is called on the session's delegate queue, one call at a time, and `run` waits for each call to return.
-final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
+final class TaskPerformer: TimedWork, CrewWork, LoopWork, @unchecked Sendable {
   /// Another one, when a data task becomes a download.
   private(set) var task: URLSessionTask
   let session: URLSession
   let core: SessionCore
   let engine: SessionEngine
-  let clock: TaskClock
   let scope: RequestScope
   let wantsMetrics: Bool
   /// The session's delegate, if it is asked what it wants.
@@ -91,15 +90,15 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
     own = Confined(Own(machine: TaskMachine(request)))
     let idle =
-      request.own.timeoutInterval?.asTimeout.map { TaskClock.nanoseconds(Duration(interval: $0)) }
+      request.own.timeoutInterval?.asTimeout.map { TaskClocks.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
-    clock = TaskClock(idle: idle, total: core.timeoutForResource, of: engine.clocks)
     wantsMetrics = task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil })
     scope = RequestScope(of: engine.pool, collectsMetrics: wantsMetrics)
     selective = core.selectiveDelegate
     isSuspended = Atomic(false)
     creationDate = task.creationDate
     startDate = wantsMetrics ? Date() : .distantPast
+    super.init(idle: idle, total: core.timeoutForResource, by: engine.clocks)
   }
 
   // MARK: - From any thread
@@ -134,10 +133,10 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
     if isSuspended != stopsAtGate {
       stopsAtGate = isSuspended
       if isSuspended {
-        clock.pause()
+        pauseClock()
         scope.hold()
       } else {
-        clock.goOn()
+        resumeClock()
         scope.letGo()
       }
     }
@@ -166,11 +165,11 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
     givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
   ) async throws(URLError) -> T {
     if let interruption { throw URLError.make(interruption) }
-    if !timeCounts { clock.pause() }
+    if !timeCounts { pauseClock() }
     self.giveUp = giveUp
     let result = await operation()
     self.giveUp = nil
-    if !timeCounts { clock.goOn() }
+    if !timeCounts { resumeClock() }
     if let interruption { throw URLError.make(interruption) }
     return result
   }
@@ -197,7 +196,7 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
     if engine.loop.turn == turn { await Task.yield() }
   }
 
-  func startClock() { clock.start { [self] in interrupted(.timedOut) } }
+  override func timeIsUp() { interrupted(.timedOut) }
 
   @inline(__always)
   func run() async {
@@ -214,7 +213,7 @@ final class TaskPerformer: CrewWork, LoopWork, @unchecked Sendable {
     } catch {
       failure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
-    clock.stop()
+    stopClock()
     // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
     let ownFailure = interruption == nil ? protocolFailure : nil
     if file != nil, failure == nil { await giveFile() }

@@ -1,61 +1,62 @@
 import LarkspurBytes
 import LarkspurTransport
 
-/// A task's two times: since the last byte, and in all. It stands still while the task is suspended, and while the task's
-/// owner is asked something. While a task waits for a network, only the second one counts. It belongs to its loop's thread.
+/// What has two times: since the last byte, and in all. They stand still while its task is suspended, and while the task's
+/// owner is asked something. While it waits for a network, only the second one counts. It belongs to its loop's thread.
 ///
-/// Nothing is done when bytes come but the writing down of a time: `TaskClocks` looks when one may be up.
-final class TaskClock {
+/// Nothing is done when bytes come but the writing down of a time: `TaskClocks` looks when one may be up. (A base class, for
+/// an object more takes longer to make than all that its clock does.)
+class TimedWork {
   private let clocks: TaskClocks
   /// Where it stands among those that run, if it does and may be up at all. Theirs.
-  fileprivate var place: Int?
+  fileprivate final var place: Int?
   /// In nanoseconds.
   private let idleMax: UInt64
   private let totalMax: UInt64
-  private var expire: (() -> Void)?
-  private var lastProgress = Deadline.never
-  private var end = Deadline.never
+  private final var isTimed = false
+  private final var lastProgress = Deadline.never
+  private final var end = Deadline.never
   /// When it was stopped. Nil: it runs.
-  private var pausedAt: Deadline?
+  private final var pausedAt: Deadline?
   /// Who has stopped it.
-  private var pauses = 0
+  private final var pauses = 0
   /// Whether bytes are expected at all.
-  private var countsIdleTime = true
+  private final var countsIdleTime = true
 
-  /// A time in a form that costs nothing to add. Nil: as long as it takes.
-  static func nanoseconds(_ time: Duration?) -> UInt64 { time?.wholeNanoseconds ?? .max }
-
-  init(idle: UInt64, total: UInt64, of clocks: TaskClocks) {
+  init(idle: UInt64, total: UInt64, by clocks: TaskClocks) {
     idleMax = idle
     totalMax = total
     self.clocks = clocks
   }
 
-  private var now: Deadline { clocks.loop.now }
+  /// One of the two is over.
+  func timeIsUp() {}
 
-  /// Keeps itself until it is stopped.
-  func start(_ expire: @escaping () -> Void) {
-    self.expire = expire
+  private final var now: Deadline { clocks.loop.now }
+
+  /// It is kept until the clock is stopped.
+  final func startClock() {
+    isTimed = true
     lastProgress = now
     end = now.advanced(byNanoseconds: totalMax)
     arm()
   }
 
-  func progressed() { lastProgress = now }
+  final func progressed() { lastProgress = now }
 
-  func stop() {
-    expire = nil
+  final func stopClock() {
+    isTimed = false
     disarm()
   }
 
-  func pause() {
+  final func pauseClock() {
     pauses += 1
     guard pauses == 1 else { return }
     pausedAt = now
     disarm()
   }
 
-  func goOn() {
+  final func resumeClock() {
     pauses -= 1
     guard pauses == 0, let since = pausedAt else { return }
     pausedAt = nil
@@ -65,41 +66,45 @@ final class TaskClock {
   }
 
   /// There is no network, and so nothing to be waited for but that.
-  func stopIdleTime() {
+  final func stopIdleTime() {
     countsIdleTime = false
     rearm()
   }
 
-  func countIdleTime() {
+  final func countIdleTime() {
     countsIdleTime = true
     lastProgress = now
     rearm()
   }
 
-  fileprivate var due: Deadline {
-    countsIdleTime ? min(end, lastProgress.advanced(byNanoseconds: idleMax)) : end
+  fileprivate final var due: Deadline {
+    let idle = lastProgress.advanced(byNanoseconds: idleMax)
+    // (What is generic asks the conformance.)
+    return countsIdleTime && idle < end ? idle : end
   }
 
-  private func rearm() {
+  private final func rearm() {
     disarm()
     arm()
   }
 
-  private func arm() {
-    guard expire != nil, pausedAt == nil else { return }
+  @inline(__always)
+  private final func arm() {
+    guard isTimed, pausedAt == nil else { return }
     clocks.add(self)
   }
 
-  private func disarm() { clocks.remove(self) }
-
-  fileprivate func isUp() { expire?() }
+  private final func disarm() { clocks.remove(self) }
 }
 
 /// The clocks of a session's tasks: one timer for all of them. It is set for the first that may be up, and looks at all when
 /// it fires, so that a task that ends in time costs no timer. It belongs to its loop's thread.
 final class TaskClocks {
+  /// A time in a form that costs nothing to add. Nil: as long as it takes.
+  static func nanoseconds(_ time: Duration?) -> UInt64 { time?.wholeNanoseconds ?? .max }
+
   private struct State {
-    var running: [TaskClock] = []
+    var running: [TimedWork] = []
     var timer: ClientLoop.Timer?
     /// When it fires.
     var fires = Deadline.never
@@ -111,21 +116,21 @@ final class TaskClocks {
   init(on loop: ClientLoop) { self.loop = loop }
 
   @inline(__always)
-  fileprivate func add(_ clock: TaskClock) {
-    let due = clock.due
-    guard clock.place == nil, due < .never else { return }
-    clock.place = own.state.running.count
-    own.state.running.append(clock)
+  fileprivate func add(_ work: TimedWork) {
+    let due = work.due
+    guard work.place == nil, due < .never else { return }
+    work.place = own.state.running.count
+    own.state.running.append(work)
     if due < own.state.fires { setTimer(due) }
   }
 
   /// The last one takes the free place. The timer stays: another clock will want it.
   @inline(__always)
-  fileprivate func remove(_ clock: TaskClock) {
-    guard let place = clock.place else { return }
-    clock.place = nil
+  fileprivate func remove(_ work: TimedWork) {
+    guard let place = work.place else { return }
+    work.place = nil
     let last = own.state.running.removeLast()
-    guard last !== clock else { return }
+    guard last !== work else { return }
     own.state.running[place] = last
     last.place = place
   }
@@ -147,11 +152,11 @@ final class TaskClocks {
     stopTimer()
     var next = Deadline.never
     // Who is told may stop the others.
-    for clock in own.state.running where clock.place != nil {
-      let due = clock.due
+    for work in own.state.running where work.place != nil {
+      let due = work.due
       if due <= loop.now {
-        remove(clock)
-        clock.isUp()
+        remove(work)
+        work.timeIsUp()
       } else {
         next = min(next, due)
       }

@@ -11,16 +11,20 @@ package struct Deadline: Comparable, Hashable, Sendable {
 
   /// A moment that does not come.
   @inlinable
+  @inline(__always)
   package static var never: Deadline { Deadline(nanoseconds: .max) }
 
   @inlinable
+  @inline(__always)
   package static func < (lhs: Deadline, rhs: Deadline) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
   // Without this one, others would ask the conformance.
   @inlinable
+  @inline(__always)
   package static func > (lhs: Deadline, rhs: Deadline) -> Bool { lhs.nanoseconds > rhs.nanoseconds }
 
   @inlinable
+  @inline(__always)
   package static func == (lhs: Deadline, rhs: Deadline) -> Bool { lhs.nanoseconds == rhs.nanoseconds }
 
   /// The moment `duration` after this one. A negative duration counts as zero; one that is too long gives `never`.
@@ -28,6 +32,7 @@ package struct Deadline: Comparable, Hashable, Sendable {
 
   /// For those who do it often: a duration takes a hundred instructions to convert.
   @inlinable
+  @inline(__always)
   package func advanced(byNanoseconds count: UInt64) -> Deadline {
     let (result, overflow) = nanoseconds.addingReportingOverflow(count)
     return overflow ? .never : Deadline(nanoseconds: result)

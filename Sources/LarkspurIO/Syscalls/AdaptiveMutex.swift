@@ -42,16 +42,23 @@ package final class AdaptiveMutex: @unchecked Sendable {
     return body()
   }
 
-  // Safe, all of them: see `init`.
+  @usableFromInline
+  func lock() {
+    // Safe: see `init`.
+    unsafe pthread_mutex_lock(mutex)
+  }
 
   @usableFromInline
-  func lock() { unsafe pthread_mutex_lock(mutex) }
+  func unlock() {
+    // Safe: see `init`.
+    unsafe pthread_mutex_unlock(mutex)
+  }
 
   @usableFromInline
-  func unlock() { unsafe pthread_mutex_unlock(mutex) }
-
-  @usableFromInline
-  func lockIfAvailable() -> Bool { unsafe pthread_mutex_trylock(mutex) == 0 }
+  func lockIfAvailable() -> Bool {
+    // Safe: see `init`.
+    unsafe pthread_mutex_trylock(mutex) == 0
+  }
 
   private static let yieldsMax = 3
 

@@ -26,6 +26,7 @@ package struct Waiter {
   /// Suspends the task; `cancel` is called when it is cancelled meanwhile, or has been. (In one: each function on the way back
   /// looks for its executor.)
   @inlinable
+  @inline(__always)
   package static func suspend(_ keep: (Waiter) -> Void, onCancel cancel: @Sendable () -> Void) async {
     // Safe: see `wake`.
     #if compiler(<6.4)

@@ -11,12 +11,18 @@ import Testing
     ["Content-Type": "text/plain"], ["Bad Name": "1"],
   ]
 
+  private static func extras(_ change: (inout RequestComposer.Extras) -> Void) -> RequestComposer.Extras {
+    var extras = RequestComposer.Extras()
+    change(&extras)
+    return extras
+  }
+
   private static var extras: [RequestComposer.Extras] {
     [
-      RequestComposer.Extras(), RequestComposer.Extras(cookie: "a=1"), RequestComposer.Extras(authorization: "Basic x"),
-      RequestComposer.Extras(proxyAuthorization: "Basic y"),
-      RequestComposer.Extras(conditions: [(name: "If-None-Match", value: "\"t\"")]),
-      RequestComposer.Extras(isElsewhere: true), RequestComposer.Extras(addsDefaultContentType: true),
+      RequestComposer.Extras(), extras { $0.cookie = "a=1" }, extras { $0.authorization = "Basic x" },
+      extras { $0.proxyAuthorization = "Basic y" },
+      extras { $0.conditions = [(name: "If-None-Match", value: "\"t\"")] },
+      extras { $0.isElsewhere = true }, extras { $0.addsDefaultContentType = true },
     ]
   }
 
@@ -24,12 +30,19 @@ import Testing
     nil, ["X-All": "1"], ["Authorization": "ours", "X-All": "1"], ["Cookie": "ours=1"],
   ]
 
+  private static let url = URL(string: "http://a.example/path")
+  /// The same object each time: what is sent to it may be known.
+  private static let target = try? LoadTarget.of(#require(url), after: nil)
+
   private func head(
-    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras, known: KnownFields? = nil
+    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras,
+    known: KnownFields? = nil,
+    method: String = "GET", to other: LoadTarget? = nil
   ) throws -> String? {
-    var request = URLRequest(url: try #require(URL(string: "http://a.example/path")))
+    var request = URLRequest(url: try #require(Self.url))
+    request.httpMethod = method
     request.allHTTPHeaderFields = fields.isEmpty ? nil : fields
-    let target = try LoadTarget(try #require(request.url))
+    let target = try other ?? #require(Self.target)
     guard
       let head = try? composer.head(for: request, to: target, known: known, body: .none, extras: extras)
     else { return nil }
@@ -83,7 +96,7 @@ import Testing
 
   @Test func whatIsSent() throws {
     let composer = RequestComposer(additional: ["X-All": "1", "Cookie": "ours=1"])
-    let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], .init(cookie: "a=1"))?
+    let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], Self.extras { $0.cookie = "a=1" })?
       .split(separator: "\r\n").filter { !$0.hasPrefix("User-Agent") && !$0.hasPrefix("Accept-Language") }
     #expect(
       lines == [
@@ -102,8 +115,13 @@ import Testing
   func credentialsForProxies(fields: [String: String], additional: [String: String], sent: String) throws {
     let composer = RequestComposer(additional: additional)
     for (extras, expected) in [
-      (RequestComposer.Extras(), nil), (.init(isForwarded: true), sent),
-      (.init(proxyAuthorization: "found", isForwarded: true), "found"),
+      (RequestComposer.Extras(), nil), (Self.extras { $0.isForwarded = true }, sent),
+      (
+        Self.extras {
+          $0.proxyAuthorization = "found"
+          $0.isForwarded = true
+        }, "found"
+      ),
     ] {
       for known in [nil, KnownFields()] {
         for _ in 0..<3 {
@@ -115,12 +133,25 @@ import Testing
     }
   }
 
+  /// A head that is known is for its target, its method, and a request that has nothing of its own.
+  @Test func aKnownHeadIsForOneTarget() throws {
+    let (composer, known) = (RequestComposer(additional: nil), KnownFields())
+    let other = try LoadTarget(try #require(URL(string: "http://a.example/other")))
+    for _ in 0..<2 {
+      let none = RequestComposer.Extras()
+      #expect(try head(composer, [:], none, known: known)?.hasPrefix("GET /path HTTP/1.1\r\n") == true)
+      #expect(try head(composer, [:], none, known: known, to: other)?.hasPrefix("GET /other HTTP/1.1\r\n") == true)
+      #expect(try head(composer, [:], none, known: known, method: "HEAD")?.hasPrefix("HEAD /path ") == true)
+      #expect(try head(composer, ["X-One": "1"], none, known: known)?.contains("X-One: 1\r\n") == true)
+    }
+  }
+
   /// A configuration's host is that of what was meant.
   @Test func aHostOfTheConfigurations() throws {
     let composer = RequestComposer(additional: ["Host": "all.example"])
     let texts = try [[:], ["Host": "own.example"]].map { try head(composer, $0, .init()) ?? "" }
     #expect(texts[0].contains("\r\nHost: all.example\r\n") && texts[1].contains("\r\nHost: own.example\r\n"))
-    let elsewhere = try #require(try head(composer, [:], .init(isElsewhere: true)))
+    let elsewhere = try #require(try head(composer, [:], Self.extras { $0.isElsewhere = true }))
     #expect(elsewhere.contains("\r\nHost: a.example\r\n") && !elsewhere.contains("all.example"))
   }
 

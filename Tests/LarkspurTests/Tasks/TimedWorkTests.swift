@@ -6,7 +6,7 @@ import Testing
 @testable import Larkspur
 
 /// A task's two times, on a clock that only the test moves.
-@Suite struct TaskClockTests {
+@Suite struct TimedWorkTests {
   let world: ScriptedWorld
   let clocks: TaskClocks
 
@@ -16,12 +16,25 @@ import Testing
   }
 
   /// A clock that runs, and how often it has expired.
-  private func start(idle: Duration?, total: Duration?) -> (clock: TaskClock, expiries: Shared<Int>) {
-    let clock = TaskClock(idle: TaskClock.nanoseconds(idle), total: TaskClock.nanoseconds(total), of: clocks)
-    let expiries = Shared(0)
+  private func start(idle: Duration?, total: Duration?) -> (clock: Work, expiries: Shared<Int>) {
+    let clock = Work(idle: idle, total: total, by: clocks)
     world.turn()
-    clock.start { expiries.value += 1 }
-    return (clock, expiries)
+    clock.startClock()
+    return (clock, clock.expiries)
+  }
+
+  private final class Work: TimedWork {
+    let expiries = Shared(0)
+    var expired: (() -> Void)?
+
+    init(idle: Duration?, total: Duration?, by clocks: TaskClocks) {
+      super.init(idle: TaskClocks.nanoseconds(idle), total: TaskClocks.nanoseconds(total), by: clocks)
+    }
+
+    override func timeIsUp() {
+      expiries.value += 1
+      expired?()
+    }
   }
 
   @Test func theLastByteIsTooLongAgo() {
@@ -32,7 +45,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stop()
+    clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
@@ -46,7 +59,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .seconds(1))
     #expect(expiries.value == 1)
-    clock.stop()
+    clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
@@ -54,12 +67,12 @@ import Testing
   @Test func whatIsPausedDoesNotCount() {
     let (clock, expiries) = start(idle: .seconds(10), total: .seconds(30))
     world.advance(by: .seconds(9))
-    clock.pause()
-    clock.pause()
+    clock.pauseClock()
+    clock.pauseClock()
     world.advance(by: .seconds(1_000))
-    clock.goOn()
+    clock.resumeClock()
     world.advance(by: .seconds(1_000))
-    clock.goOn()
+    clock.resumeClock()
     // The idle time begins anew, the whole goes on from 9 seconds.
     world.advance(by: .milliseconds(9_999))
     #expect(expiries.value == 0)
@@ -69,7 +82,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(2_001))
     #expect(expiries.value == 1)
-    clock.stop()
+    clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
@@ -84,7 +97,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stop()
+    clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
@@ -96,7 +109,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stop()
+    clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
@@ -106,14 +119,14 @@ import Testing
     world.advance(by: .seconds(1 << 30))
     #expect(expiries.value == 0)
     #expect(world.loop.slotsInUse == 0)
-    clock.stop()
+    clock.stopClock()
   }
 
   @Test func aStoppedClockKeepsNobody() {
     let (clock, expiries) = start(idle: .seconds(1), total: .seconds(1))
-    clock.pause()
-    clock.stop()
-    clock.goOn()
+    clock.pauseClock()
+    clock.stopClock()
+    clock.resumeClock()
     world.advance(by: .seconds(10))
     #expect(expiries.value == 0)
     #expect(world.leftovers == [])
@@ -121,11 +134,11 @@ import Testing
 
   /// One timer serves all. Each is told when its own time is up, and only then.
   @Test func manyClocks() {
-    var all: [(clock: TaskClock, expiries: Shared<Int>)] = []
+    var all: [(clock: Work, expiries: Shared<Int>)] = []
     for seconds in [30, 10, 20, 40, 10] { all.append(start(idle: .seconds(seconds), total: nil)) }
     let kept = start(idle: nil, total: nil)
     #expect(world.loop.slotsInUse == 1)
-    all[3].clock.stop()
+    all[3].clock.stopClock()
     world.advance(by: .seconds(9))
     all[4].clock.progressed()
     world.advance(by: .seconds(1))
@@ -133,30 +146,25 @@ import Testing
     world.advance(by: .seconds(9))
     #expect(all.map(\.expiries.value) == [0, 1, 0, 0, 1])
     world.advance(by: .seconds(1))
-    all[0].clock.stop()
+    all[0].clock.stopClock()
     world.advance(by: .seconds(100))
     #expect(all.map(\.expiries.value) == [0, 1, 1, 0, 1])
     #expect(kept.expiries.value == 0)
-    for (clock, _) in all { clock.stop() }
-    kept.clock.stop()
+    for (clock, _) in all { clock.stopClock() }
+    kept.clock.stopClock()
     // Nothing is left that could be up.
     #expect(world.leftovers == [])
   }
 
   /// The first whose time is up ends the others: they hear nothing.
   @Test func whoIsToldMayStopTheOthers() {
-    let first = TaskClock(idle: 1, total: .max, of: clocks)
-    let second = TaskClock(idle: 1, total: .max, of: clocks)
-    let expiries = Shared(0)
-    world.turn()
-    for (clock, other) in [(first, second), (second, first)] {
-      clock.start {
-        expiries.value += 1
-        other.stop()
-      }
-    }
+    let (first, second) = (start(idle: .nanoseconds(1), total: nil), start(idle: .nanoseconds(1), total: nil))
+    first.clock.expired = { second.clock.stopClock() }
+    second.clock.expired = { first.clock.stopClock() }
     world.advance(by: .seconds(1))
-    #expect(expiries.value == 1)
+    #expect(first.expiries.value + second.expiries.value == 1)
+    first.clock.stopClock()
+    second.clock.stopClock()
     #expect(world.leftovers == [])
   }
 
