@@ -164,7 +164,7 @@ extension URLCache {
 
 extension Exchange {
   /// Whether a cache could do anything with the response, even if it is empty.
-  var concernsCache: Bool { CacheStorage.isOfUse(head.fields, in: headBytes.span) }
+  var concernsCache: Bool { CacheStorage.isOfUse(fields, in: headBytes.span) }
 }
 
 extension URLCache {

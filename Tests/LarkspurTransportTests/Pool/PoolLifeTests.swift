@@ -13,8 +13,8 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// A dial that nobody waits for goes on for the next request, but does not keep the pool.
-  @Test func aPoolIsLetGoOfWhileItDials() {
+  /// A dial that nobody waits for goes on for the next request, but not longer than the pool.
+  @Test func aPoolIsShutDownWhileItDials() {
     var pool: Pool? = tests.pool()
     weak let remembered = pool
     kernel.willConnect(.never)
@@ -25,6 +25,7 @@ import Testing
       world.settle()
       #expect(running.transportError == .cancelled)
       #expect(pool.counts.connections == 1)
+      pool.shutDown()
     }
     pool = nil
     world.settle()
