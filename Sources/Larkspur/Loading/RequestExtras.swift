@@ -6,61 +6,62 @@ extension RequestComposer {
     var addsDefaultContentType = false
     /// The request goes to a proxy in place of the host.
     var isForwarded = false
-    /// Never changed: others may have it, too.
     private var fields: Fields?
 
-    private final class Fields {
-      let cookie: String?
-      let authorization: String?
-      let speaker: String?
-      let proxyAuthorization: String?
-      let conditions: [RequestFields.Field]
+    private struct Values {
+      var cookie: String?
+      var authorization: String?
+      var speaker: String?
+      var proxyAuthorization: String?
+      var conditions: [RequestFields.Field] = []
+    }
 
-      init(
-        _ cookie: String?, _ authorization: String?, _ speaker: String?, _ proxyAuthorization: String?,
-        _ conditions: [RequestFields.Field]
-      ) {
-        self.cookie = cookie
-        self.authorization = authorization
-        self.speaker = speaker
-        self.proxyAuthorization = proxyAuthorization
-        self.conditions = conditions
-      }
+    /// Never changed: others may have it, too.
+    private final class Fields {
+      let values: Values
+      init(_ values: Values) { self.values = values }
+    }
+
+    private mutating func set(_ isWanted: Bool, _ change: (inout Values) -> Void) {
+      guard isWanted || fields != nil else { return }
+      var values = fields?.values ?? Values()
+      change(&values)
+      fields = Fields(values)
     }
 
     var cookie: String? {
-      get { fields?.cookie }
-      set { fields = Fields(newValue, authorization, speaker, proxyAuthorization, conditions) }
+      get { fields?.values.cookie }
+      set { set(newValue != nil) { $0.cookie = newValue } }
     }
 
     var authorization: String? {
-      get { fields?.authorization }
-      set { fields = Fields(cookie, newValue, speaker, proxyAuthorization, conditions) }
+      get { fields?.values.authorization }
+      set { set(newValue != nil) { $0.authorization = newValue } }
     }
 
     /// For whom `authorization` speaks, where that itself is another one each time.
     var speaker: String? {
-      get { fields?.speaker }
-      set { fields = Fields(cookie, authorization, newValue, proxyAuthorization, conditions) }
+      get { fields?.values.speaker }
+      set { set(newValue != nil) { $0.speaker = newValue } }
     }
 
     var proxyAuthorization: String? {
-      get { fields?.proxyAuthorization }
-      set { fields = Fields(cookie, authorization, speaker, newValue, conditions) }
+      get { fields?.values.proxyAuthorization }
+      set { set(newValue != nil) { $0.proxyAuthorization = newValue } }
     }
 
     /// Conditions that the cache adds.
     var conditions: [RequestFields.Field] {
-      get { fields?.conditions ?? [] }
-      set { fields = Fields(cookie, authorization, speaker, proxyAuthorization, newValue) }
+      get { fields?.values.conditions ?? [] }
+      set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
     /// Nothing is written besides.
     var isNone: Bool {
       guard !addsDefaultContentType else { return false }
-      guard let fields else { return true }
-      return fields.cookie == nil && fields.authorization == nil && fields.proxyAuthorization == nil
-        && fields.conditions.isEmpty
+      guard let values = fields?.values else { return true }
+      return values.cookie == nil && values.authorization == nil && values.proxyAuthorization == nil
+        && values.conditions.isEmpty
     }
   }
 }

@@ -219,12 +219,17 @@ final class SessionCore: @unchecked Sendable {
         task.cancel()
       }
     }
-    if isOneByOne { result.loop = loop }
-    result.callersPriority = Task.currentPriority.rawValue
+    let prefersNone = ClientLoop.callerPrefersNone
+    if isOneByOne {
+      result.loop = loop
+    } else if prefersNone, Self.isNone(#isolation) {
+      // (Who waits for it with a higher one raises that of its task later.)
+      result.callersPriority = max(Task.currentPriority, .medium).rawValue
+    }
     await Waiter.suspend {
       result.waiter = $0
       // Where others wait for the loop, too, it is its thread that serves all of them together.
-      run(performer, for: isOneByOne && ClientLoop.callerPrefersNone ? result : nil)
+      run(performer, for: isOneByOne && prefersNone ? result : nil)
       result.cameAtOnce = result.hasCome
     } onCancel: {
       task.cancel()
@@ -233,6 +238,9 @@ final class SessionCore: @unchecked Sendable {
     // Who never waits lets the executor's other tasks come now and then.
     if result.cameAtOnce, cameAtOnceCount.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
   }
+
+  /// (Asked where the isolation is written, Swift 6.3 fails without optimization.)
+  private static func isNone(_ isolation: (any Actor)?) -> Bool { isolation == nil }
 
   /// Lets a task run, on its own.
   ///

@@ -154,12 +154,14 @@ extension TaskPerformer {
         isTopLevel: request.isTopLevel, now: Date())
     }
     if download != nil { load.extras.conditions = downloadConditions }
-    if load.way.proxy != nil, load.forwarder != nil {
+    let forwarder = load.forwarder
+    if forwarder != nil {
       load.extras.isForwarded = true
       load.extras.proxyAuthorization = load.way.endpoint.route.proxy?.authorization
     }
-    guard authentication != nil || !core.memory.isBlank else { return }
-    prepareAuthentication(of: request, load.target, load.forwarder, &load.extras)
+    if authentication != nil || !core.memory.isBlank {
+      prepareAuthentication(of: request, load.target, forwarder, &load.extras)
+    }
   }
 
   func poolRequest(for load: NetworkLoad, _ sent: Body) throws(URLError) -> PoolRequest {

@@ -34,7 +34,7 @@ class TimedWork {
 
   private final var now: Deadline { clocks.loop.now }
 
-  /// It is kept until the clock is stopped.
+  /// It is kept while the clock runs, if a time can be up.
   final func startClock() {
     isTimed = true
     lastProgress = now
@@ -79,7 +79,7 @@ class TimedWork {
 
   fileprivate final var due: Deadline {
     let idle = lastProgress.advanced(byNanoseconds: idleMax)
-    // (What is generic asks the conformance.)
+    // (`min` is generic, and asks the conformance.)
     return countsIdleTime && idle < end ? idle : end
   }
 

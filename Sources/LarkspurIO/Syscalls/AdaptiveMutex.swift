@@ -60,14 +60,11 @@ package final class AdaptiveMutex: @unchecked Sendable {
     unsafe pthread_mutex_trylock(mutex) == 0
   }
 
-  private static let yieldsMax = 3
-
   @usableFromInline
   func lockAfterOthers() {
-    for _ in 0..<Self.yieldsMax {
-      if lockIfAvailable() { return }
-      sched_yield()
-    }
+    if lockIfAvailable() { return }
+    // Once: each time may be behind all who compute.
+    sched_yield()
     lock()
   }
 }

@@ -235,24 +235,18 @@ package final class ClientLoop: @unchecked Sendable {
     isSleeping.store(false, ordering: .relaxed)
   }
 
-  /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers whose results have come
-  /// together are woken together, by one task: the loop wakes one thread for them, and not one after the other.
+  /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers of Swift's pool whose results
+  /// have come together are woken together, by one task there: the loop wakes one thread for them, and not one after the other.
   private func callSuccessors() {
-    // (A list keeps its room.)
+    // (The list of one, as most are, keeps its room.)
     if waiting.state.successors.count == 1 { return waiting.state.successors.removeLast().turnIsOver() }
     let successors = waiting.state.successors
     waiting.state.successors = []
-    var priority: TaskPriority.RawValue?
-    for successor in successors {
-      if let caller = successor.callersPriority {
-        priority = max(priority ?? caller, caller)
-      } else {
-        successor.turnIsOver()
-      }
-    }
-    guard let priority else { return }
+    let callers = successors.filter { $0.callersPriority != nil }
+    for successor in successors where callers.count < 2 || successor.callersPriority == nil { successor.turnIsOver() }
+    guard callers.count > 1, let priority = callers.lazy.compactMap(\.callersPriority).max() else { return }
     Task.detached(priority: TaskPriority(rawValue: priority)) {
-      for successor in successors where successor.callersPriority != nil { successor.turnIsOver() }
+      for caller in callers { caller.turnIsOver() }
     }
   }
 
@@ -415,12 +409,12 @@ protocol TurnFollower: AnyObject {
   func turnEnded()
 }
 
-/// Goes on with what a turn has brought, on another thread: it wakes somebody there. Who is woken may want the loop at once,
-/// and finds it asleep by then; and all that a turn brings go together.
+/// Goes on with what a turn has brought: it wakes somebody on another thread. Who is woken may want the loop at once, and finds
+/// it asleep by then; and all that a turn brings go together.
 package protocol TurnSuccessor: AnyObject, Sendable {
   func turnIsOver()
-  /// Of one who has waited, if that is all whom it wakes: then it does not matter on which thread, nor who is first. (A number:
-  /// how large Swift's own type is, the library says at run time.)
+  /// Of a caller in Swift's pool whom no guest waits for, if that is all whom it wakes: then it does not matter on which thread,
+  /// nor who is first. (A number: how large Swift's own type is, the library says at run time.)
   var callersPriority: TaskPriority.RawValue? { get }
 }
 

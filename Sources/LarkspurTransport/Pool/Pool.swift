@@ -16,8 +16,8 @@ import LarkspurIO
 /// Who asks for a connection waits if there is none, and is who uses it then: a task, or work. The
 /// connection is free for the next one when the task's closure returns. Connections are opened by tasks of the pool's own.
 ///
-/// A pool lives until `shutDown`, and as long as somebody uses it: its timer and its connections keep it. (None refers to it
-/// weakly, for that would make each count of a reference to it slower.)
+/// What it has begun keeps it, a dial, a connection, a timer: whoever makes a pool shuts it down. (None refers to it weakly, for
+/// that would make each count of a reference to it slower.)
 package final class Pool: @unchecked Sendable {
   /// For what is not a limit of the machine's.
   package struct Options: Sendable {

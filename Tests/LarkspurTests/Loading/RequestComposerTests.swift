@@ -137,8 +137,15 @@ import Testing
   @Test func aKnownHeadIsForOneTarget() throws {
     let (composer, known) = (RequestComposer(additional: nil), KnownFields())
     let other = try LoadTarget(try #require(URL(string: "http://a.example/other")))
+    let none = RequestComposer.Extras()
+    #expect(try known.bareHead(to: #require(Self.target)) == nil)
     for _ in 0..<2 {
-      let none = RequestComposer.Extras()
+      _ = try head(composer, [:], none, known: known)
+      #expect(try known.bareHead(to: #require(Self.target)) != nil)
+      let cookie = try head(composer, [:], Self.extras { $0.cookie = "a=1" }, known: known)
+      #expect(cookie?.contains("Cookie: a=1\r\n") == true)
+      let forwarded = try head(composer, [:], Self.extras { $0.isForwarded = true }, known: known)
+      #expect(forwarded?.hasPrefix("GET http://a.example/path ") == true)
       #expect(try head(composer, [:], none, known: known)?.hasPrefix("GET /path HTTP/1.1\r\n") == true)
       #expect(try head(composer, [:], none, known: known, to: other)?.hasPrefix("GET /other HTTP/1.1\r\n") == true)
       #expect(try head(composer, [:], none, known: known, method: "HEAD")?.hasPrefix("HEAD /path ") == true)
