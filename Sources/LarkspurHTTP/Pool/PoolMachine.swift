@@ -365,6 +365,7 @@ package struct PoolMachine: Sendable {
 
   /// Gives what is free to those who wait, and opens what is missing.
   private mutating func settle(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
+    guard !isClosed else { return }
     while let place = endpoints[endpoint].waiting.peek(tickets),
       let connection = takeIdle(of: endpoint, now, &actions)
         ?? (mayDial(endpoint, now) ? nil : takeRunning(of: endpoint, for: place, now))

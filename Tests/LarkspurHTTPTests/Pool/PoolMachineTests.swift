@@ -461,6 +461,26 @@ import Testing
     #expect(desk.take() == [.close(running), .forget(desk.endpoint)])
   }
 
+  /// No timer keeps a pool that is shut down, however lately a dial has failed.
+  @Test func nothingIsTimedAfterShuttingDown() throws {
+    var desk = Desk { $0.perEndpointMax = 3 }
+    var running: [PoolMachine.ConnectionID] = []
+    for _ in 0..<2 {
+      let ticket = try desk.request()
+      let connection = try desk.takeDial()
+      desk.opened(connection)
+      #expect(desk.take() == [.run(ticket, on: connection)])
+      running.append(connection)
+    }
+    _ = try desk.request()
+    desk.failed(try desk.takeDial())
+    desk.machine.shutDown(into: &desk.actions)
+    for connection in running {
+      desk.ended(connection)
+      #expect(desk.machine.timer == .never)
+    }
+  }
+
   @Test func anEndpointThatIsForgottenIsNotKnown() throws {
     var desk = Desk()
     desk.machine.connectionClosed(try desk.idleConnection(), now: desk.now, into: &desk.actions)

@@ -23,6 +23,12 @@ import Testing
     return (clock, clock.expiries)
   }
 
+  private func end(_ clock: Work) {
+    clock.stopClock()
+    clocks.stopTimer()
+    #expect(world.leftovers == [])
+  }
+
   private final class Work: TimedWork {
     let expiries = Shared(0)
     var expired: (() -> Void)?
@@ -45,9 +51,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stopClock()
-    clocks.stopTimer()
-    #expect(world.leftovers == [])
+    end(clock)
   }
 
   @Test func theWholeTakesTooLong() {
@@ -59,9 +63,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .seconds(1))
     #expect(expiries.value == 1)
-    clock.stopClock()
-    clocks.stopTimer()
-    #expect(world.leftovers == [])
+    end(clock)
   }
 
   @Test func whatIsPausedDoesNotCount() {
@@ -82,9 +84,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(2_001))
     #expect(expiries.value == 1)
-    clock.stopClock()
-    clocks.stopTimer()
-    #expect(world.leftovers == [])
+    end(clock)
   }
 
   @Test func withoutANetworkOnlyTheWholeCounts() {
@@ -97,9 +97,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stopClock()
-    clocks.stopTimer()
-    #expect(world.leftovers == [])
+    end(clock)
   }
 
   @Test func theWholeEndsWithoutANetwork() {
@@ -109,9 +107,7 @@ import Testing
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
     #expect(expiries.value == 1)
-    clock.stopClock()
-    clocks.stopTimer()
-    #expect(world.leftovers == [])
+    end(clock)
   }
 
   @Test func neverIsNever() {
