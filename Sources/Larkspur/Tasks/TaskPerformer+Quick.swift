@@ -20,7 +20,7 @@ extension TaskPerformer {
     /// Whether the head is the owner's already.
     var isDelivering = false
 
-    init(_ load: consuming NetworkLoad) {
+    init(_ load: borrowing NetworkLoad) {
       (target, way, sendDate, extras) = (load.target, load.way, load.sendDate, load.extras)
     }
 
@@ -76,7 +76,7 @@ extension TaskPerformer {
         engine.pool.ask(for: way.endpoint, priority: task.poolPriority, in: scope, for: self)
       else { return false }
       startClock()
-      own.state.quick = QuickLoad(consume load)
+      own.state.quick = QuickLoad(load)
       return true
     }
     fill(&load)
@@ -84,7 +84,7 @@ extension TaskPerformer {
       let begun = engine.pool.beginNow(poolRequest, with: way.endpoint, in: scope)
     else { return false }
     startClock()
-    var quick = QuickLoad(consume load)
+    var quick = QuickLoad(load)
     quick.begun = consume begun
     goOn(with: quick)
     return true

@@ -9,19 +9,19 @@ import LarkspurTransport
 class TimedWork {
   private let clocks: TaskClocks
   /// Where it stands among those that run, if it does and may be up at all. Theirs.
-  fileprivate final var place: Int?
+  fileprivate var place: Int?
   /// In nanoseconds.
   private let idleMax: UInt64
   private let totalMax: UInt64
-  private final var isTimed = false
-  private final var lastProgress = Deadline.never
-  private final var end = Deadline.never
+  private var isTimed = false
+  private var lastProgress = Deadline.never
+  private var end = Deadline.never
   /// When it was stopped. Nil: it runs.
-  private final var pausedAt: Deadline?
+  private var pausedAt: Deadline?
   /// Who has stopped it.
-  private final var pauses = 0
+  private var pauses = 0
   /// Whether bytes are expected at all.
-  private final var countsIdleTime = true
+  private var countsIdleTime = true
 
   init(idle: UInt64, total: UInt64, by clocks: TaskClocks) {
     idleMax = idle
@@ -32,7 +32,7 @@ class TimedWork {
   /// One of the two is over.
   func timeIsUp() {}
 
-  private final var now: Deadline { clocks.loop.now }
+  private var now: Deadline { clocks.loop.now }
 
   /// It is kept while the clock runs, if a time can be up.
   final func startClock() {
@@ -77,24 +77,24 @@ class TimedWork {
     rearm()
   }
 
-  fileprivate final var due: Deadline {
+  fileprivate var due: Deadline {
     let idle = lastProgress.advanced(byNanoseconds: idleMax)
     // (`min` is generic, and asks the conformance.)
     return countsIdleTime && idle < end ? idle : end
   }
 
-  private final func rearm() {
+  private func rearm() {
     disarm()
     arm()
   }
 
   @inline(__always)
-  private final func arm() {
+  private func arm() {
     guard isTimed, pausedAt == nil else { return }
     clocks.add(self)
   }
 
-  private final func disarm() { clocks.remove(self) }
+  private func disarm() { clocks.remove(self) }
 }
 
 /// The clocks of a session's tasks: one timer for all of them. It is set for the first that may be up, and looks at all when
