@@ -42,7 +42,7 @@ package struct Listener: ~Copyable {
     var consumed = 0
     while !isOver {
       let before = consumed
-      let wasComplete = parser.isComplete
+      let wasComplete = parser.isComplete()
       do {
         let event = try parser.next(in: bytes.span, consumed: &consumed)
         guard before...bytes.count ~= consumed else { return fail("consumed went from \(before) to \(consumed)") }

@@ -8,7 +8,9 @@ import LarkspurTransport
 extension TaskPerformer {
   /// True: there was no network, and something has changed since. To be tried again.
   func hasWaitedForConnectivity(after error: TransportError) async throws(URLError) -> Bool {
-    guard core.waitsForConnectivity, !isInterrupted, let absence = NetworkAbsence(error) else { return false }
+    guard core.waitsForConnectivity, transfer.interruption == nil, let absence = NetworkAbsence(error) else {
+      return false
+    }
     let monitor = ConnectivityMonitor.shared
     let change = Question<Void>()
     // First observe, then look: no change falls between the two.
@@ -28,9 +30,9 @@ extension TaskPerformer {
         tellLater { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
       }
     }
-    stopIdleTime()
-    defer { countIdleTime() }
-    _ = try await waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
+    transfer.stopIdleTime()
+    defer { transfer.countIdleTime() }
+    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
     return true
   }
 }

@@ -25,7 +25,7 @@ enum RemoteContents {
   /// wrong is the underlying error of `CocoaError.fileReadUnknown`, for a status `URLError.badServerResponse`.
   static func load(_ url: URL) throws -> Data {
     // The loop's thread would wait for itself.
-    if let loop = try session.core.engine(for: nil)?.loop, loop.isCurrent {
+    if let loop = try session.core.engine()?.loop, loop.isCurrent {
       throw unread(url, URLError.make(.cannotLoadFromNetwork, "a session's executor cannot wait for a load", url: url))
     }
     let (done, result) = (DispatchSemaphore(value: 0), Handover<Result<(Data, URLResponse?), any Error>>())

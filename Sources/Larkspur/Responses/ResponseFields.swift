@@ -50,6 +50,14 @@ enum ResponseFields: Sendable {
     }
   }
 
+  /// Whether there may be one of these: false is quick, and most often so.
+  func mayContain(_ one: CaselessWord, _ other: CaselessWord) -> Bool {
+    switch self {
+    case .given: true
+    case .wire(let bytes, let table): table.contains(one, or: other, in: bytes.span)
+    }
+  }
+
   /// The value of the field of that name, whatever its case; several are joined.
   func value(of name: String) -> String? {
     switch self {

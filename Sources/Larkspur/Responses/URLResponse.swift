@@ -6,14 +6,14 @@ import Synchronization
 /// thread.
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   /// Made when somebody asks: most programs look at one of these at most.
-  struct Content {
+  private final class Content {
     var type: (mimeType: String?, charset: String?)?
     var expectedContentLength: Int64?
     var suggestedFilename: String?
   }
 
   private let storedURL: URL?
-  private let content: Mutex<Content>
+  private let content: Mutex<Content?>
 
   /// - Parameters:
   ///   - url: Where the bytes come from.
@@ -22,19 +22,22 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   ///   - name: The charset's name, as IANA registers it.
   public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
     storedURL = url
-    content = Mutex(Content(type: (mimeType, name), expectedContentLength: Int64(length)))
+    let content = Content()
+    content.type = (mimeType, name)
+    content.expectedContentLength = Int64(length)
+    self.content = Mutex(content)
   }
 
   /// A response of nobody's, without a URL: for tests.
   public override init() {
     storedURL = nil
-    content = Mutex(Content())
+    content = Mutex(nil)
   }
 
   /// For a subclass that makes the content when it is wanted.
   init(url: URL?) {
     storedURL = url
-    content = Mutex(Content())
+    content = Mutex(nil)
   }
 
   func makeType() -> (mimeType: String?, charset: String?) { (nil, nil) }
@@ -43,10 +46,18 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   func makeFilename() -> String { SuggestedFilename.name(disposition: nil, url: url, mimeType: mimeType) }
 
+  private func change(_ change: (Content) -> Void) {
+    content.withLock { content in
+      let present = content ?? Content()
+      change(present)
+      content = present
+    }
+  }
+
   private var contentType: (mimeType: String?, charset: String?) {
-    if let type = content.withLock({ $0.type }) { return type }
+    if let type = content.withLock({ $0?.type }) { return type }
     let type = makeType()
-    content.withLock { $0.type = type }
+    change { $0.type = type }
     return type
   }
 
@@ -58,9 +69,9 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   /// How long the content will be, in bytes; -1 if it is not known.
   open var expectedContentLength: Int64 {
-    if let length = content.withLock({ $0.expectedContentLength }) { return length }
+    if let length = content.withLock({ $0?.expectedContentLength }) { return length }
     let length = makeLength()
-    content.withLock { $0.expectedContentLength = length }
+    change { $0.expectedContentLength = length }
     return length
   }
 
@@ -71,9 +82,9 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   /// path, or else `Unknown`. A name without an extension gets the one of the content's type. It never names another
   /// directory, does not begin with a dot, and never is empty.
   open var suggestedFilename: String? {
-    if let name = content.withLock({ $0.suggestedFilename }) { return name }
+    if let name = content.withLock({ $0?.suggestedFilename }) { return name }
     let name = makeFilename()
-    content.withLock { $0.suggestedFilename = name }
+    change { $0.suggestedFilename = name }
     return name
   }
 
@@ -109,7 +120,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   public required init?(coder aDecoder: NSCoder) {
     storedURL = aDecoder.decodeObject(of: NSURL.self, forKey: "url") as URL?
-    var content = Content()
+    let content = Content()
     content.type = (
       aDecoder.decodeObject(of: NSString.self, forKey: "mimeType") as String?,
       aDecoder.decodeObject(of: NSString.self, forKey: "textEncodingName") as String?

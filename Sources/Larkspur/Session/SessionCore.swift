@@ -20,6 +20,8 @@ final class SessionCore: @unchecked Sendable {
   let hasTaskDelegate: Bool
   /// Whether it wants to be asked what it wants.
   let hasSelectiveDelegate: Bool
+  /// Nobody of the program's own is to be asked in the midst of a load, unless its task has a delegate.
+  let isPlain: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
   /// Of the configuration.
@@ -55,7 +57,11 @@ final class SessionCore: @unchecked Sendable {
     var taskDelegate: (any URLSessionTaskDelegate)?
     var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
-    var tasks = TaskList()
+    var tasks = PlaceList<URLSessionTask>()
+    /// Those that have no task.
+    var transfers = PlaceList<Transfer>()
+    /// How many in a row, up to now, have been alone as they came.
+    var aloneCount = 0
     /// What the cache is loading for itself.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
@@ -64,7 +70,42 @@ final class SessionCore: @unchecked Sendable {
     var isObjectGone = false
 
     /// Whether nobody is left who could want anything of the session.
-    var isOver: Bool { tasks.members.isEmpty && (phase == .closing || phase == .open && isObjectGone) }
+    var isOver: Bool { count == 0 && (phase == .closing || phase == .open && isObjectGone) }
+
+    private var count: Int { tasks.members.count + transfers.members.count }
+
+    /// Whether one comes after another. (Of many that have ended together, the first to come again is alone, too.)
+    var comeOneByOne: Bool { aloneCount >= 4 }
+
+    /// One more has come.
+    mutating func oneHasCome() { aloneCount = count == 1 ? aloneCount + 1 : 0 }
+
+    /// Nil: the session is closed to what wants it.
+    ///
+    /// - Parameter task: Who wants it: one that existed before the session was invalidated may still run. Nil: none does yet.
+    mutating func engine(
+      for task: URLSessionTask?, _ configuration: URLSessionConfiguration
+    ) throws(URLError) -> SessionEngine? {
+      guard phase == .open || task?.place != nil else { return nil }
+      if let engine { return engine }
+      do throws(Errno) {
+        let engine = try SessionEngine(configuration)
+        self.engine = engine
+        return engine
+      } catch {
+        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
+      }
+    }
+
+    /// The task of a transfer that is not over.
+    mutating func task(of transfer: Transfer) -> URLSessionTask {
+      if let task = transfer.shownTask { return task }
+      let task = URLSessionDataTask(of: transfer)
+      transfer.shownTask = task
+      transfers.remove(transfer)
+      tasks.insert(task)
+      return task
+    }
   }
 
   private let state: Mutex<State>
@@ -93,6 +134,7 @@ final class SessionCore: @unchecked Sendable {
     cookieAcceptPolicy = storage.cookieAcceptPolicy
     credentialStorage = storage.credentialStorage
     cache = storage.cache
+    isPlain = !hasTaskDelegate && cookieStorage?.isSubclass != true
     requestCachePolicy = storage.requestCachePolicy
     networkServiceType = storage.networkServiceType
     pipelines = storage.shouldUsePipelining
@@ -130,7 +172,11 @@ final class SessionCore: @unchecked Sendable {
 
   /// Those that are under way, also those that the program has not made.
   var tasks: [URLSessionTask] {
-    state.withLock { $0.tasks.members }.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
+    let tasks = state.withLock { state in
+      for transfer in state.transfers.members { _ = state.task(of: transfer) }
+      return state.tasks.members
+    }
+    return tasks.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
   }
 
   func nextIdentifier() -> Int { lastIdentifier.add(1, ordering: .relaxed).newValue }
@@ -143,9 +189,7 @@ final class SessionCore: @unchecked Sendable {
   // MARK: - Tasks
 
   /// - Parameter isBegun: It runs already. A delegate that hears of it may still cancel or suspend it.
-  /// - Returns: Whether the session's tasks come one after another.
-  @discardableResult
-  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) -> Bool {
+  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
     // Before it is on the list: who finds it there may cancel it.
     let own = task.read { details in
       details.session = session
@@ -156,21 +200,23 @@ final class SessionCore: @unchecked Sendable {
       }
       return details.delegate
     }
-    let (delegate, isOneByOne) = state.withLock { state in
-      if state.phase == .open { state.tasks.insert(task) }
+    let delegate = state.withLock { state in
+      if state.phase == .open {
+        state.tasks.insert(task)
+        state.oneHasCome()
+      }
       // A delegate that has heard of the session's end hears nothing more: it may not have been let go yet.
-      return (state.phase == .closed ? nil : state.taskDelegate, state.tasks.comeOneByOne)
+      return state.phase == .closed ? nil : state.taskDelegate
     }
-    guard task.isKnown else { return isOneByOne }
+    guard task.isKnown else { return }
     if let own {
       let hasWord = task.delegateWord.isGiven(by: own) {
         own.urlSession(session, didCreateTask: task)
         return true
       }
-      if hasWord { return isOneByOne }
+      if hasWord { return }
     }
     delegate?.urlSession(session, didCreateTask: task)
-    return isOneByOne
   }
 
   /// Whether the cache may load this for itself: not while it does already. The task that then does is one that the program
@@ -180,63 +226,78 @@ final class SessionCore: @unchecked Sendable {
   /// For tests: the task is on no list that they see.
   var isRefreshing: Bool { state.withLock { !$0.refreshes.isEmpty } }
 
-  /// Runs a task that was made for an async function, which waits for the result.
-  @inline(__always)
-  func run(
-    _ task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?, _ result: TaskResult
-  ) async throws {
+  /// A data task that is awaited. Where nobody watches it, it is made when somebody wants to see it.
+  func transfer(
+    for request: URLRequest, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
+  ) throws -> Transfer {
+    guard delegate == nil, !hasTaskDelegate else {
+      return try transfer(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
+    }
+    guard let transfer = try makeTransfer(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
+    else { throw URLError(.cancelled) }
+    return transfer
+  }
+
+  /// A task that is awaited.
+  func transfer(
+    of task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
+  ) throws -> Transfer {
     if let delegate { task.delegate = delegate }
-    let isOneByOne = register(task, session, isBegun: true)
-    let performer: TaskPerformer?
+    register(task, session, isBegun: true)
     do throws(URLError) {
-      performer = try self.performer(of: task, session)
+      guard let transfer = try makeTransfer(of: task, session) else { throw URLError(.cancelled) }
+      return transfer
     } catch {
       TaskEnding.refuse(task, error, self)
       throw error
     }
-    guard let performer else {
-      TaskEnding.refuse(task, URLError(.cancelled), self)
-      throw URLError(.cancelled)
-    }
-    let loop = performer.engine.loop
+  }
+
+  /// Runs a transfer for an async function, which waits for the result.
+  @inline(__always)
+  func run(_ transfer: Transfer) async throws {
+    let loop = transfer.engine.loop
     if loop.isCurrent {
-      result.isCallersOwn = true
-      if !Task.isCancelled, performer.beginQuickly() {
+      transfer.isCallersOwn = true
+      if !Task.isCancelled, transfer.beginQuickly() {
         // (What needs no waiting may be wanted again and again, while others wait for the loop.)
-        if result.hasCome { return await Task.yield() }
-        return await Waiter.suspend {
-          result.waiter = $0
-        } onCancel: {
-          task.cancel()
-        }
+        if transfer.hasCome { return await Task.yield() }
+        return await Waiter.suspend(for: transfer)
       }
-      result.isCallersOwn = loop.isPreferred
+      transfer.isCallersOwn = loop.isPreferred
     }
-    if result.isCallersOwn {
+    if transfer.isCallersOwn {
       return await Waiter.cancellable {
-        await performer.runForCaller()
+        await transfer.makePerformer().runForCaller()
       } onCancel: {
-        task.cancel()
+        cancel(transfer)
       }
     }
-    let prefersNone = ClientLoop.callerPrefersNone
-    if isOneByOne {
-      result.loop = loop
-    } else if prefersNone, Self.isNone(#isolation) {
+    transfer.callerPrefersNone = ClientLoop.callerPrefersNone
+    if !transfer.comesAlone, transfer.callerPrefersNone, Self.isNone(#isolation) {
       // (Who waits for it with a higher one raises that of its task later.)
-      result.callersPriority = max(Task.currentPriority, .medium).rawValue
+      transfer.callersPriority = ClientLoop.callersPriority
     }
-    await Waiter.suspend {
-      result.waiter = $0
-      // Where others wait for the loop, too, it is its thread that serves all of them together.
-      run(performer, for: isOneByOne && prefersNone ? result : nil)
-      result.cameAtOnce = result.hasCome
-    } onCancel: {
-      task.cancel()
-    }
-    if isOneByOne { loop.goesOn(since: result.completed) }
+    transfer.beginsWhenAwaited = true
+    await Waiter.suspend(for: transfer)
+    if transfer.comesAlone { loop.goesOn(since: transfer.completed) }
     // Who never waits lets the executor's other tasks come now and then.
-    if result.cameAtOnce, cameAtOnceCount.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
+    if transfer.cameAtOnce, cameAtOnceCount.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
+  }
+
+  /// Begins what is awaited.
+  func begin(_ transfer: Transfer) {
+    // Where others wait for the loop, too, it is its thread that serves all of them together.
+    run(transfer, for: transfer.comesAlone && transfer.callerPrefersNone ? transfer : nil)
+    transfer.cameAtOnce = transfer.hasCome
+  }
+
+  /// Its caller has been cancelled.
+  func cancel(_ transfer: Transfer) {
+    guard let task = transfer.task ?? state.withLock({ _ in transfer.shownTask }) else {
+      return transfer.interrupt()
+    }
+    task.cancel()
   }
 
   /// (Asked where the isolation is written, Swift 6.3 fails without optimization.)
@@ -247,44 +308,64 @@ final class SessionCore: @unchecked Sendable {
   /// - Parameter asGuest: It may begin on this very thread.
   func begin(_ task: URLSessionTask, asGuest: Bool = true) {
     do {
-      guard let performer = try performer(of: task, task.read({ $0.session })) else {
+      guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, URLError(.cancelled), self)
       }
-      run(performer, asGuest: asGuest)
+      run(transfer, asGuest: asGuest)
     } catch {
       TaskEnding.refuse(task, error, self)
     }
   }
 
   /// A guest does not call the program's own code, which may want what the caller holds.
-  private func run(_ performer: TaskPerformer, asGuest: Bool = true, for result: TaskResult? = nil) {
-    performer.engine.loop.perform(performer, asGuest: asGuest && !mayHaveProtocols, for: result)
+  private func run(_ transfer: Transfer, asGuest: Bool = true, for awaited: Transfer? = nil) {
+    transfer.engine.loop.perform(transfer, asGuest: asGuest && !mayHaveProtocols, for: awaited)
   }
 
   /// Nil: the session is closed to new tasks.
-  private func performer(of task: URLSessionTask, _ session: URLSession?) throws(URLError) -> TaskPerformer? {
-    guard let session, let engine = try engine(for: task) else { return nil }
-    let performer = TaskPerformer(task, of: session, core: self, engine: engine)
-    // Who cancels or suspends from now on tells the performer; what happened before, the performer sees.
-    task.read { $0.performer = performer }
-    return performer
+  private func makeTransfer(of task: URLSessionTask, _ session: URLSession) throws(URLError) -> Transfer? {
+    let isWatched = task.isKnown && (hasTaskDelegate || task.read { $0.delegate != nil })
+    let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
+    let transfer = try makeTransfer(
+      of: task, request, identifier: task.taskIdentifier, session, isWatched: isWatched)
+    // Who cancels or suspends from now on tells the transfer; what happened before, it sees.
+    task.read { $0.transfer = transfer }
+    return transfer
   }
 
-  /// Nil: the session is closed to what wants it.
-  ///
-  /// - Parameter task: Who wants it: one that existed before the session was invalidated may still run. Nil: none does yet.
-  func engine(for task: URLSessionTask?) throws(URLError) -> SessionEngine? {
+  private func makeTransfer(
+    of task: URLSessionTask?, _ request: URLRequest, identifier: Int, _ session: URLSession, isWatched: Bool
+  ) throws(URLError) -> Transfer? {
     try state.withLock { state throws(URLError) in
-      guard state.phase == .open || task.map({ state.tasks.contains($0) }) == true else { return nil }
-      if let engine = state.engine { return engine }
-      do throws(Errno) {
-        let engine = try SessionEngine(configuration)
-        state.engine = engine
-        return engine
-      } catch {
-        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
+      guard let engine = try state.engine(for: task, configuration) else { return nil }
+      let transfer = Transfer(of: task, request, identifier: identifier, session, engine, isWatched: isWatched)
+      if task == nil {
+        state.transfers.insert(transfer)
+        state.oneHasCome()
       }
+      transfer.comesAlone = state.comeOneByOne
+      return transfer
     }
+  }
+
+  /// The task that a transfer is shown as.
+  func task(of transfer: Transfer) -> URLSessionTask {
+    transfer.task ?? state.withLock { $0.task(of: transfer) }
+  }
+
+  /// An awaited load is over. Its task, if it has one, is not.
+  func end(_ transfer: Transfer) -> URLSessionTask? {
+    let (task, isLast) = state.withLock { state in
+      state.transfers.remove(transfer)
+      return (transfer.shownTask, state.isOver)
+    }
+    if isLast { closeIfOver() }
+    return task
+  }
+
+  /// Nil: the session is closed to new tasks.
+  func engine() throws(URLError) -> SessionEngine? {
+    try state.withLock { state throws(URLError) in try state.engine(for: nil, configuration) }
   }
 
   /// A task is over, and its owner has been told.
@@ -318,12 +399,13 @@ final class SessionCore: @unchecked Sendable {
 
   func invalidate(cancelsTasks: Bool) {
     guard !isShared else { return }
-    let tasks = state.withLock { state -> [URLSessionTask] in
+    let (tasks, transfers) = state.withLock { state -> ([URLSessionTask], [Transfer]) in
       if state.phase == .open { state.phase = .closing }
       if cancelsTasks { state.cancelsTasks = true }
-      return cancelsTasks ? state.tasks.members : []
+      return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
     }
     for task in tasks { task.cancel() }
+    for transfer in transfers { cancel(transfer) }
     closeIfOver()
   }
 

@@ -50,6 +50,9 @@ final class SessionEngine: @unchecked Sendable {
       self.challenges = challenges
       proxy = endpoint.route.proxy?.proxy
     }
+
+    /// The proxy that requests go to in place of the host, if they do.
+    func forwarder(toSecure isSecure: Bool) -> Proxy? { proxy?.forwards(toSecure: isSecure) == true ? proxy : nil }
   }
 
   /// A session that has met twice as many servers forgets how it got to those that it has not gone to for long, and looks

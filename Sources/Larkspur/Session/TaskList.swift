@@ -1,28 +1,30 @@
-/// A session's tasks that are not over. Each knows its place, and is not looked for. It is guarded by the session's lock.
-struct TaskList {
-  private(set) var members: [URLSessionTask] = []
-  /// How many in a row, up to now, have been alone as they came.
-  private var aloneCount = 0
+/// What is on a list, and knows its place there: it is not looked for.
+protocol Listed: AnyObject {
+  /// Nil: it is on none.
+  var place: Int? { get set }
+}
 
-  /// Whether one comes after another. (Of many that have ended together, the first to come again is alone, too.)
-  var comeOneByOne: Bool { aloneCount >= 4 }
+extension URLSessionTask: Listed {}
 
-  func contains(_ task: URLSessionTask) -> Bool { task.placeInSession != nil }
+extension Transfer: Listed {}
 
-  mutating func insert(_ task: URLSessionTask) {
-    guard !contains(task) else { return }
-    task.placeInSession = members.count
-    members.append(task)
-    aloneCount = members.count == 1 ? aloneCount + 1 : 0
+/// What is not over of a session's. It is guarded by the session's lock.
+struct PlaceList<Member: Listed> {
+  private(set) var members: [Member] = []
+
+  mutating func insert(_ member: Member) {
+    guard member.place == nil else { return }
+    member.place = members.count
+    members.append(member)
   }
 
   /// The last one takes the free place.
-  mutating func remove(_ task: URLSessionTask) {
-    guard let place = task.placeInSession else { return }
-    task.placeInSession = nil
+  mutating func remove(_ member: Member) {
+    guard let place = member.place else { return }
+    member.place = nil
     let last = members.removeLast()
-    guard last !== task else { return }
+    guard last !== member else { return }
     members[place] = last
-    last.placeInSession = place
+    last.place = place
   }
 }

@@ -18,7 +18,7 @@ extension URLSession {
   ///
   /// The same value as long as the session takes new tasks, and valid for as long as the process runs. Nil, which prefers
   /// nothing: the session has been invalidated, or the system has no descriptors for a loop.
-  public var taskExecutor: (any TaskExecutor)? { try? core.engine(for: nil)?.loop }
+  public var taskExecutor: (any TaskExecutor)? { try? core.engine()?.loop }
 
   /// Loads a request into memory.
   ///
@@ -26,56 +26,55 @@ extension URLSession {
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult()
-    try await core.run(URLSessionDataTask(core, request: request, output: .dataResult(result)), self, delegate, result)
-    return try result.takeData()
+    let transfer = try core.transfer(for: request, self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeData()
   }
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
-    let result = TaskResult()
-    try await core.run(
-      URLSessionDataTask(core, request: URLRequest(url: url), output: .dataResult(result)), self, delegate, result)
-    return try result.takeData()
+    let transfer = try core.transfer(for: URLRequest(url: url), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeData()
   }
 
   /// Sends a file as the request's body.
   public func upload(
     for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult()
-    let task = URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult(result))
-    try await core.run(task, self, delegate, result)
-    return try result.takeData()
+    let transfer = try core.transfer(
+      of: URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeData()
   }
 
   /// Sends data as the request's body.
   public func upload(
     for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult()
-    let task = URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult(result))
-    try await core.run(task, self, delegate, result)
-    return try result.takeData()
+    let transfer = try core.transfer(
+      of: URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeData()
   }
 
   /// As ``uploadTask(withResumeData:)``: throws `URLError.unsupportedURL` in this version.
   public func upload(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let result = TaskResult()
-    try await core.run(ResumedUploadTask(core, request: nil, output: .dataResult(result)), self, delegate, result)
-    return try result.takeData()
+    let transfer = try core.transfer(of: ResumedUploadTask(core, request: nil, output: .dataResult), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeData()
   }
 
   /// Loads a request into a file in the temporary directory, which is the caller's from then on.
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let result = TaskResult()
-    try await core.run(
-      URLSessionDownloadTask(core, request: request, output: .fileResult(result)), self, delegate, result)
-    return try result.takeFile()
+    let transfer = try core.transfer(
+      of: URLSessionDownloadTask(core, request: request, output: .fileResult), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeFile()
   }
 
   /// Loads a URL into a file in the temporary directory, which is the caller's from then on.
@@ -89,10 +88,10 @@ extension URLSession {
   public func download(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let result = TaskResult()
-    try await core.run(
-      URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult(result)), self, delegate, result)
-    return try result.takeFile()
+    let transfer = try core.transfer(
+      of: URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult), self, delegate)
+    try await core.run(transfer)
+    return try transfer.takeFile()
   }
 
   /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.

@@ -43,7 +43,7 @@ enum TaskOutput: Sendable {
   case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
   case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
   /// To an async function, which waits.
-  case dataResult(TaskResult)
-  case fileResult(TaskResult)
+  case dataResult
+  case fileResult
   case bytes(BytesChannel)
 }

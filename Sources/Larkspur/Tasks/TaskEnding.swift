@@ -5,6 +5,8 @@ import LarkspurTransport
 final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
+  /// Nil: the task could not begin.
+  private let transfer: Transfer?
   private let core: SessionCore
   private let failure: (any Error)?
   private let content: TaskContent
@@ -17,10 +19,11 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
   var isForAnyThread = false
 
   init(
-    _ task: URLSessionTask, _ session: URLSession?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
+    _ task: URLSessionTask, _ transfer: Transfer?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
   ) {
     self.task = task
-    self.session = session
+    self.transfer = transfer
+    session = transfer?.session ?? task.read { $0.session }
     self.core = core
     self.failure = failure
     self.content = content
@@ -28,7 +31,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
 
   /// For a task that cannot begin.
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
-    let ending = TaskEnding(task, task.read { $0.session }, core, error, TaskContent())
+    let ending = TaskEnding(task, nil, core, error, TaskContent())
     task.complete(error)
     ending.turnIsOver()
   }
@@ -61,11 +64,11 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     switch task.output {
     // The performer has given it what it waits for.
     case .dataResult: break
-    case .fileResult(let result):
+    case .fileResult:
       if failure == nil { file?.giveAway() }
-      result.failure = failure
-      result.response = content.response
-      result.file = file?.url
+      transfer?.failure = failure
+      transfer?.response = content.response
+      transfer?.file = file?.url
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -75,7 +78,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
     file = nil
     core.ended(task)
-    if case .fileResult(let result) = task.output { result.turnIsOver() }
+    if case .fileResult = task.output { transfer?.turnIsOver() }
   }
 
   private func tellResumeData() {

@@ -46,8 +46,12 @@ struct TaskMachine {
 
   init(_ request: URLRequest) { self.request = request }
 
+  /// Whether a response of this status is what the task has loaded, whatever else it says.
+  static func isDelivered(status: Int) -> Bool { !(300..<400).contains(status) && status != 401 && status != 407 }
+
   /// In any state: a load may be made once more by those who carry it out, for a part of it or for a stale connection.
   mutating func responseReceived(_ response: HTTPURLResponse) -> Step {
+    if Self.isDelivered(status: response.statusCode) { return deliver(response) }
     if response.statusCode == 401 || response.statusCode == 407 {
       state = .authenticating(response)
       return .askCredential(response)

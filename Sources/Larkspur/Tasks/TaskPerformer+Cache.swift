@@ -10,25 +10,16 @@ extension TaskPerformer {
     core.cache == nil || task is URLSessionDownloadTask ? nil : core.cache
   }
 
-  /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
-  func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
-    guard request.own.method == "GET", request.own.fields?.concernCache != true else { return false }
-    switch policy(of: request) {
-    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
-    default: return false
-    }
-  }
-
   /// The exchange that a plan would have made, for a request that was sent without one.
   func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
-    CacheExchange(request, core.composer.fields(of: request, extras), policy(of: request), date)
+    CacheExchange(request, core.composer.fields(of: request, extras), core.policy(of: request), date)
   }
 
   /// There is no cache: nothing can be served, but caches on the way may be told.
   func applyPolicyWithoutCache(
     to request: URLRequest, _ extras: inout RequestComposer.Extras
   ) throws(URLError) {
-    switch policy(of: request) {
+    switch core.policy(of: request) {
     case .returnCacheDataDontLoad:
       throw URLError.make(
         .resourceUnavailable, "the session has no cache for this, and may not load it", url: request.url)
@@ -39,25 +30,21 @@ extension TaskPerformer {
     }
   }
 
-  func policy(of request: URLRequest) -> URLRequest.CachePolicy {
-    let own = request.cachePolicy
-    return own == .useProtocolCachePolicy ? core.requestCachePolicy : own
-  }
-
   /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
   func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
-    cache.planNow(for: request, fields: fields, policy: policy(of: request), now: cache.now, task: programsTask)
+    cache.planNow(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask)
   }
 
   func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
     let question = Question<CachePlan>()
-    cache.plan(for: request, fields: fields, policy: policy(of: request), now: cache.now, task: programsTask) {
+    cache.plan(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask) {
       question.answer($0)
     }
-    let plan = try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
-    try await passGate()
+    let plan = try await transfer.waiting(
+      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
+    try await transfer.passGate()
     guard let plan else { throw URLError.make(.cancelled) }
     return plan
   }
@@ -103,7 +90,7 @@ extension TaskPerformer {
       case .fail(let error): throw error
       case .deliver(let response):
         try await begin(response, length: response.expectedContentLength)
-        try await passGate()
+        try await transfer.passGate()
         if !answer.data.isEmpty {
           take(answer.data.span)
           try await handOver()

@@ -33,6 +33,16 @@ extension TaskPerformer {
     return true
   }
 
+  /// The response's head is the owner's already, and the content that has come with it.
+  func adoptContent() {
+    guard let response = transfer.response as? HTTPURLResponse else { return }
+    latestResponse = response
+    _ = machine.responseReceived(response)
+    swap(&content.data, &transfer.data)
+    _ = beginNow(response, length: transfer.length)
+    task.read { $0.bytesReceived = Int64(content.data.count) }
+  }
+
   private func beginLater(_ response: URLResponse, length: Int64) async throws(URLError) {
     guard !(task is URLSessionDownloadTask) else { return try await openFile(for: response) }
     if !deliversPieces { makeRoom(for: length) }
@@ -82,25 +92,25 @@ extension TaskPerformer {
     case .dataHandler, .dataResult: break
     case .fileHandler, .fileResult, .bytes, .delegate: return false
     }
-    guard decoder == nil, !isHeldUp else { return false }
+    guard decoder == nil, !transfer.isHeldUp else { return false }
     guard exchange.isReceiving else { return true }
     do throws(TransportError) {
       guard try exchange.takePiece({ take($0) }) != nil else { return false }
     } catch {
       throw URLError(error, url: machine.request.url)
     }
-    progressed()
-    return try handOverNow() && !exchange.isReceiving && !isHeldUp
+    transfer.progressed()
+    return try handOverNow() && !exchange.isReceiving && !transfer.isHeldUp
   }
 
   func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
-    if isHeldUp { try await passGate() }
+    if transfer.isHeldUp { try await transfer.passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {
       goesOn = try await deliverPiece(of: exchange, decoder)
-      progressed()
+      transfer.progressed()
       if try !handOverNow() { try await handOver() }
-      if isHeldUp { try await passGate() }
+      if transfer.isHeldUp { try await transfer.passGate() }
     }
     if let failure = content.lateFailure { throw failure }
     guard let decoder else { return }
@@ -254,7 +264,7 @@ extension TaskPerformer {
       let piece = content.piece
       content.piece = []
       // A reader that has gone away takes nothing: who cancels ends the wait.
-      _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
+      _ = try await transfer.waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
     case .delegate:
       content.isHeldBack = !deliversPieces
       if !content.isHeldBack { try await handOverToDelegate(count, received) }
@@ -263,9 +273,9 @@ extension TaskPerformer {
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
     // A delegate hears nothing while the task is suspended.
-    try await passGate()
-    pauseClock()
-    defer { resumeClock() }
+    try await transfer.passGate()
+    transfer.pauseClock()
+    defer { transfer.resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.bytesExpectedToReceive }
       try await tellOfContent { session, delegate in

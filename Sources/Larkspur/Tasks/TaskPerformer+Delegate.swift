@@ -89,7 +89,7 @@ extension TaskPerformer {
   /// Somebody has cancelled the task, and this performer is about to hear of it: nothing else may come before.
   private func endCancelled() async throws(URLError) {
     let word = Question<Void>()
-    _ = try await waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
+    _ = try await transfer.waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
   }
 
   /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer. A task that has been
@@ -102,8 +102,8 @@ extension TaskPerformer {
     hasTold = true
     let (task, session, core) = (task, session, core)
     let asked = Handover<Question<Answer>>()
-    try await passGate()
-    pauseClock()
+    try await transfer.passGate()
+    transfer.pauseClock()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
       guard task.state != .canceling else { return }
@@ -116,10 +116,10 @@ extension TaskPerformer {
         if hasWord { return asked.value = question }
       }
     }
-    resumeClock()
+    transfer.resumeClock()
     if task.state == .canceling { try await endCancelled() }
     guard let question = asked.value else { return standard }
-    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     return answer ?? standard
   }
 
@@ -152,7 +152,7 @@ extension TaskPerformer {
     // At once: whoever suspends or cancels the old one does so before, and it holds for the new one, or not at all.
     let details = old.read { details in
       defer {
-        details.performer = nil
+        details.transfer = nil
         details.state = .completed
       }
       return details
@@ -175,12 +175,12 @@ extension TaskPerformer {
       $0.clientExpectsToSend = details.clientExpectsToSend
       $0.clientExpectsToReceive = details.clientExpectsToReceive
       $0.progress = details.progress
-      $0.performer = self
+      $0.transfer = transfer
     }
     if let progress = details.progress { other.isSteered(by: progress) }
     core.replace(old, by: other, of: session)
     goOn(as: other)
-    if details.isResuming { suspensionChanged(of: other) }
+    if details.isResuming { transfer.suspensionChanged(of: other) }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // It is of the old one that a delegate without the method says so.
@@ -203,20 +203,21 @@ extension TaskPerformer {
     }
     challenges?.isOver(task)
     task.complete(failure)
-    if case .dataResult(let result) = task.output {
-      result.failure = failure
-      result.response = content.response
-      result.data = content.takeData()
+    if case .dataResult = task.output {
+      transfer.failure = failure
+      transfer.response = content.response
+      transfer.data = content.takeData()
       core.ended(task)
-      return result.isCallersOwn ? result.turnIsOver() : engine.loop.callAfterTurn(result)
+      return transfer.resultHasCome()
     }
-    let ending = TaskEnding(task, session, core, failure, content)
+    let ending = TaskEnding(task, transfer, core, failure, content)
     ending.resumeData = kept
     ending.metrics = metrics
     ending.file = file
     file = nil
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
-    if case .fileResult(let result) = task.output, result.isCallersOwn { return ending.turnIsOver() }
+    transfer.performerIsDone()
+    if case .fileResult = task.output, transfer.isCallersOwn { return ending.turnIsOver() }
     engine.loop.callAfterTurn(ending)
   }
 

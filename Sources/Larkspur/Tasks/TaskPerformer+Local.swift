@@ -30,7 +30,7 @@ extension TaskPerformer {
     while true {
       // A file is always ready: neither the loop's others nor whoever has resumed the task are to wait for all of it.
       await Task.yield()
-      try await passGate()
+      try await transfer.passGate()
       let piece: [UInt8]
       do throws(Errno) {
         piece = try file.read(atMost: Self.pieceBytes)
@@ -39,7 +39,7 @@ extension TaskPerformer {
       }
       guard !piece.isEmpty else { return }
       take(piece.span)
-      progressed()
+      transfer.progressed()
       try await handOver()
     }
   }
@@ -74,7 +74,7 @@ extension TaskPerformer {
       URLResponse(
         url: url, mimeType: data.mediaType.essence, expectedContentLength: data.body.count, textEncodingName: charset),
       length: Int64(data.body.count))
-    try await passGate()
+    try await transfer.passGate()
     guard !data.body.isEmpty else { return }
     take(data.body.span)
     try await handOver()

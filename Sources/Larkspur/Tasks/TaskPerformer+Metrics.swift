@@ -9,7 +9,7 @@ extension TaskPerformer {
   func collectMetrics(of load: NetworkLoad) {
     guard wantsMetrics else { return }
     let clock = ClockReading(now: engine.loop.kernel.now(), date: Date())
-    let tries = scope.takeMetrics()
+    let tries = transfer.takeMetrics()
     let (response, received, sent, expectedToSend) = task.read {
       ($0.response, $0.bytesReceived, $0.bytesSent, $0.bytesExpectedToSend)
     }

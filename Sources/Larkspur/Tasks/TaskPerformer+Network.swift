@@ -10,24 +10,9 @@ extension TaskPerformer {
   /// would cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
 
-  /// A request, and what belongs to it until its response is complete.
-  struct NetworkLoad {
-    let request: URLRequest
-    let target: LoadTarget
-    let way: SessionEngine.Way
-    var extras = RequestComposer.Extras()
-    var caching: CacheExchange?
-    var sendDate = Date.distantPast
-    /// The stream that a body had come from before.
-    var usedBefore: InputStream?
-
-    /// Nil: it does not go to a proxy in place of the host.
-    var forwarder: Proxy? { way.proxy?.forwards(toSecure: target.isSecure) == true ? way.proxy : nil }
-  }
-
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
-    let (asksDelegate, trafficClass) = (hasDelegate || core.hasDelegate, trafficClass(of: request))
+    let (asksDelegate, trafficClass) = (hasDelegate || core.hasDelegate, core.trafficClass(of: request))
     let known = engine.knownWay(to: target, asksDelegate: asksDelegate, trafficClass: trafficClass)
     let way: SessionEngine.Way
     if let known {
@@ -49,7 +34,7 @@ extension TaskPerformer {
     var plan: CachePlan?
     if let cache {
       load.sendDate = cache.now
-      if !isOutsideCache(request, cache, now: load.sendDate) {
+      if !core.isOutsideCache(request, cache, now: load.sendDate) {
         let fields = core.composer.fields(of: request, load.extras)
         plan = planNow(request, fields, cache)
         if plan == nil { plan = try await planLater(request, fields, cache) }
@@ -64,7 +49,7 @@ extension TaskPerformer {
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
-    if isHeldUp { try await passGate() }
+    if transfer.isHeldUp { try await transfer.passGate() }
     load.usedBefore = usedStream
     let knownBody = try knownBody(of: request)
     let body: Body
@@ -78,13 +63,36 @@ extension TaskPerformer {
     return try await send(poolRequest, for: load)
   }
 
-  /// - Parameter begun: It has been sent.
-  func send(
-    _ poolRequest: PoolRequest, for load: NetworkLoad, after begun: consuming BegunRequest? = nil
-  ) async throws(URLError) -> Bool {
+  /// Goes on with a request that has been begun quickly.
+  func goOn(from quick: Transfer.Quick) async throws(URLError) -> Bool {
+    var load = NetworkLoad(
+      request: machine.request, target: quick.target, way: quick.way, extras: quick.extras, sendDate: quick.sendDate)
+    if let running = transfer.running.take() {
+      let isDelivering = transfer.response != nil
+      if isDelivering { adoptContent() }
+      return try await receive(running, of: load, isDelivering: isDelivering)
+    }
+    if !transfer.hasBegun {
+      guard transfer.interruption == nil else {
+        engine.pool.stopAsking(in: transfer)
+        throw URLError.make(.cancelled)
+      }
+      fill(&load)
+    }
+    let request: PoolRequest
+    do throws(URLError) {
+      request = try poolRequest(for: load, Body())
+    } catch {
+      if transfer.hasBegun { transfer.giveUp() } else { engine.pool.stopAsking(in: transfer) }
+      throw error
+    }
+    return try await send(request, for: load)
+  }
+
+  func send(_ poolRequest: PoolRequest, for load: NetworkLoad) async throws(URLError) -> Bool {
     let running: RunningExchange
     do throws(TransportError) {
-      running = try await engine.pool.begin(poolRequest, with: load.way.endpoint, in: scope, after: begun)
+      running = try await engine.pool.begin(poolRequest, with: load.way.endpoint, in: transfer)
     } catch {
       collectMetrics(of: load)
       if try await hasWaitedForConnectivity(after: error) {
@@ -92,12 +100,12 @@ extension TaskPerformer {
         usedStream = load.usedBefore
         return true
       }
-      if !isInterrupted, let answer = standIn(for: load.caching) {
+      if transfer.interruption == nil, let answer = standIn(for: load.caching) {
         return try await useStored(answer, for: load.request)
       }
       throw URLError(error, url: load.request.url)
     }
-    progressed()
+    transfer.progressed()
     return try await receive(running, of: load)
   }
 
@@ -114,7 +122,7 @@ extension TaskPerformer {
         next = try await received(running.exchange, of: load)
       }
     } catch {
-      scope.failedPeer = running.exchange.peer
+      transfer.failedPeer = running.exchange.peer
       running.end()
       collectMetrics(of: load)
       throw error
@@ -138,50 +146,19 @@ extension TaskPerformer {
 
   // MARK: - The request
 
-  func trafficClass(of request: URLRequest) -> UInt8 {
-    let own = request.own.networkServiceType
-    return (own == .default ? core.networkServiceType : own).trafficClass
-  }
-
-  func fill(_ load: inout NetworkLoad) {
-    let request = load.request
+  private func fill(_ load: inout NetworkLoad) {
+    load.extras = core.extras(of: load.request, by: load.way, to: load.target, isRedirected: machine.redirectCount > 0)
     load.extras.isElsewhere = machine.isElsewhere
-    if handlesCookies(of: request), let jar = core.cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
-      let url = request.url
-    {
-      load.extras.cookie = jar.cookieField(
-        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
-        isTopLevel: request.isTopLevel, now: Date())
-    }
     if download != nil { load.extras.conditions = downloadConditions }
-    let forwarder = load.forwarder
-    if forwarder != nil {
-      load.extras.isForwarded = true
-      load.extras.proxyAuthorization = load.way.endpoint.route.proxy?.authorization
-    }
     if authentication != nil || !core.memory.isBlank {
-      prepareAuthentication(of: request, load.target, forwarder, &load.extras)
+      prepareAuthentication(of: load.request, load.target, load.forwarder, &load.extras)
     }
   }
 
-  func poolRequest(for load: NetworkLoad, _ sent: Body) throws(URLError) -> PoolRequest {
-    let request = load.request
-    let (body, length) = (sent.content, sent.length)
-    if request.own.method == "GET" {
-      // As Darwin does it: a server on the way may take a GET's body for the next request.
-      guard case .none = body else {
-        throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
-      }
-    }
-    do throws(RequestError) {
-      let head = try core.composer.head(
-        for: request, to: load.target, known: load.way.knownFields, body: length, extras: load.extras)
-      var poolRequest = PoolRequest(head, body: body, priority: task.poolPriority)
-      poolRequest.mayBePipelined = core.pipelines || request.httpShouldUsePipelining
-      return poolRequest
-    } catch {
-      throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
-    }
+  private func poolRequest(for load: NetworkLoad, _ body: Body) throws(URLError) -> PoolRequest {
+    try core.poolRequest(
+      for: load.request, to: load.target, by: load.way, load.extras, body.content, body.length,
+      priority: task.poolPriority)
   }
 
   /// Whether anybody wants to know how far the request is, and what the server says before its response.
@@ -196,7 +173,7 @@ extension TaskPerformer {
       case .bodySent(let bytes): sent(Int64(bytes))
       case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
-        progressed()
+        transfer.progressed()
         guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
         let response = HTTPURLResponse(
           url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
@@ -211,7 +188,7 @@ extension TaskPerformer {
 
   /// So much of the body has left.
   private func sent(_ total: Int64) {
-    progressed()
+    transfer.progressed()
     let (before, expected) = task.read { details in
       defer { details.bytesSent = max(details.bytesSent, total) }
       return (details.bytesSent, details.bytesExpectedToSend)
@@ -298,10 +275,10 @@ extension TaskPerformer {
           kept?.append(copying: piece)
         })
       {
-        progressed()
+        transfer.progressed()
       }
     } catch {
-      if isInterrupted { throw URLError(error, url: machine.request.url) }
+      if transfer.interruption != nil { throw URLError(error, url: machine.request.url) }
       // Nobody wants it: the connection is gone, and that is all.
       return false
     }

@@ -31,18 +31,18 @@ extension TaskPerformer {
     defer { task.read { $0.currentRequest = load?.client.request ?? loaded } }
     // Their methods may block.
     load =
-      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
+      try await transfer.waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
     return load
   }
 
   /// True: the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
-    try await passGate()
+    try await transfer.passGate()
     if case .delegateStream = task.source, let stream = try await bodyStreamOfDelegate() {
       load.client.request.httpBodyStream = stream
     }
     let start = wantsMetrics ? Date() : .distantPast
-    let hearing = ProtocolHearing(load, cache: core.cache, policy: policy(of: load.client.request))
+    let hearing = ProtocolHearing(load, cache: core.cache, policy: core.policy(of: load.client.request))
     load.start(for: task, cache: hearing.readableCache)
     let result: Result<Bool, URLError>
     do throws(URLError) {
@@ -59,8 +59,8 @@ extension TaskPerformer {
   private func hear(_ hearing: ProtocolHearing) async throws(URLError) -> Bool {
     while true {
       let event = try await next(of: hearing.load.client)
-      progressed()
-      try await passGate()
+      transfer.progressed()
+      try await transfer.passGate()
       switch event {
       case .redirected(let next, let response):
         guard hearing.response == nil else { continue }
@@ -91,7 +91,7 @@ extension TaskPerformer {
   private func next(of client: ProtocolClient) async throws(URLError) -> ProtocolClient.Event {
     while true {
       if let event = client.take() { return event }
-      try await waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
+      try await transfer.waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
     }
   }
 
@@ -101,7 +101,7 @@ extension TaskPerformer {
     hearing.response = response
     latestResponse = response as? HTTPURLResponse
     try await begin(response, length: response.expectedContentLength)
-    try await passGate()
+    try await transfer.passGate()
   }
 
   /// The protocol has told of none, and so nobody is shown one, as it is in Foundation. Async functions return one all the
@@ -192,7 +192,7 @@ extension TaskPerformer {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
     let asked = Handover<Question<AuthenticationConversation.Reply>>()
-    pauseClock()
+    transfer.pauseClock()
     await tell { session, delegate in
       let question = Question<AuthenticationConversation.Reply>()
       let hasWord = challenge.delegateWord.isGiven(by: delegate) {
@@ -202,11 +202,11 @@ extension TaskPerformer {
       if hasWord { asked.value = question }
       return hasWord
     }
-    resumeClock()
+    transfer.resumeClock()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
-      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+      reply = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
       guard load.client.settle(challenge) else { return }
     } else if load.client.isWithdrawn(challenge) {
       return

@@ -6,10 +6,10 @@ import LarkspurTransport
 ///
 /// Nothing is done when bytes come but the writing down of a time: `TaskClocks` looks when one may be up. (A base class, for
 /// an object more takes longer to make than all that its clock does.)
-class TimedWork {
+class TimedWork: RequestScope, @unchecked Sendable {
   private let clocks: TaskClocks
   /// Where it stands among those that run, if it does and may be up at all. Theirs.
-  fileprivate var place: Int?
+  fileprivate var placeOfClock: Int?
   /// In nanoseconds.
   private let idleMax: UInt64
   private let totalMax: UInt64
@@ -23,10 +23,11 @@ class TimedWork {
   /// Whether bytes are expected at all.
   private var countsIdleTime = true
 
-  init(idle: UInt64, total: UInt64, by clocks: TaskClocks) {
+  init(idle: UInt64, total: UInt64, by clocks: TaskClocks, in pool: Pool, collectsMetrics: Bool) {
     idleMax = idle
     totalMax = total
     self.clocks = clocks
+    super.init(Setting(of: pool, collectsMetrics: collectsMetrics))
   }
 
   /// One of the two is over.
@@ -35,11 +36,12 @@ class TimedWork {
   private var now: Deadline { clocks.loop.now }
 
   /// It is kept while the clock runs, if a time can be up.
-  final func startClock() {
+  final func startClock() { clocks.start(self) }
+
+  fileprivate final func started(at now: Deadline) {
     isTimed = true
     lastProgress = now
     end = now.advanced(byNanoseconds: totalMax)
-    arm()
   }
 
   final func progressed() { lastProgress = now }
@@ -83,6 +85,8 @@ class TimedWork {
     return countsIdleTime && idle < end ? idle : end
   }
 
+  fileprivate final var isPaused: Bool { pausedAt != nil }
+
   private func rearm() {
     disarm()
     arm()
@@ -115,11 +119,16 @@ final class TaskClocks {
 
   init(on loop: ClientLoop) { self.loop = loop }
 
+  fileprivate func start(_ work: TimedWork) {
+    work.started(at: loop.now)
+    if !work.isPaused { add(work) }
+  }
+
   @inline(__always)
   fileprivate func add(_ work: TimedWork) {
     let due = work.due
-    guard work.place == nil, due < .never else { return }
-    work.place = own.state.running.count
+    guard work.placeOfClock == nil, due < .never else { return }
+    work.placeOfClock = own.state.running.count
     own.state.running.append(work)
     if due < own.state.fires { setTimer(due) }
   }
@@ -127,12 +136,12 @@ final class TaskClocks {
   /// The last one takes the free place. The timer stays: another clock will want it.
   @inline(__always)
   fileprivate func remove(_ work: TimedWork) {
-    guard let place = work.place else { return }
-    work.place = nil
+    guard let place = work.placeOfClock else { return }
+    work.placeOfClock = nil
     let last = own.state.running.removeLast()
     guard last !== work else { return }
     own.state.running[place] = last
-    last.place = place
+    last.placeOfClock = place
   }
 
   private func setTimer(_ due: Deadline) {
@@ -152,7 +161,7 @@ final class TaskClocks {
     stopTimer()
     var next = Deadline.never
     // Who is told may stop the others.
-    for work in own.state.running where work.place != nil {
+    for work in own.state.running where work.placeOfClock != nil {
       let due = work.due
       if due <= loop.now {
         remove(work)

@@ -53,7 +53,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var prefersIncrementalDelivery = true
     /// Kept while the task is not over.
     var session: URLSession?
-    var performer: TaskPerformer?
+    var transfer: Transfer?
     /// Of a download task.
     var resumeDataHandlers: [ResumeDataHandler] = []
 
@@ -61,14 +61,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       defer { hasBegun = true }
       isResuming = false
       state = .running
-      return Start(isFirst: !hasBegun, performer: performer)
+      return Start(isFirst: !hasBegun, transfer: transfer)
     }
   }
 
   /// A task has been set running, and somebody has to be told.
   struct Start {
     var isFirst: Bool
-    var performer: TaskPerformer?
+    var transfer: Transfer?
   }
 
   let details: Mutex<Details>
@@ -76,7 +76,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   let core: SessionCore?
   private let identifier: Int
   /// Where it stands on its session's list, whose lock guards it.
-  var placeInSession: Int?
+  var place: Int?
   /// What the task sends, and what becomes of what it receives.
   let source: BodySource
   let output: TaskOutput
@@ -102,6 +102,21 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     details = Mutex(
       Details(
         originalRequest: request, currentRequest: request, bytesExpectedToSend: source.byteCount(of: request)))
+    super.init()
+  }
+
+  /// The task of an awaited load that has had none.
+  init(of transfer: Transfer) {
+    core = transfer.core
+    identifier = transfer.identifier
+    source = .request
+    output = .dataResult
+    var details = Details(
+      originalRequest: transfer.request, currentRequest: transfer.request,
+      bytesExpectedToSend: source.byteCount(of: transfer.request), session: transfer.session, transfer: transfer)
+    _ = details.start()
+    details.suspensions = 0
+    self.details = Mutex(details)
     super.init()
   }
 
@@ -278,37 +293,34 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Ends the task with `URLError.cancelled`, unless it is over. A call that the delegate is in goes to its end; questions
   /// and content that still wait for their turn on the delegate queue are dropped.
-  open func cancel() { end(with: .cancelled) }
-
-  /// As `cancel`, with another reason.
-  func end(with code: URLError.Code) {
+  open func cancel() {
     guard let core else { return }
-    // The performer of the moment: another task may go on in place of this one, and then the end is that one's.
-    let (begins, performer) = read { details -> (Bool, TaskPerformer?) in
-      guard details.state == .running || details.state == .suspended else { return (false, details.performer) }
+    // The transfer of the moment: another task may go on in place of this one, and then the end is that one's.
+    let (begins, transfer) = read { details -> (Bool, Transfer?) in
+      guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
       details.state = .canceling
       let begins = !details.hasBegun
       details.hasBegun = true
-      return (begins, details.performer)
+      return (begins, details.transfer)
     }
     // By way of the loop, as any other end: whoever cancels may still have something to do before its delegate hears of it.
     if begins { core.begin(self, asGuest: false) }
-    (performer ?? read { $0.performer })?.interrupt(code)
+    (transfer ?? read { $0.transfer })?.interrupt()
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
   /// lost: what the server sends meanwhile waits in the kernel and at the server. Time does not count.
   open func suspend() {
-    let (hasRun, performer) = read { details -> (Bool, TaskPerformer?) in
+    let (hasRun, transfer) = read { details -> (Bool, Transfer?) in
       guard details.state == .running || details.state == .suspended else { return (false, nil) }
       defer {
         details.state = .suspended
         details.isResuming = false
       }
       details.suspensions += 1
-      return (details.state == .running || details.isResuming, details.performer)
+      return (details.state == .running || details.isResuming, details.transfer)
     }
-    performer?.suspensionChanged(of: self)
+    transfer?.suspensionChanged(of: self)
     guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
     delegate.urlSession(session, didSuspend: self)
   }
@@ -333,7 +345,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   }
 
   private func start(_ start: Start, _ core: SessionCore) {
-    start.performer?.suspensionChanged(of: self)
+    start.transfer?.suspensionChanged(of: self)
     if start.isFirst { core.begin(self) }
   }
 
@@ -352,18 +364,22 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   func letGo() -> URLSession? {
     let last = read { details in
       defer {
-        details.performer = nil
+        details.transfer = nil
         details.session = nil
         details.delegate = nil
       }
-      return (performer: details.performer, session: details.session, delegate: details.delegate)
+      return (transfer: details.transfer, session: details.session, delegate: details.delegate)
     }
     // What goes with these may call the task on its way: not while its lock is held.
     return withExtendedLifetime(last) { last.session }
   }
 
   /// From 0 to 255.
-  var poolPriority: UInt8 { UInt8(clamping: Int(read { $0.priority } * 255)) }
+  var poolPriority: UInt8 { Self.poolPriority(read { $0.priority }) }
+
+  static var poolPriorityDefault: UInt8 { poolPriority(0.5) }
+
+  private static func poolPriority(_ priority: Float) -> UInt8 { UInt8(clamping: Int(priority * 255)) }
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 

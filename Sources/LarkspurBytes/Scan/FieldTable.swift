@@ -59,9 +59,23 @@ package struct FieldTable: Sendable {
     return index < count ? storage[index] : nil
   }
 
+  /// Whether there is a field of one of these names.
+  package func contains(_ one: CaselessWord, or other: CaselessWord, in bytes: Span<UInt8>) -> Bool {
+    let lengths = Self.lengths(one) | Self.lengths(other)
+    var index = self.index(from: 0, nameLengths: lengths)
+    while index < count {
+      let name = storage[index].name
+      if one.matches(bytes, name) || other.matches(bytes, name) { return true }
+      index = self.index(from: index + 1, nameLengths: lengths)
+    }
+    return false
+  }
+
+  private static func lengths(_ word: CaselessWord) -> UInt32 { 1 << UInt32(truncatingIfNeeded: word.count & 31) }
+
   /// The first field called `name` from `index` on, or `count`.
   package func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
-    let lengths: UInt32 = 1 << UInt32(truncatingIfNeeded: name.count & 31)
+    let lengths = Self.lengths(name)
     var index = self.index(from: index, nameLengths: lengths)
     while index < count, !name.matches(bytes, storage[index].name) {
       index = self.index(from: index + 1, nameLengths: lengths)

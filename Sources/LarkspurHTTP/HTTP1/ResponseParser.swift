@@ -95,7 +95,9 @@ package struct ResponseParser: ~Copyable {
   }
 
   /// Whether all of the response has been read, so that `next` will answer `end` without another byte.
-  package var isComplete: Bool {
+  ///
+  /// (Mutating, as is all that is asked often of what is large: else it is copied first.)
+  package mutating func isComplete() -> Bool {
     state == .ending
   }
 

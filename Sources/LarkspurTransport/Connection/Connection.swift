@@ -214,6 +214,12 @@ package final class Connection: TurnFollower {
   func head(of number: UInt64, for work: any LoopWork) throws(TransportError) -> Exchange? {
     defer { tellStory() }
     while true {
+      do throws(Channel.Interruption) {
+        // Most often this comes right behind the request, and there is nothing else to be done.
+        if core.waitsForInput(), let channel = core.channel, try channel.wait(writing: false, with: work) { return nil }
+      } catch {
+        throw core.interrupted(error)
+      }
       guard case .wait(let channel, let reading, let writing) = try core.pollHead() else {
         return Exchange(connection: self, number: number)
       }

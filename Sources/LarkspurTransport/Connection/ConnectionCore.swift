@@ -222,6 +222,12 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
+  /// Whether nothing but a byte from the server can make a difference.
+  mutating func waitsForInput() -> Bool {
+    !isTimed && !isSending && !isSecured && input.count == 0 && !parser.isComplete() && failure == nil
+      && channel?.mayReceive == false
+  }
+
   var isReceiving: Bool {
     if case .active = machine.state { true } else { failure != nil }
   }
@@ -291,7 +297,7 @@ struct ConnectionCore: ~Copyable {
     if isTimed { endExpectation() }
     while true {
       if consumed > 0 { dropConsumed() }
-      if input.count > 0 || parser.isComplete {
+      if input.count > 0 || parser.isComplete() {
         do throws(ResponseError) {
           let event = try Self.parse(input, by: &parser, consumed: &consumed)
           guard case .needMore = event else { return .event(event) }

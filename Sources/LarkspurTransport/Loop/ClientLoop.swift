@@ -206,6 +206,11 @@ package final class ClientLoop: @unchecked Sendable {
     unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil }
   }
 
+  /// The calling task's priority, at least the usual one. (In an async function, room for a type whose size the library says
+  /// at run time would be made in the task each time.)
+  @inline(never)
+  package static var callersPriority: TaskPriority.RawValue { max(Task.currentPriority, .medium).rawValue }
+
   // MARK: - One turn
 
   /// One turn; it waits only when there is nothing to do.

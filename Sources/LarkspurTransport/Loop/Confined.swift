@@ -20,6 +20,7 @@ package struct Confined<State: ~Copyable>: ~Copyable {
   }
 
   @inlinable
+  @inline(__always)
   package var state: State {
     // Safe: the memory lives as long as self, and the owner keeps the rule above.
     unsafeAddress { unsafe UnsafePointer(pointer) }

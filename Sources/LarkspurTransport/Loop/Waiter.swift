@@ -1,3 +1,11 @@
+/// What a task waits for.
+package protocol Awaited: AnyObject, Sendable {
+  /// The task has suspended, until the waiter wakes it.
+  func isAwaited(by waiter: Waiter)
+  /// The task has been cancelled, perhaps before `isAwaited`.
+  func waitIsCancelled()
+}
+
 /// A task that has suspended and waits to be woken, exactly once.
 ///
 /// This is the one place above the kernel that needs `unsafe`: a checked continuation allocates each time.
@@ -23,19 +31,21 @@ package struct Waiter {
     #endif
   }
 
-  /// Suspends the task; `cancel` is called when it is cancelled meanwhile, or has been. (In one: each function on the way back
-  /// looks for its executor.)
+  /// Suspends the task until `awaited` wakes it. (In one, and with closures that hold nothing but `awaited`: each function on
+  /// the way back looks for its executor, and what a closure holds besides needs room.)
   @inlinable
   @inline(__always)
-  package static func suspend(_ keep: (Waiter) -> Void, onCancel cancel: @Sendable () -> Void) async {
+  package static func suspend<A: Awaited>(for awaited: A) async {
     // Safe: see `wake`.
     #if compiler(<6.4)
       await _unsafeInheritExecutor_withTaskCancellationHandler(
-        operation: { unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter($0)) } },
-        onCancel: cancel)
+        operation: {
+          unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe awaited.isAwaited(by: Waiter($0)) }
+        }, onCancel: { awaited.waitIsCancelled() })
     #else
       await withTaskCancellationHandler(
-        operation: { unsafe await withUnsafeContinuation { unsafe keep(Waiter($0)) } }, onCancel: cancel)
+        operation: { unsafe await withUnsafeContinuation { unsafe awaited.isAwaited(by: Waiter($0)) } },
+        onCancel: { awaited.waitIsCancelled() })
     #endif
   }
 

@@ -24,54 +24,52 @@ extension Pool {
   /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
   /// metrics to the scope, if that wants them.
   ///
-  /// - Parameter begun: By `beginNow` or `sendNow`, of the same request.
+  /// Where the request has been sent by `beginNow` or `sendNow`, this goes on with it.
   package func begin(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
-    after begun: consuming BegunRequest? = nil
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if begun == nil, !scope.isAsking {
+    if !scope.hasBegun, !scope.isAsking {
       if scope.isCancelled { throw .cancelled }
       guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
     }
     do throws(TransportError) {
-      return try await run(request, with: endpoint, in: scope, after: begun)
+      return try await run(request, with: endpoint, in: scope)
     } catch {
       scope.end()
       throw scope.isCancelled ? .cancelled : error
     }
   }
 
-  /// The same where nothing has to be waited for but the answer. Nil: there is something, and nothing has been done.
-  package func beginNow(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
-  ) -> BegunRequest? {
-    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.mayBeSentAgain else { return nil }
+  /// The same where nothing has to be waited for but the answer. False: there is something, and nothing has been done.
+  package func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope) -> Bool {
+    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.mayBeSentAgain else { return false }
     let demand = demand(of: request)
-    guard !demand.isPipelinable, scope.begin(at: loop.now) else { return nil }
+    guard !demand.isPipelinable, scope.begin(at: loop.now) else { return false }
     guard let (id, order) = take(endpoint, demand) else {
       scope.end()
-      return nil
+      return false
     }
-    return send(request, over: id, demand, order: order, deadline: deadline(of: request, in: scope), in: scope)
+    scope.begun = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: scope), in: scope)
+    return true
   }
 
-  /// Sends a request that may be sent again over the connection that has come of `ask`. Nil: none has, or it has to be waited for
-  /// something else; `begin` looks at it.
-  package func sendNow(_ request: PoolRequest, in scope: RequestScope) -> BegunRequest? {
-    guard request.mayBeSentAgain, let (id, order) = takeAsked(in: scope) else { return nil }
-    return send(
+  /// Sends a request that may be sent again over the connection that has come of `ask`. False: none has, or it has to be waited
+  /// for something else; `begin` looks at it.
+  package func sendNow(_ request: PoolRequest, in scope: RequestScope) -> Bool {
+    guard request.mayBeSentAgain, let (id, order) = takeAsked(in: scope) else { return false }
+    scope.begun = send(
       request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: scope), in: scope)
+    return true
   }
 
   @inline(__always)
   private func run(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
-    after begun: consuming BegunRequest?
+    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
   ) async throws(TransportError) -> RunningExchange {
     let deadline = deadline(of: request, in: scope)
     var demand = demand(of: request)
-    var next = begun
+    var next = scope.takeBegun()
     while true {
       let present: BegunRequest
       if let begun = next.take() {
@@ -148,7 +146,7 @@ extension Pool {
 
   @inline(__always)
   private func answer(
-    to begun: borrowing BegunRequest, of request: PoolRequest, deadline: Deadline, in scope: RequestScope
+    to begun: BegunRequest, of request: PoolRequest, deadline: Deadline, in scope: RequestScope
   ) async throws(TransportError) -> RunningExchange {
     if let failure = begun.failure { throw failure }
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }

@@ -3,51 +3,71 @@ import LarkspurHTTP
 import LarkspurIO
 
 /// What a pool's requests are cancelled by, one after another: any thread may cancel, once and for all.
-package final class RequestScope: @unchecked Sendable {
-  package let pool: Pool
+///
+/// A base class for what makes such requests: an object more would take longer to make than all that it does.
+open class RequestScope: @unchecked Sendable {
+  package final let pool: Pool
   // The loop's.
-  private(set) var isCancelled = false
-  private var isBusy = false
+  final private(set) var isCancelled = false
+  final private var isBusy = false
   /// When the request that goes on at present was made.
-  private(set) var requested = Deadline.never
+  final private(set) var requested = Deadline.never
   /// What it runs on, and the number of its exchange there.
-  private var connection: Connection?
-  private var number: UInt64 = 0
+  final private var connection: Connection?
+  final private var number: UInt64 = 0
   /// The pool's entry for it, while it waits for a connection.
-  var entry: Int?
+  final var entry: Int?
   /// Whether that came by `ask`, and nobody has looked at it since.
-  var isAsking = false
+  final var isAsking = false
+  /// Replaced as a whole: what nobody changes in place is not guarded against two who do, each time.
+  final var begun: BegunRequest?
   /// Who waits before the request leaves.
-  var pause: Waiter?
+  final var pause: Waiter?
   /// Nothing is to be sent, and no connection to be taken.
-  private(set) var isHeld = false
+  final private(set) var isHeld = false
   /// Who waits for the end of that.
-  private var held: Waiter?
+  final private var held: Waiter?
 
   /// Whether `metrics` are wanted.
-  let collectsMetrics: Bool
+  package final let collectsMetrics: Bool
   /// One for each try of each request, in their order.
-  package internal(set) var metrics: [ExchangeMetrics] = []
+  package final internal(set) var metrics: [ExchangeMetrics] = []
 
   /// Whom the latest request was for, if it has failed: as far as it had come.
-  package var failedPeer: SocketAddress? {
+  package final var failedPeer: SocketAddress? {
     get { peer }
     set { peer = newValue }
   }
-  private var peer: SocketAddress?
+  final private var peer: SocketAddress?
 
   /// Those that have come since the last call.
-  package func takeMetrics() -> [ExchangeMetrics] {
+  package final func takeMetrics() -> [ExchangeMetrics] {
     defer { metrics = [] }
     return metrics
   }
 
-  package init(of pool: Pool, collectsMetrics: Bool = false) {
-    self.pool = pool
-    self.collectsMetrics = collectsMetrics
+  /// Where its requests go. (Subclasses elsewhere need an initialiser that is public, with public types.)
+  public struct Setting {
+    let pool: Pool
+    let collectsMetrics: Bool
+
+    package init(of pool: Pool, collectsMetrics: Bool) {
+      self.pool = pool
+      self.collectsMetrics = collectsMetrics
+    }
   }
 
-  package func cancel() {
+  /// A scope without requests.
+  public init(_ setting: Setting) {
+    pool = setting.pool
+    collectsMetrics = setting.collectsMetrics
+  }
+
+  package convenience init(of pool: Pool, collectsMetrics: Bool = false) {
+    self.init(Setting(of: pool, collectsMetrics: collectsMetrics))
+  }
+
+  package final func cancel() {
     pool.loop.post { [self] in
       isCancelled = true
       pool.cancel(self)
@@ -55,64 +75,103 @@ package final class RequestScope: @unchecked Sendable {
   }
 
   /// Holds back what has not been sent, until `letGo`. On the loop.
-  package func hold() {
+  package final func hold() {
     isHeld = true
     connection?.holdBack(number)
   }
 
   /// Lets go what is held back. On the loop.
-  package func letGo() {
+  package final func letGo() {
     isHeld = false
     connection?.goOn(number)
     held.take()?.wake()
   }
 
   /// Waits while everything is held back, unless it is cancelled.
-  func whileHeld() async {
+  final func whileHeld() async {
     while isHeld, !isCancelled { await Waiter.suspend { held = $0 } }
   }
 
   /// False: there is a request already.
-  func begin(at now: Deadline) -> Bool {
+  final func begin(at now: Deadline) -> Bool {
     guard !isBusy else { return false }
     isBusy = true
     requested = now
     return true
   }
 
-  func end() { isBusy = false }
+  final func end() { isBusy = false }
 
   /// The entry that came by `ask`, once.
-  func takeAsking() -> Int? {
+  final func takeAsking() -> Int? {
     defer { isAsking = false }
     return isAsking ? entry : nil
   }
 
-  func runs(on connection: Connection, _ number: UInt64) {
+  final func runs(on connection: Connection, _ number: UInt64) {
     self.connection = connection
     self.number = number
   }
 
-  func runsNowhere() {
+  final func runsNowhere() {
     // Let go of it when nothing is being changed here.
     var last: Connection?
     swap(&last, &connection)
   }
 
-  func endPause() { pause.take()?.wake() }
+  final func endPause() { pause.take()?.wake() }
 
   /// What waits for nothing but its owner goes on, to find that it is cancelled.
-  func endWaits() {
+  final func endWaits() {
     endPause()
     held.take()?.wake()
   }
 
-  func cancelRunning() { connection?.cancel(number) }
+  final func cancelRunning() { connection?.cancel(number) }
 }
 
-/// A request of a pool's that has been sent, up to its response's head; or that could not be. The connection is its own, or it is
-/// behind others there.
-package struct BegunRequest: ~Copyable {
+/// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
+extension RequestScope {
+  /// Whether there is one. `Pool.begin` goes on with it where it has to be waited for.
+  package final var hasBegun: Bool { begun != nil }
+
+  /// Its exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
+  /// `Pool.begin` to look at.
+  package final func answer(for work: any LoopWork) throws(TransportError) -> RunningExchange? {
+    if let failure = begun?.failure { throw failure }
+    guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
+      throw .connectionClosed
+    }
+    do throws(TransportError) {
+      guard let exchange = try connection.head(of: number, for: work) else { return nil }
+      // (What was sent so may be sent again.)
+      if begun?.wantsFresh == false, connection.mayHaveBeenLate { throw .connectionClosed }
+      begun = nil
+      if failedPeer != nil { failedPeer = nil }
+      return RunningExchange(exchange, on: id, in: self)
+    } catch {
+      var failed = begun
+      failed?.failure = error
+      begun = failed
+      throw error
+    }
+  }
+
+  /// Nobody wants the answer.
+  package final func giveUp() {
+    guard let given = takeBegun() else { return }
+    if let connection = given.connection { pool.ended(connection, given.id, given.number, in: self) }
+    end()
+  }
+
+  final func takeBegun() -> BegunRequest? {
+    defer { if begun != nil { begun = nil } }
+    return begun
+  }
+}
+
+/// A request of a pool's that has been sent; or that could not be. The connection is its own, or it is behind others there.
+struct BegunRequest {
   let id: PoolMachine.ConnectionID
   let order: UInt64
   /// Nil: it had been closed.
@@ -122,25 +181,23 @@ package struct BegunRequest: ~Copyable {
   /// Of the exchange. Nil: it has not begun.
   var number: UInt64?
   var isAlone = true
-  /// Why there is no answer to be had.
-  package var failure: TransportError?
+  /// Why there is no answer to be had. (Errors are large, and rare.)
+  var failure: TransportError? {
+    get { failed?.error }
+    set { failed = newValue.map(Failure.init) }
+  }
+  private var failed: Failure?
 
-  /// The exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
-  /// `Pool.begin` to look at.
-  package func answer(for work: any LoopWork, in scope: RequestScope) throws(TransportError) -> RunningExchange? {
-    if let failure { throw failure }
-    guard let connection, let number else { throw .connectionClosed }
-    guard let exchange = try connection.head(of: number, for: work) else { return nil }
-    // (What was sent by `beginNow` or `sendNow` may be sent again.)
-    if !wantsFresh, connection.mayHaveBeenLate { throw .connectionClosed }
-    if scope.failedPeer != nil { scope.failedPeer = nil }
-    return RunningExchange(exchange, on: id, in: scope)
+  private final class Failure {
+    let error: TransportError
+    init(_ error: TransportError) { self.error = error }
   }
 
-  /// Nobody wants the answer.
-  package func giveUp(in scope: RequestScope) {
-    if let connection { scope.pool.ended(connection, id, number, in: scope) }
-    scope.end()
+  init(id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool) {
+    self.id = id
+    self.order = order
+    self.connection = connection
+    self.wantsFresh = wantsFresh
   }
 }
 

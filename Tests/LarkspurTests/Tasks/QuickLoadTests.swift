@@ -61,8 +61,8 @@ import Testing
 
   /// Whether no task of Swift's own runs for it.
   private func isQuick(_ task: URLSessionTask) async -> Bool {
-    guard let performer = task.read({ $0.performer }) else { return false }
-    return await performer.engine.loop.run { performer.isUnderWay }
+    guard let transfer = task.read({ $0.transfer }) else { return false }
+    return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
   }
 
   struct Answer: Sendable, CustomTestStringConvertible {
@@ -229,7 +229,7 @@ import Testing
       mayAnswer.fire()
     }
     if end != .suspended { #expect(await busy.outcome()?.text == "busy") }
-    let pool = try #require(try session.core.engine(for: nil)).pool
+    let pool = try #require(try session.core.engine()).pool
     let (waiting, isIdle) = await pool.loop.run { (pool.counts.waiting, pool.counts.idle == pool.counts.connections) }
     #expect(waiting == 0 && isIdle)
   }

@@ -17,7 +17,7 @@ import Testing
 
   /// A clock that runs, and how often it has expired.
   private func start(idle: Duration?, total: Duration?) -> (clock: Work, expiries: Shared<Int>) {
-    let clock = Work(idle: idle, total: total, by: clocks)
+    let clock = Work(idle: idle, total: total, by: clocks, in: Pool(on: world.loop))
     world.turn()
     clock.startClock()
     return (clock, clock.expiries)
@@ -29,12 +29,14 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  private final class Work: TimedWork {
+  private final class Work: TimedWork, @unchecked Sendable {
     let expiries = Shared(0)
     var expired: (() -> Void)?
 
-    init(idle: Duration?, total: Duration?, by clocks: TaskClocks) {
-      super.init(idle: TaskClocks.nanoseconds(idle), total: TaskClocks.nanoseconds(total), by: clocks)
+    init(idle: Duration?, total: Duration?, by clocks: TaskClocks, in pool: Pool) {
+      super.init(
+        idle: TaskClocks.nanoseconds(idle), total: TaskClocks.nanoseconds(total), by: clocks, in: pool,
+        collectsMetrics: false)
     }
 
     override func timeIsUp() {

@@ -103,8 +103,8 @@ import Testing
         pool.stopAsking(in: scope)
         return 0
       }
-      let begun = pool.sendNow(PoolRequest(request()), in: scope)
-      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope, after: begun)
+      #expect(pool.sendNow(PoolRequest(request()), in: scope))
+      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
       try await running.exchange.discardBody()
       return 200
     }

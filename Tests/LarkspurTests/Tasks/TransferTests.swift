@@ -5,9 +5,9 @@ import Testing
 
 @testable import Larkspur
 
-@Suite struct TaskPerformerTests {
-  /// Nobody tells a performer that its task does not have yet.
-  @Test(.timeLimit(.minutes(1))) func aTaskIsResumedWhileItsPerformerIsMade() async throws {
+@Suite struct TransferTests {
+  /// Nobody tells a transfer that its task does not have yet.
+  @Test(.timeLimit(.minutes(1))) func aTaskIsResumedWhileItsTransferIsMade() async throws {
     let server = try TestServer()
     let session = URLSession(configuration: .ephemeral)
     let url = try #require(URL(string: server.url("/bytes/1000")))
@@ -18,10 +18,11 @@ import Testing
         output: .dataHandler { data, _, _ in continuation.resume(returning: data?.count) })
       session.core.register(task, session)
       task.read { $0.hasBegun = true }
-      let performer = TaskPerformer(task, of: session, core: session.core, engine: engine)
+      let transfer = Transfer(
+        of: task, URLRequest(url: url), identifier: task.taskIdentifier, session, engine, isWatched: false)
       task.resume()
-      task.read { $0.performer = performer }
-      engine.loop.perform(performer, asGuest: true)
+      task.read { $0.transfer = transfer }
+      engine.loop.perform(transfer, asGuest: true)
     }
     #expect(count == 1000)
     engine.shutDown()

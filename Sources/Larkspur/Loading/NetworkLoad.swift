@@ -1,0 +1,96 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+
+/// A request, and what belongs to it until its response is complete.
+struct NetworkLoad {
+  let request: URLRequest
+  let target: LoadTarget
+  let way: SessionEngine.Way
+  var extras = RequestComposer.Extras()
+  var caching: CacheExchange?
+  var sendDate = Date.distantPast
+  /// The stream that a body had come from before.
+  var usedBefore: InputStream?
+
+  /// Nil: it does not go to a proxy in place of the host.
+  var forwarder: Proxy? { way.forwarder(toSecure: target.isSecure) }
+}
+
+/// What a session's settings make of a request.
+extension SessionCore {
+  func trafficClass(of request: URLRequest) -> UInt8 {
+    let own = request.own.networkServiceType
+    return (own == .default ? networkServiceType : own).trafficClass
+  }
+
+  func policy(of request: URLRequest) -> URLRequest.CachePolicy {
+    let own = request.cachePolicy
+    return own == .useProtocolCachePolicy ? requestCachePolicy : own
+  }
+
+  /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
+  func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
+    guard request.own.method == "GET", request.own.fields?.concernCache != true else { return false }
+    switch policy(of: request) {
+    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
+    default: return false
+    }
+  }
+
+  /// What goes along with any request: cookies, and what a proxy wants.
+  ///
+  /// - Parameter isRedirected: It comes of a redirection.
+  func extras(
+    of request: URLRequest, by way: SessionEngine.Way, to target: LoadTarget, isRedirected: Bool
+  ) -> RequestComposer.Extras {
+    var extras = RequestComposer.Extras()
+    if let jar = cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
+      handlesCookies(of: request, isRedirected: isRedirected), let url = request.url
+    {
+      extras.cookie = jar.cookieField(
+        for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
+        isTopLevel: request.isTopLevel, now: Date())
+    }
+    if way.forwarder(toSecure: target.isSecure) != nil {
+      extras.isForwarded = true
+      extras.proxyAuthorization = way.endpoint.route.proxy?.authorization
+    }
+    return extras
+  }
+
+  /// Whether the storage's cookies go along. Those that the request has of its own go in their place, as Apple documents it, but
+  /// not behind a redirection: that may have set others.
+  func handlesCookies(of request: URLRequest, isRedirected: Bool) -> Bool {
+    request.httpShouldHandleCookies && sendsCookies
+      && (isRedirected || request.own.fields?.value(of: "Cookie") == nil)
+  }
+
+  /// Keeps those of a response that sets some, in a storage that is ours.
+  func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
+    guard request.httpShouldHandleCookies, let jar = cookieStorage, let url = request.url else { return }
+    jar.store(
+      setCookieFields: response.fields.values(of: "Set-Cookie"), from: url, mainDocument: request.mainDocumentURL,
+      isTopLevel: request.isTopLevel, policy: cookieAcceptPolicy, now: Date())
+  }
+
+  func poolRequest(
+    for request: URLRequest, to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras,
+    _ body: RequestBody = .none, _ length: RequestWriter.Body = .none, priority: UInt8
+  ) throws(URLError) -> PoolRequest {
+    if request.own.method == "GET" {
+      // As Darwin does it: a server on the way may take a GET's body for the next request.
+      guard case .none = body else {
+        throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
+      }
+    }
+    do throws(RequestError) {
+      let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
+      var poolRequest = PoolRequest(head, body: body, priority: priority)
+      poolRequest.mayBePipelined = pipelines || request.httpShouldUsePipelining
+      return poolRequest
+    } catch {
+      throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)
+    }
+  }
+}

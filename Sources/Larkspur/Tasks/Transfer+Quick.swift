@@ -1,0 +1,169 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+
+/// Transfers for which nothing has to be waited for but a connection and the answer, and for which nobody has to be asked: most of
+/// those that a program awaits. They need no task of Swift's own: when there is something to do, the loop calls. Where more turns out to be
+/// wanted, a performer goes on from there.
+extension Transfer: LoopWork {
+  /// A request on its way: what it takes to go on with it. (Not changed but as a whole: what can only be replaced need not be
+  /// guarded against two who change it.)
+  struct Quick {
+    let target: LoadTarget
+    let way: SessionEngine.Way
+    let sendDate: Date
+    /// As they have been sent.
+    let extras: RequestComposer.Extras
+  }
+
+  /// Begins, or goes on: the connection may have come, or something of the answer.
+  func perform() {
+    guard performer == nil else { return }
+    if quick != nil { goOn() } else if !beginQuickly() { beginSlowly() }
+  }
+
+  /// Who comes later does not overtake it on a quicker way.
+  private func beginSlowly() {
+    let performer = makePerformer()
+    performer.willStart()
+    engine.crew.run(performer)
+  }
+
+  /// False: it has to be waited for something, and nothing has been done.
+  func beginQuickly() -> Bool {
+    let own = request.own
+    guard engine.startingCount == 0, isPlain, core.memory.isBlank, request.isSafe, case .none = own.body,
+      let url = own.url,
+      let target = try? LoadTarget.of(url, after: engine.lastTarget),
+      let way = engine.knownWay(
+        to: target, asksDelegate: core.hasDelegate, trafficClass: core.trafficClass(of: request)),
+      way.challenges == nil
+    else { return false }
+    if engine.lastTarget !== target { engine.lastTarget = target }
+    var sendDate = Date.distantPast
+    if let cache = core.cache {
+      sendDate = cache.now
+      guard core.isOutsideCache(request, cache, now: sendDate) else { return false }
+    } else {
+      guard core.policy(of: request) == .useProtocolCachePolicy else { return false }
+    }
+    guard engine.pool.hasIdleConnection(to: way.endpoint) else {
+      let extras = RequestComposer.Extras()
+      guard !core.pipelines, !request.httpShouldUsePipelining,
+        // (What cannot be sent does not wait for a connection first.)
+        own.fields == nil || (try? poolRequest(to: target, by: way, extras)) != nil,
+        engine.pool.ask(for: way.endpoint, priority: priority, in: self, for: self)
+      else { return false }
+      startClock()
+      quick = Quick(target: target, way: way, sendDate: sendDate, extras: extras)
+      return true
+    }
+    let extras = core.extras(of: request, by: way, to: target, isRedirected: false)
+    do throws(URLError) {
+      let poolRequest = try poolRequest(to: target, by: way, extras)
+      guard engine.pool.beginNow(poolRequest, with: way.endpoint, in: self) else { return false }
+    } catch {
+      return false
+    }
+    startClock()
+    quick = Quick(target: target, way: way, sendDate: sendDate, extras: extras)
+    goOn()
+    return true
+  }
+
+  @inline(__always)
+  private func poolRequest(
+    to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras
+  ) throws(URLError) -> PoolRequest {
+    try core.poolRequest(for: request, to: target, by: way, extras, priority: priority)
+  }
+
+  private var priority: UInt8 { task?.poolPriority ?? URLSessionTask.poolPriorityDefault }
+
+  /// Whether it has no body, and all of the answer is for who waits for it.
+  private var isPlain: Bool {
+    guard core.isPlain, !isHeldUp, !core.mayHaveProtocols else { return false }
+    guard let task else { return true }
+    guard type(of: task) == URLSessionDataTask.self else { return false }
+    switch task.output {
+    case .dataHandler, .dataResult: break
+    case .fileHandler, .fileResult, .bytes, .delegate: return false
+    }
+    return task.read {
+      $0.state == .running && $0.delegate == nil && $0.progress == nil && $0.bytesExpectedToSend == 0
+    }
+  }
+
+  private func goOn() {
+    guard !isHeldUp, hasBegun || send() else { return goSlowly() }
+    do throws(TransportError) {
+      guard let running = try answer(for: self) else { return }
+      progressed()
+      guard receiveNow(running.exchange) else {
+        self.running = consume running
+        return goSlowly()
+      }
+    } catch {
+      return goSlowly()
+    }
+    // Its connection is others' by now, before its owner hears of it.
+    finish()
+  }
+
+  private func goSlowly() { engine.crew.run(makePerformer()) }
+
+  /// Sends the request over the connection that it has waited for. False: there is none.
+  private func send() -> Bool {
+    // What is sent is made once: it may be counted, and the cache is told of it.
+    guard engine.pool.hasConnection(for: self), let quick else { return false }
+    let extras = core.extras(of: request, by: quick.way, to: quick.target, isRedirected: false)
+    guard let request = try? poolRequest(to: quick.target, by: quick.way, extras) else { return false }
+    self.quick = Quick(target: quick.target, way: quick.way, sendDate: quick.sendDate, extras: extras)
+    return engine.pool.sendNow(request, in: self)
+  }
+
+  /// False: there is more to the response than what has come, or it is not for the owner as it is.
+  private func receiveNow(_ exchange: Exchange) -> Bool {
+    guard let url = request.own.url else { return false }
+    if let cache = core.cache, exchange.concernsCache || cache.isSubclass { return false }
+    let status = exchange.status
+    guard TaskMachine.isDelivered(status: status) else { return false }
+    let fields = ResponseFields.wire(bytes: exchange.headBytes, table: exchange.fields)
+    let isSpecial = fields.mayContain(KnownField.contentEncoding, KnownField.setCookie)
+    if isSpecial, fields.contains(KnownField.contentEncoding) { return false }
+    let response = HTTPURLResponse(
+      url: url, statusCode: status, httpVersion: exchange.version, fields: fields, isDecoded: false)
+    self.response = response
+    length = Int64(exchange.contentLength ?? -1)
+    if isSpecial, fields.contains(KnownField.setCookie) { core.keepCookies(of: response, request) }
+    guard !isHeldUp else { return false }
+    guard exchange.isReceiving else { return true }
+    var data = Data()
+    // (What fails here fails for the performer again.)
+    let isTaken = (try? exchange.takePiece { data.append(copying: $0) }) ?? nil
+    self.data = data
+    guard isTaken != nil else { return false }
+    progressed()
+    return !exchange.isReceiving && !isHeldUp
+  }
+
+  private func finish() {
+    stopClock()
+    quick = nil
+    guard let task = task ?? core.end(self) else { return resultHasCome() }
+    task.read {
+      $0.response = response
+      $0.bytesExpectedToReceive = length
+      $0.bytesReceived = Int64(data.count)
+    }
+    task.complete(nil)
+    if case .dataResult = task.output {
+      core.ended(task)
+      return resultHasCome()
+    }
+    var content = TaskContent()
+    content.response = response
+    content.data = data
+    engine.loop.callAfterTurn(TaskEnding(task, self, core, nil, content))
+  }
+}
