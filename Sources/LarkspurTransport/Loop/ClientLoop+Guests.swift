@@ -46,7 +46,7 @@ extension ClientLoop {
   func takeTurn(asGuestWith work: () -> Void) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
     guard isSleeping.load(ordering: .relaxed) else { return false }
-    var successors: [any TurnSuccessor] = []
+    var successors = TurnSuccessors()
     let isDone: Bool? = turns.withLockIfAvailable {
       defer { endTurn(&successors) }
       guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
@@ -56,7 +56,7 @@ extension ClientLoop {
       endGuestsWork()
       return true
     }
-    for successor in successors { successor.turnIsOver() }
+    successors.call()
     return isDone == true
   }
 
@@ -95,7 +95,7 @@ extension ClientLoop {
   /// A turn for what a guest has waited for. False: the guest is to go, or the loop is wanted itself.
   private func takeEvents(of poller: borrowing Poller.Guest) -> Bool {
     var isLoopWanted = false
-    var successors: [any TurnSuccessor] = []
+    var successors = TurnSuccessors()
     turns.withLock {
       defer { endTurn(&successors) }
       guard !isStopping.load(ordering: .relaxed) else { return isLoopWanted = true }
@@ -107,7 +107,7 @@ extension ClientLoop {
       runJobs()
       endGuestsWork()
     }
-    for successor in successors { successor.turnIsOver() }
+    successors.call()
     // Who woke it has been told that it is awake.
     if isLoopWanted { waker.wake() }
     return !isLoopWanted

@@ -60,7 +60,7 @@ package final class ClientLoop: @unchecked Sendable {
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
     /// Who is to be called now that a turn is over.
-    var successors: [any TurnSuccessor] = []
+    var successors = TurnSuccessors()
   }
 
   struct State: ~Copyable {
@@ -78,7 +78,7 @@ package final class ClientLoop: @unchecked Sendable {
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
     /// Who is to be called when the turn is over.
-    var successors: [any TurnSuccessor] = []
+    var successors = TurnSuccessors()
     var chunks = ChunkPool()
     /// What idle connections have let go of, for those that become busy.
     var responses: [ResponseStorage] = []
@@ -243,12 +243,11 @@ package final class ClientLoop: @unchecked Sendable {
   /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers of Swift's pool whose results
   /// have come together are woken together, by one task there: the loop wakes one thread for them, and not one after the other.
   private func callSuccessors() {
-    // (The list of one, as most are, keeps its room.)
-    if waiting.state.successors.count == 1 { return waiting.state.successors.removeLast().turnIsOver() }
-    let successors = waiting.state.successors
-    waiting.state.successors = []
-    let callers = successors.filter { $0.callersPriority != nil }
-    for successor in successors where callers.count < 2 || successor.callersPriority == nil { successor.turnIsOver() }
+    var successors = TurnSuccessors()
+    swap(&successors, &waiting.state.successors)
+    guard successors.areMany else { return successors.call() }
+    let callers = successors.all.filter { $0.callersPriority != nil }
+    for successor in successors.all where callers.count < 2 || successor.callersPriority == nil { successor.turnIsOver() }
     guard callers.count > 1, let priority = callers.lazy.compactMap(\.callersPriority).max() else { return }
     Task.detached(priority: TaskPriority(rawValue: priority)) {
       for caller in callers { caller.turnIsOver() }
@@ -265,8 +264,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// - Parameter successors: Who is to be called now.
-  func endTurn(_ successors: inout [any TurnSuccessor]) {
-    // (An empty list keeps its room: a guest has hardly ever got one.)
+  func endTurn(_ successors: inout TurnSuccessors) {
     if !own.state.successors.isEmpty { swap(&successors, &own.state.successors) }
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
@@ -421,6 +419,27 @@ package protocol TurnSuccessor: AnyObject, Sendable {
   /// Of a caller in Swift's pool whom no guest waits for, if that is all whom it wakes: then it does not matter on which thread,
   /// nor who is first. (A number: how large Swift's own type is, the library says at run time.)
   var callersPriority: TaskPriority.RawValue? { get }
+}
+
+/// Who is to be called when a turn is over. Most often that is one, who needs no list.
+struct TurnSuccessors {
+  private var first: (any TurnSuccessor)?
+  private var others: [any TurnSuccessor] = []
+
+  var isEmpty: Bool { first == nil }
+
+  var areMany: Bool { !others.isEmpty }
+
+  var all: [any TurnSuccessor] { first.map { [$0] + others } ?? [] }
+
+  mutating func append(_ successor: any TurnSuccessor) {
+    if first == nil { first = successor } else { others.append(successor) }
+  }
+
+  func call() {
+    first?.turnIsOver()
+    for other in others { other.turnIsOver() }
+  }
 }
 
 extension ClientLoop: TaskExecutor {
