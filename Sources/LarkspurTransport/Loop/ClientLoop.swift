@@ -247,8 +247,10 @@ package final class ClientLoop: @unchecked Sendable {
     swap(&successors, &waiting.state.successors)
     guard successors.areMany else { return successors.call() }
     let callers = successors.all.filter { $0.callersPriority != nil }
-    for successor in successors.all where callers.count < 2 || successor.callersPriority == nil { successor.turnIsOver() }
-    guard callers.count > 1, let priority = callers.lazy.compactMap(\.callersPriority).max() else { return }
+    guard callers.count > 1, let priority = callers.lazy.compactMap(\.callersPriority).max() else {
+      return successors.call()
+    }
+    for successor in successors.all where successor.callersPriority == nil { successor.turnIsOver() }
     Task.detached(priority: TaskPriority(rawValue: priority)) {
       for caller in callers { caller.turnIsOver() }
     }
