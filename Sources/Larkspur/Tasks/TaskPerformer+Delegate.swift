@@ -216,7 +216,7 @@ extension TaskPerformer {
     ending.file = file
     file = nil
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
-    transfer.performerIsDone()
+    transfer.leaveToOwner()
     if case .fileResult = task.output, transfer.isCallersOwn { return ending.turnIsOver() }
     engine.loop.callAfterTurn(ending)
   }

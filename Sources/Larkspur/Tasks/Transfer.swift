@@ -65,7 +65,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var isCallersOwn = false
   /// It has come alone, as those before it.
   var comesAlone = false
-  /// When it could go on, if that is wanted.
+  /// When that was.
   private(set) var completed = Deadline.never
   /// It had come before the caller's task could suspend.
   var cameAtOnce = false
@@ -184,12 +184,15 @@ final class Transfer: TimedWork, @unchecked Sendable {
 
   /// Who awaits it goes on.
   func resultHasCome() {
-    performer = nil
+    leaveToOwner()
     if isCallersOwn { turnIsOver() } else { engine.loop.callAfterTurn(self) }
   }
 
-  /// The performer's work is over.
-  func performerIsDone() { performer = nil }
+  /// Nothing is left to be done but to tell its owner.
+  func leaveToOwner() {
+    performer = nil
+    completed = engine.loop.now
+  }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
     guard isComplete.load(ordering: .acquiring) else { throw URLError(.unknown) }
@@ -212,7 +215,6 @@ extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
   func waitIsCancelled() { core.cancel(self) }
 
   func turnIsOver() {
-    if comesAlone { completed = engine.loop.kernel.now() }
     isComplete.store(true, ordering: .releasing)
     waiter.take()?.wake()
   }

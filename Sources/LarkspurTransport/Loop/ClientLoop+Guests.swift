@@ -85,21 +85,23 @@ extension ClientLoop {
       for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
         guard let hasEvents = poller.wait(milliseconds: GuestWaits.milliseconds) else { return nil }
         guard hasEvents else { return false }
-        guard takeEvents(of: poller) else { return nil }
-        guard kernel.now() < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
+        guard let turn = takeEvents(of: poller) else { return nil }
+        guard turn < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
       }
       return true
     }
   }
 
-  /// A turn for what a guest has waited for. False: the guest is to go, or the loop is wanted itself.
-  private func takeEvents(of poller: borrowing Poller.Guest) -> Bool {
+  /// A turn for what a guest has waited for, and when it was. Nil: the guest is to go, or the loop is wanted itself.
+  private func takeEvents(of poller: borrowing Poller.Guest) -> Deadline? {
     var isLoopWanted = false
+    var now = Deadline.never
     var successors = TurnSuccessors()
     turns.withLock {
       defer { endTurn(&successors) }
       guard !isStopping.load(ordering: .relaxed) else { return isLoopWanted = true }
       beginTurn()
+      now = own.state.now
       own.state.isGuests = true
       for index in 0..<poller.eventCount {
         if let event = poller.event(at: index) { take(event) } else { isLoopWanted = true }
@@ -110,7 +112,7 @@ extension ClientLoop {
     successors.call()
     // Who woke it has been told that it is awake.
     if isLoopWanted { waker.wake() }
-    return !isLoopWanted
+    return isLoopWanted ? nil : now
   }
 }
 
