@@ -31,7 +31,7 @@ extension Transfer: LoopWork {
 
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
-    let own = request.own
+    let (own, core) = (request.own, core)
     guard engine.startingCount == 0, isPlain, core.memory.isBlank, request.isSafe, case .none = own.body,
       let url = own.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
