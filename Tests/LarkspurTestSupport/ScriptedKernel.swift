@@ -120,8 +120,13 @@ package final class ScriptedKernel: Kernel {
     var offences: [String] = []
   }
 
+  /// (A closure alone in a lock would be wrapped anew each time that it is looked at.)
+  private struct Hook {
+    var call: (@Sendable (Int) -> Void)?
+  }
+
   private let state = Mutex(State())
-  private let hook = Mutex<(@Sendable (Int) -> Void)?>(nil)
+  private let hook = Mutex(Hook())
   fileprivate static let firstDescriptor: Int32 = 3
 
   package init() {}
@@ -153,7 +158,7 @@ package final class ScriptedKernel: Kernel {
   package func report(_ events: PollerEvent...) { with { $0.extraEvents += events } }
 
   /// Is called before each call but the clock's, with the call's number.
-  package func beforeCalls(_ hook: (@Sendable (Int) -> Void)?) { self.hook.withLock { $0 = hook } }
+  package func beforeCalls(_ hook: (@Sendable (Int) -> Void)?) { self.hook.withLock { $0.call = hook } }
 
   /// The peer of the socket that was opened as the `index`th, from 0; it may still have to be opened.
   package func peer(_ index: Int = 0) -> ScriptedPeer { ScriptedPeer(kernel: self, index: index) }
@@ -372,7 +377,7 @@ package final class ScriptedKernel: Kernel {
       return state.calls
     }
     // Without a lock: the hook may well make the loop call us.
-    hook.withLock { $0 }?(number)
+    hook.withLock { $0.call }?(number)
   }
 }
 
