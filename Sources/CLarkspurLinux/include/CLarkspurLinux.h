@@ -193,6 +193,13 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// What the calling thread has taken so far: user and system time.
+static inline uint64_t larkspur_thread_processor_nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 // The thread's identity as a number: equal on the same thread, and cheap (a register read).
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
 

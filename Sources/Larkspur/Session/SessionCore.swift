@@ -262,6 +262,7 @@ final class SessionCore: @unchecked Sendable {
       if !Task.isCancelled, transfer.beginQuickly() {
         // (What needs no waiting may be wanted again and again, while others wait for the loop.)
         if transfer.hasCome { return await Task.yield() }
+        if transfer.comesAlone { loop.expectAnswer() }
         return await Waiter.suspend(for: transfer)
       }
       transfer.isCallersOwn = loop.isPreferred

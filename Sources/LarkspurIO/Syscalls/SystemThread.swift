@@ -34,6 +34,9 @@ package struct SystemThread: Sendable {
   /// The calling thread's identity: equal on the same thread only.
   package static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
+  /// The processor time that the calling thread has taken, in nanoseconds.
+  package static var currentProcessorNanoseconds: UInt64 { larkspur_thread_processor_nanoseconds() }
+
   private final class Body: Sendable {
     let name: String
     let run: @Sendable () -> Void

@@ -61,6 +61,9 @@ package final class ClientLoop: @unchecked Sendable {
     var eventCount = 0
     /// Who is to be called now that a turn is over.
     var successors = TurnSuccessors()
+    /// The coming wait is for a single answer.
+    var expectsAnswer = false
+    var choice = WaitChoice()
   }
 
   struct State: ~Copyable {
@@ -89,6 +92,8 @@ package final class ClientLoop: @unchecked Sendable {
     var turn: UInt64 = 0
     /// Whether the turn is taken on another thread than the loop's.
     var isGuests = false
+    /// See `expectAnswer`.
+    var expectsAnswer = false
   }
 
   /// The clock as it was read at the beginning of this turn.
@@ -99,6 +104,9 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
   private static let jobRoundsMax = 16
+
+  /// So long the loop looks for an answer. One that takes longer is not near, and slept for.
+  private static let lookNanoseconds: UInt64 = 100_000
 
   private struct Mailbox {
     var jobs: [UnownedJob] = []
@@ -227,6 +235,8 @@ package final class ClientLoop: @unchecked Sendable {
       runJobs()
       if !own.state.followers.isEmpty { callFollowers() }
       guard mayWait, !hasWork else { return nil }
+      waiting.state.expectsAnswer = own.state.expectsAnswer
+      own.state.expectsAnswer = false
       own.state.sleepsUntil = own.state.soonest
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
@@ -236,7 +246,7 @@ package final class ClientLoop: @unchecked Sendable {
     if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker) }
     // (After that: a guest may have a turn to end.)
-    wait(milliseconds: end.map(milliseconds(to:)) ?? 0)
+    if end == nil || !findsAnswer() { wait(milliseconds: end.map(milliseconds(to:)) ?? 0) }
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -281,6 +291,26 @@ package final class ClientLoop: @unchecked Sendable {
       // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
       assertionFailure("epoll_wait: \(error)")
     }
+  }
+
+  /// A caller on the loop sends a request now, and nobody else has anything under way: where that is cheaper, the loop's next
+  /// wait is spent awake.
+  package func expectAnswer() {
+    if takesGuests { own.state.expectsAnswer = true }
+  }
+
+  /// Whether something has come that the loop looked for in place of a sleep. To everybody else it sleeps: mail wakes it.
+  private func findsAnswer() -> Bool {
+    guard waiting.state.expectsAnswer else { return false }
+    waiting.state.expectsAnswer = false
+    guard waiting.state.choice.looks(processorTime: { SystemThread.currentProcessorNanoseconds }) else { return false }
+    let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
+    repeat {
+      wait(milliseconds: 0)
+      if waiting.state.eventCount > 0 { return true }
+    } while kernel.now() < end
+    waiting.state.choice.lookedInVain()
+    return false
   }
 
   private func takeEvents() {

@@ -45,6 +45,22 @@ import Testing
     }
   }
 
+  /// So many that the loop sleeps, looks for answers in place of that, and sleeps again: whatever it does, others are heard.
+  @Test func oneAfterAnother() async throws {
+    let (url, slow) = (try url("/bytes/10"), try url("/delay/10"))
+    try await withTaskExecutorPreference(session.taskExecutor) {
+      for index in 0..<1_500 {
+        let (data, _) = try await session.data(from: index % 500 == 499 ? slow : url)
+        #expect(data.count == 10 || index % 500 == 499)
+        if index % 50 == 0 {
+          let task = Task { try await session.data(from: url) }
+          #expect(try await Task.detached { try await session.data(from: url) }.value.0.count == 10)
+          #expect(try await task.value.0.count == 10)
+        }
+      }
+    }
+  }
+
   @Test func whoAwaitsThereStaysThere() async throws {
     let url = try url("/bytes/10")
     let file = try await withTaskExecutorPreference(session.taskExecutor) {

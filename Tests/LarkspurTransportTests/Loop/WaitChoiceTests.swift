@@ -1,0 +1,69 @@
+import Testing
+
+@testable import LarkspurTransport
+
+@Suite struct WaitChoiceTests {
+  private var choice = WaitChoice()
+  private var time: UInt64 = 0
+
+  /// Makes `count` waits, each of which takes as much as it does, and returns how many of them were looks.
+  private mutating func looks(in count: Int, asleep: UInt64, look: UInt64) -> Int {
+    var looks = 0
+    for _ in 0..<count {
+      let isLook = choice.looks(processorTime: { [time] in time })
+      looks += isLook ? 1 : 0
+      time += isLook ? look : asleep
+    }
+    return looks
+  }
+
+  @Test mutating func itLooksWhereThatIsCheaper() {
+    #expect(looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25) == 0)
+    let looked = WaitChoice.measuredCount + WaitChoice.lookingCount
+    #expect(looks(in: looked, asleep: 30, look: 25) == looked)
+    // Both are measured again then, and no rest comes in between.
+    #expect(looks(in: WaitChoice.measuredCount, asleep: 30, look: 25) == 0)
+    #expect(looks(in: looked, asleep: 30, look: 25) == looked)
+  }
+
+  @Test(arguments: [(UInt64(24), UInt64(27), true), (24, 28, false)])
+  mutating func theCallersTimeIsWorthAnEighth(asleep: UInt64, look: UInt64, isWorthIt: Bool) {
+    let before = WaitChoice.restMin + 2 * WaitChoice.measuredCount
+    #expect(looks(in: before, asleep: asleep, look: look) == WaitChoice.measuredCount)
+    #expect(looks(in: 1, asleep: asleep, look: look) == (isWorthIt ? 1 : 0))
+  }
+
+  /// Where it is dearer it is tried ever more seldom.
+  @Test mutating func restsGrow() {
+    #expect(looks(in: WaitChoice.restMin, asleep: 1, look: 9) == 0)
+    var rest = WaitChoice.restMin
+    for _ in 0..<10 {
+      #expect(looks(in: 2 * WaitChoice.measuredCount, asleep: 1, look: 9) == WaitChoice.measuredCount)
+      rest = min(2 * rest, WaitChoice.restMax)
+      #expect(looks(in: rest, asleep: 1, look: 9) == 0)
+    }
+    #expect(rest == WaitChoice.restMax)
+    // And with each success less seldom.
+    let looked = WaitChoice.measuredCount + WaitChoice.lookingCount
+    #expect(looks(in: WaitChoice.measuredCount + looked, asleep: 9, look: 1) == looked)
+    choice.lookedInVain()
+    #expect(looks(in: WaitChoice.restMax, asleep: 9, look: 1) == 0)
+    #expect(looks(in: WaitChoice.measuredCount + 1, asleep: 9, look: 1) == 1)
+  }
+
+  /// One look in vain ends the looking, whatever the phase.
+  @Test(arguments: [0, WaitChoice.measuredCount - 1, WaitChoice.measuredCount, WaitChoice.measuredCount + 500])
+  mutating func aLookInVainEndsIt(after count: Int) {
+    _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25)
+    #expect(looks(in: count + 1, asleep: 30, look: 25) == count + 1)
+    choice.lookedInVain()
+    #expect(looks(in: 2 * WaitChoice.restMin, asleep: 30, look: 25) == 0)
+  }
+
+  /// A clock that goes backwards is not to be relied on: that is dear, and no trap.
+  @Test mutating func aClockThatGoesBackwards() {
+    _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount + 1, asleep: 30, look: 25)
+    time = 0
+    #expect(looks(in: WaitChoice.measuredCount, asleep: 30, look: 0) == WaitChoice.measuredCount - 1)
+  }
+}
