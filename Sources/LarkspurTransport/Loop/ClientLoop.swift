@@ -61,8 +61,6 @@ package final class ClientLoop: @unchecked Sendable {
     var eventCount = 0
     /// Who is to be called now that a turn is over.
     var successors = TurnSuccessors()
-    /// The coming wait is for a single answer.
-    var expectsAnswer = false
     var choice = WaitChoice()
   }
 
@@ -223,6 +221,8 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// One turn; it waits only when there is nothing to do.
   package func takeTurn(mayWait: Bool = true) {
+    // Whether the coming wait is for a single answer.
+    var expectsAnswer = false
     // Nil: there is something to do.
     let end: Deadline? = turns.withLockAfterOthers {
       defer { endTurn(&waiting.state.successors) }
@@ -235,8 +235,7 @@ package final class ClientLoop: @unchecked Sendable {
       runJobs()
       if !own.state.followers.isEmpty { callFollowers() }
       guard mayWait, !hasWork else { return nil }
-      waiting.state.expectsAnswer = own.state.expectsAnswer
-      own.state.expectsAnswer = false
+      swap(&expectsAnswer, &own.state.expectsAnswer)
       own.state.sleepsUntil = own.state.soonest
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
@@ -246,7 +245,7 @@ package final class ClientLoop: @unchecked Sendable {
     if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker) }
     // (After that: a guest may have a turn to end.)
-    if end == nil || !findsAnswer() { wait(milliseconds: end.map(milliseconds(to:)) ?? 0) }
+    if end == nil || !expectsAnswer || !findsAnswer() { wait(milliseconds: end.map(milliseconds(to:)) ?? 0) }
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -301,8 +300,6 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// Whether something has come that the loop looked for in place of a sleep. To everybody else it sleeps: mail wakes it.
   private func findsAnswer() -> Bool {
-    guard waiting.state.expectsAnswer else { return false }
-    waiting.state.expectsAnswer = false
     guard waiting.state.choice.looks(processorTime: { SystemThread.currentProcessorNanoseconds }) else { return false }
     let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
     repeat {

@@ -50,13 +50,15 @@ struct WaitChoice {
   }
 
   /// Nothing has come for as long as it is worth to look.
-  mutating func lookedInVain() {
+  mutating func lookedInVain() { giveUp() }
+
+  private mutating func giveUp() {
     rest = min(rest * 2, Self.restMax)
     (phase, left) = (.resting, rest)
   }
 
   private mutating func goOn(at time: UInt64) {
-    // (One that went backwards would be dear, and not a trap.)
+    // (A clock that went backwards would make this phase dear, and must not trap: nor may what is reckoned with it.)
     let cost = time &- began
     began = time
     switch phase {
@@ -66,7 +68,7 @@ struct WaitChoice {
       (phase, left) = (.measuringLook, Self.measuredCount)
     case .measuringLook:
       // (What is saved of the caller's time is worth an eighth.)
-      guard cost <= costOfSleep + costOfSleep / 8 else { return lookedInVain() }
+      guard cost - min(cost, costOfSleep) <= costOfSleep / 8 else { return giveUp() }
       rest = max(rest / 2, Self.restMin)
       (phase, left) = (.looking, Self.lookingCount)
     }

@@ -60,6 +60,13 @@ import Testing
     #expect(looks(in: 2 * WaitChoice.restMin, asleep: 30, look: 25) == 0)
   }
 
+  @Test mutating func aClockThatGoesBackwardsAsleep() {
+    _ = looks(in: WaitChoice.restMin + 1, asleep: 30, look: 25)
+    time = 0
+    let rest = WaitChoice.measuredCount - 1
+    #expect(looks(in: rest + WaitChoice.measuredCount + 1, asleep: 0, look: 25) == WaitChoice.measuredCount + 1)
+  }
+
   /// A clock that goes backwards is not to be relied on: that is dear, and no trap.
   @Test mutating func aClockThatGoesBackwards() {
     _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount + 1, asleep: 30, look: 25)
