@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurIO
 import LarkspurTransport
 import Synchronization
@@ -110,8 +111,8 @@ final class SessionCore: @unchecked Sendable {
 
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
-  /// How many results have come before their callers could suspend.
-  private let cameAtOnceCount = Atomic(0)
+  /// When one whose results come before he can suspend is to let others of the executor come, in nanoseconds of the loop's clock.
+  private let othersMayCome = Atomic<UInt64>(0)
   private let hasDecidedStoring = Atomic(true)
 
   init(
@@ -283,7 +284,14 @@ final class SessionCore: @unchecked Sendable {
     await Waiter.suspend(for: transfer)
     if transfer.comesAlone { loop.goesOn(since: transfer.completed) }
     // Who never waits lets the executor's other tasks come now and then.
-    if transfer.cameAtOnce, cameAtOnceCount.add(1, ordering: .relaxed).newValue % 16 == 0 { await Task.yield() }
+    if transfer.cameAtOnce, letsOthersCome(at: transfer.completed) { await Task.yield() }
+  }
+
+  /// Whether it is time for that: each millisecond it is.
+  private func letsOthersCome(at moment: Deadline) -> Bool {
+    guard othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds else { return false }
+    othersMayCome.store(moment.advanced(byNanoseconds: 1_000_000).nanoseconds, ordering: .relaxed)
+    return true
   }
 
   /// Begins what is awaited.

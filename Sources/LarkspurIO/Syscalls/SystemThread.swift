@@ -1,4 +1,5 @@
 import CLarkspurLinux
+import Synchronization
 
 /// A thread of the system's, outside Swift's own pool: one that may block.
 package struct SystemThread: Sendable {
@@ -34,8 +35,11 @@ package struct SystemThread: Sendable {
   /// The calling thread's identity: equal on the same thread only.
   package static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
-  /// The processor time that the calling thread has taken, in nanoseconds.
-  package static var currentProcessorNanoseconds: UInt64 { larkspur_thread_processor_nanoseconds() }
+  /// Lets others go first who want the calling thread's processor.
+  package static func yield() { sched_yield() }
+
+  /// Counts what the calling thread takes.
+  package static var currentClock: ProcessorClock { ProcessorClock(rawValue: larkspur_thread_clock()) }
 
   private final class Body: Sendable {
     let name: String
@@ -46,4 +50,14 @@ package struct SystemThread: Sendable {
       self.run = run
     }
   }
+}
+
+/// The processor time of one thread. Any thread may read it.
+package struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
+  package let rawValue: clockid_t
+
+  package init(rawValue: clockid_t) { self.rawValue = rawValue }
+
+  /// What the thread has taken so far. 0: it has ended.
+  package var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }
 }

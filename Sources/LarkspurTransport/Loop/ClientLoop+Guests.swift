@@ -27,8 +27,9 @@ extension ClientLoop {
   package func perform(_ work: any LoopWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
     // Whoever has the loop is in the midst of something.
     if isCurrent { return own.state.work.append(work) }
-    if !asGuest || !takesGuests || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
-    if let awaited, takesGuests { wait(for: awaited) }
+    guard takesGuests else { return post(work) }
+    if !asGuest || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
+    guard let awaited, waits(for: awaited) else { return sendToPoller() }
   }
 
   /// The one task that the work wakes, if it does, goes on here, too. All else is the loop's: programs' tasks run there.
@@ -78,22 +79,38 @@ extension ClientLoop {
     if moment.advanced(byNanoseconds: GuestWaits.quickNanoseconds) < kernel.now() { guests.learn(wasWorthIt: false) }
   }
 
-  private func wait(for awaited: any AwaitedByGuest) {
-    guard GuestWaits.isUseful, !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return }
-    guests.wait { poller in
-      let began = kernel.now()
-      for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
-        guard let hasEvents = poller.wait(milliseconds: GuestWaits.milliseconds) else { return nil }
-        guard hasEvents else { return false }
-        guard let turn = takeEvents(of: poller) else { return nil }
-        guard turn < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
+  /// Waits for what is awaited, if that is worth it. False: it has not come, and no guest will look for it.
+  private func waits(for awaited: any AwaitedByGuest) -> Bool {
+    guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
+    var comesToTheLoop = false
+    guests.wait { place in
+      if bell.hasMissedSomething() { place.lookedInVain() }
+      if place.looks(loopClock: clock.load(ordering: .relaxed)) {
+        guard bell.isForGuests() else {
+          comesToTheLoop = true
+          return nil
+        }
+        if finds(awaited, at: &place) { return true }
       }
-      return true
+      return GuestWaits.isUseful ? guests.sleep { sleeps(for: awaited, at: &place) } : nil
     }
+    return comesToTheLoop || awaited.hasCome
+  }
+
+  /// Sleeps until it has come. Returns whether that was worth it; nil: nobody knows.
+  private func sleeps(for awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool? {
+    let began = kernel.now()
+    for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
+      guard let hasEvents = place.poller.wait(milliseconds: GuestWaits.milliseconds) else { return nil }
+      guard hasEvents else { return false }
+      guard let turn = takeEvents(of: place.poller) else { return nil }
+      guard turn < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
+    }
+    return true
   }
 
   /// A turn for what a guest has waited for, and when it was. Nil: the guest is to go, or the loop is wanted itself.
-  private func takeEvents(of poller: borrowing Poller.Guest) -> Deadline? {
+  func takeEvents(of poller: borrowing Poller.Guest) -> Deadline? {
     var isLoopWanted = false
     var now = Deadline.never
     var successors = TurnSuccessors()
@@ -111,7 +128,7 @@ extension ClientLoop {
     }
     successors.call()
     // Who woke it has been told that it is awake.
-    if isLoopWanted { waker.wake() }
+    if isLoopWanted { bell.wake(or: waker) }
     return isLoopWanted ? nil : now
   }
 }

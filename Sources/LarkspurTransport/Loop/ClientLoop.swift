@@ -20,7 +20,8 @@ import Synchronization
 ///
 /// Guests. To wake the sleeping thread for each request costs more than the request does. So a task that comes here while
 /// the loop sleeps takes a turn itself, on the thread it comes from, as far as its first wait; the answer is the loop's to
-/// wait for, or for a moment the guest's: see `perform`.
+/// wait for, or for a moment the guest's: see `perform`. A near answer may be looked for in place of a sleep (`WaitChoice`); while
+/// guests do that, the loop's thread sleeps at its `Bell`.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -45,23 +46,26 @@ package final class ClientLoop: @unchecked Sendable {
   let guest = Atomic<UInt64>(0)
   let takesGuests: Bool
   let guests: GuestWaits
+  let bell = Bell()
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   package let kernel: any Kernel
+  /// Counts what the loop's thread takes.
+  let clock = Atomic(ProcessorClock(rawValue: 0))
 
   /// What belongs to the thread that takes a turn.
   let own: Confined<State>
 
   /// What belongs to the loop's own thread, also while it waits.
-  private let waiting: Confined<Waiting>
+  let waiting: Confined<Waiting>
 
-  private struct Waiting: ~Copyable {
+  struct Waiting: ~Copyable {
     var poller: Poller
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
     /// Who is to be called now that a turn is over.
     var successors = TurnSuccessors()
-    var choice = WaitChoice()
+    var choice: WaitChoice
   }
 
   struct State: ~Copyable {
@@ -102,9 +106,6 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
   private static let jobRoundsMax = 16
-
-  /// So long the loop looks for an answer. One that takes longer is not near, and slept for.
-  private static let lookNanoseconds: UInt64 = 100_000
 
   private struct Mailbox {
     var jobs: [UnownedJob] = []
@@ -148,14 +149,14 @@ package final class ClientLoop: @unchecked Sendable {
     try self.init(on: kernel, takesGuests: false)
   }
 
-  private init(on kernel: any Kernel, takesGuests: Bool) throws(Errno) {
+  private init(on kernel: any Kernel, takesGuests: Bool, choice: WaitChoice = WaitChoice()) throws(Errno) {
     self.kernel = kernel
     self.takesGuests = takesGuests
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     watcher = poller.watcher
-    guests = GuestWaits(poller.guest)
-    waiting = Confined(Waiting(poller: poller))
+    guests = GuestWaits(poller.guest, choice: choice)
+    waiting = Confined(Waiting(poller: poller, choice: choice))
     own = Confined(State(now: kernel.now()))
   }
 
@@ -163,8 +164,14 @@ package final class ClientLoop: @unchecked Sendable {
   package convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
-    try self.init(on: kernel, takesGuests: true)
+    try self.init(name: name, on: kernel, choice: WaitChoice())
+  }
+
+  /// - Parameter choice: How it is to choose between sleeping and looking.
+  convenience init(name: String, on kernel: any Kernel = LinuxKernel.shared, choice: WaitChoice) throws(Errno) {
+    try self.init(on: kernel, takesGuests: true, choice: choice)
     let thread = try SystemThread(name: name) { [self] in
+      clock.store(SystemThread.currentClock, ordering: .relaxed)
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
       turns.withLock {
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
@@ -183,6 +190,7 @@ package final class ClientLoop: @unchecked Sendable {
   package func stop() {
     isStopping.store(true, ordering: .releasing)
     waker.wake()
+    bell.ring()
   }
 
   /// Runs `operation` on the loop, and comes back with what it returns: one hop in and one hop out.
@@ -228,6 +236,7 @@ package final class ClientLoop: @unchecked Sendable {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
       own.state.isGuests = false
+      let hasEvents = waiting.state.eventCount > 0
       takeEvents()
       takeMail()
       expireDeadlines()
@@ -237,6 +246,7 @@ package final class ClientLoop: @unchecked Sendable {
       guard mayWait, !hasWork else { return nil }
       swap(&expectsAnswer, &own.state.expectsAnswer)
       own.state.sleepsUntil = own.state.soonest
+      bell.choose(mayUse: hasEvents && !expectsAnswer)
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
       isSleeping.store(true, ordering: .sequentiallyConsistent)
@@ -245,7 +255,7 @@ package final class ClientLoop: @unchecked Sendable {
     if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker) }
     // (After that: a guest may have a turn to end.)
-    if end == nil || !expectsAnswer || !findsAnswer() { wait(milliseconds: end.map(milliseconds(to:)) ?? 0) }
+    if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -283,31 +293,13 @@ package final class ClientLoop: @unchecked Sendable {
 
   var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.work.isEmpty || !own.state.yielding.isEmpty }
 
-  private func wait(milliseconds: Int32) {
+  func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
     } catch {
       // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
       assertionFailure("epoll_wait: \(error)")
     }
-  }
-
-  /// A caller on the loop sends a request now, and nobody else has anything under way: where that is cheaper, the loop's next
-  /// wait is spent awake.
-  package func expectAnswer() {
-    if takesGuests { own.state.expectsAnswer = true }
-  }
-
-  /// Whether something has come that the loop looked for in place of a sleep. To everybody else it sleeps: mail wakes it.
-  private func findsAnswer() -> Bool {
-    guard waiting.state.choice.looks(processorTime: { SystemThread.currentProcessorNanoseconds }) else { return false }
-    let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
-    repeat {
-      wait(milliseconds: 0)
-      if waiting.state.eventCount > 0 { return true }
-    } while kernel.now() < end
-    waiting.state.choice.lookedInVain()
-    return false
   }
 
   private func takeEvents() {
@@ -323,7 +315,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// The clock is read again only if a deadline depends on it.
-  private func milliseconds(to deadline: Deadline) -> Int32 {
+  func milliseconds(to deadline: Deadline) -> Int32 {
     deadline == .never ? -1 : deadline.timeoutMilliseconds(from: kernel.now())
   }
 
@@ -427,7 +419,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   func wake() {
-    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
+    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { bell.wake(or: waker) }
   }
 }
 
@@ -478,7 +470,7 @@ extension ClientLoop: TaskExecutor {
     let thread = SystemThread.currentIdentity
     if guest.load(ordering: .relaxed) == thread {
       guest.store(0, ordering: .relaxed)
-      if takeTurn(asGuestWith: { run(job) }) { return }
+      if takeTurn(asGuestWith: { run(job) }) { return sendToPoller() }
     }
     mailbox.withLock { $0.jobs.append(job) }
     mailArrived()

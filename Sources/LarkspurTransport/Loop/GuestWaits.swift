@@ -14,26 +14,38 @@ final class GuestWaits: @unchecked Sendable {
   static let quickNanoseconds: UInt64 = 300_000
 
   private let lock = AdaptiveMutex()
-  private let isWaiting = Atomic(false)
+  private let isAsleep = Atomic(false)
   /// Under the lock.
-  private let poller: Confined<Poller.Guest>
+  private let place: Confined<Place>
   /// How many guests do not wait from now on, and how many did not after the last failure.
   private let skips = Atomic(0)
   private let skipsLast = Atomic(0)
   private static let skipsMax = 1_023
 
-  init(_ poller: consuming Poller.Guest) { self.poller = Confined(poller) }
+  /// What the one guest uses who waits.
+  struct Place: ~Copyable {
+    var poller: Poller.Guest
+    fileprivate var choice: WaitChoice
+  }
 
-  /// Lends the caller the poller, unless it is better not to wait. `wait` says whether it was worth it; nil: nobody knows.
-  func wait(_ wait: (inout Poller.Guest) -> Bool?) {
+  init(_ poller: consuming Poller.Guest, choice: WaitChoice = WaitChoice()) {
+    place = Confined(Place(poller: poller, choice: choice))
+  }
+
+  /// Lends the caller the place, unless it is better not to wait. `wait` says whether it was worth it; nil: nobody knows.
+  func wait(_ wait: (inout Place) -> Bool?) {
     let left = skips.load(ordering: .relaxed)
     guard left == 0 else { return skips.store(left - 1, ordering: .relaxed) }
     _ = lock.withLockIfAvailable {
-      isWaiting.store(true, ordering: .sequentiallyConsistent)
-      let wasWorthIt = wait(&poller.state)
-      isWaiting.store(false, ordering: .relaxed)
-      if let wasWorthIt { learn(wasWorthIt: wasWorthIt) }
+      if let wasWorthIt = wait(&place.state) { learn(wasWorthIt: wasWorthIt) }
     }
+  }
+
+  /// Of the guest that waits: it sleeps meanwhile, until `end` at the latest.
+  func sleep<T>(_ sleep: () -> T) -> T {
+    isAsleep.store(true, ordering: .sequentiallyConsistent)
+    defer { isAsleep.store(false, ordering: .relaxed) }
+    return sleep()
   }
 
   func learn(wasWorthIt: Bool) {
@@ -52,9 +64,20 @@ final class GuestWaits: @unchecked Sendable {
   func end(by waker: Poller.Waker) {
     // Who waits says so first, and then looks whether it has come; here it has come first, and then this looks who waits.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
-    guard isWaiting.load(ordering: .relaxed) else { return }
+    guard isAsleep.load(ordering: .relaxed) else { return }
     waker.wake()
     // Until then the loop would be the first to be woken.
     lock.withLock {}
   }
+}
+
+extension GuestWaits.Place {
+  /// Whether the guest is to look for what it waits for, and not to sleep.
+  ///
+  /// - Parameter loopClock: Counts what the loop's thread takes: while guests sleep, part of the work is its.
+  mutating func looks(loopClock: ProcessorClock) -> Bool {
+    choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock.nanoseconds }
+  }
+
+  mutating func lookedInVain() { choice.lookedInVain() }
 }

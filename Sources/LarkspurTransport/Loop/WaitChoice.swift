@@ -1,25 +1,27 @@
-/// Whether a loop that waits for one near answer sleeps, or looks until it is there.
+/// Whether one who waits for a single near answer sleeps, or looks until it is there.
 ///
 /// Theory of operation. A sleep costs a processor that falls asleep and has to be woken: in a virtual machine that may be more
 /// than the answer takes to come. Then it is cheaper, and several times as quick, to look. Which of the two is cheaper depends on
-/// machine and server. So both are tried, by the processor time that the loop's thread takes for a number of waits, with all that
-/// it does in between.
+/// machine and server. So both are tried, by the processor time that is taken from one wait to the next for a number of waits, with
+/// all that is done in between.
 ///
 /// ```
 ///   resting --> measuringSleep --> measuringLook --not dearer--> looking
 ///      ^               ^                 |                         |  |
 ///      |               '-----------------+-------------------------'  |
-///      '-----dearer, or a look in vain---'<---------a look in vain----'
+///      '-----dearer, or looks in vain----'<---------looks in vain-----'
 /// ```
 ///
-/// A rest is twice as long as the last one after each failure, and half as long after each success. It knows no clock: processor
-/// times are arguments.
+/// A look in vain ends all that, unless those before it have not been. A rest is twice as long as the last one after each failure,
+/// and half as long after each success. It knows no clock: processor times are arguments.
 struct WaitChoice {
   private enum Phase {
     case resting
     case measuringSleep
     case measuringLook
     case looking
+    /// For tests.
+    case alwaysLooking
   }
 
   private var phase = Phase.resting
@@ -27,50 +29,97 @@ struct WaitChoice {
   private var left = Self.restMin
   /// How long the last rest was, less what has gone well since.
   private var rest = Self.restMin
-  /// The processor time at the phase's beginning.
-  private var began: UInt64 = 0
+  /// How many looks have gone well since the last one in vain, as far as it matters.
+  private var luck = 0
   private var costOfSleep: UInt64 = 0
+  private var measurement = Measurement()
 
   // In waits.
   static let restMin = 64
   static let restMax = 4_096
   static let measuredCount = 32
-  static let lookingCount = 1_024
+  static let lookingCount = 4_096
+  /// So many looks pay for one in vain.
+  static let luckMax = 64
+
+  init() {}
+
+  /// It looks whether or not that is cheaper: for tests.
+  static var always: WaitChoice {
+    var choice = WaitChoice()
+    (choice.phase, choice.left) = (.alwaysLooking, .max)
+    return choice
+  }
 
   /// How the next wait is to be done.
   ///
-  /// - Parameter processorTime: What the thread has taken so far, in nanoseconds. Asked for between two phases only.
-  mutating func looks(processorTime: () -> UInt64) -> Bool {
-    if left == 0 { goOn(at: processorTime()) }
+  /// - Parameters:
+  ///   - thread: Whoever waits. What a wait costs after which another goes on is not known.
+  ///   - processorTime: What it has taken so far, in nanoseconds. Asked for only while that is measured.
+  mutating func looks(on thread: UInt64 = 0, processorTime: () -> UInt64) -> Bool {
+    if phase == .measuringSleep || phase == .measuringLook { measurement.take(processorTime(), on: thread) }
+    if left == 0 {
+      goOn()
+      if phase != .looking { measurement = Measurement(at: processorTime(), on: thread) }
+    }
     left -= 1
     switch phase {
     case .resting, .measuringSleep: return false
-    case .measuringLook, .looking: return true
+    case .measuringLook, .looking, .alwaysLooking:
+      luck = min(luck + 1, Self.luckMax)
+      return true
     }
   }
 
   /// Nothing has come for as long as it is worth to look.
-  mutating func lookedInVain() { giveUp() }
+  mutating func lookedInVain() {
+    if luck < Self.luckMax, phase != .alwaysLooking { giveUp() }
+    luck = 0
+  }
 
   private mutating func giveUp() {
     rest = min(rest * 2, Self.restMax)
     (phase, left) = (.resting, rest)
   }
 
-  private mutating func goOn(at time: UInt64) {
-    // (A clock that went backwards would make this phase dear, and must not trap: nor may what is reckoned with it.)
-    let cost = time &- began
-    began = time
+  private mutating func goOn() {
     switch phase {
     case .resting, .looking: (phase, left) = (.measuringSleep, Self.measuredCount)
     case .measuringSleep:
-      costOfSleep = cost
+      guard let mean = measurement.mean else { return giveUp() }
+      costOfSleep = mean
       (phase, left) = (.measuringLook, Self.measuredCount)
     case .measuringLook:
       // (What is saved of the caller's time is worth an eighth.)
-      guard cost - min(cost, costOfSleep) <= costOfSleep / 8 else { return giveUp() }
+      guard let mean = measurement.mean, mean - min(mean, costOfSleep) <= costOfSleep / 8 else { return giveUp() }
       rest = max(rest / 2, Self.restMin)
       (phase, left) = (.looking, Self.lookingCount)
+    case .alwaysLooking: break
     }
+  }
+}
+
+extension WaitChoice {
+  /// What waits cost, each to the beginning of the next.
+  private struct Measurement {
+    private var last: (time: UInt64, thread: UInt64) = (0, 0)
+    private var count: UInt64 = 0
+    private var sum: UInt64 = 0
+
+    init() {}
+
+    init(at time: UInt64, on thread: UInt64) { last = (time, thread) }
+
+    mutating func take(_ time: UInt64, on thread: UInt64) {
+      if thread == last.thread {
+        count += 1
+        // (A clock that went backwards makes this dear, and must not trap: nor may what is reckoned with it.)
+        sum &+= time &- last.time
+      }
+      last = (time, thread)
+    }
+
+    /// Nil: there were too few.
+    var mean: UInt64? { count < WaitChoice.measuredCount / 2 ? nil : sum / count }
   }
 }

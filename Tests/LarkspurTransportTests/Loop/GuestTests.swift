@@ -63,7 +63,7 @@ import Testing
   @Test(.timeLimit(.minutes(2)), arguments: [true, false]) func workIsDoneByWhoeverHasTheLoop(asGuest: Bool) async {
     for _ in 0..<100 {
       let isCurrent = await withCheckedContinuation { continuation in
-        loop.perform(Work { [loop] in continuation.resume(returning: loop.isCurrent) }, asGuest: asGuest)
+        loop.perform(GuestWork { [loop] in continuation.resume(returning: loop.isCurrent) }, asGuest: asGuest)
       }
       #expect(isCurrent)
     }
@@ -74,15 +74,15 @@ import Testing
   @Test(.timeLimit(.minutes(2))) func workWaitsForItsTurn() async {
     let order = await withCheckedContinuation { continuation in
       let order = Order()
-      let last = Work {
+      let last = GuestWork {
         order.steps.append("last")
         continuation.resume(returning: order.steps)
       }
-      let inner = Work { [loop] in
+      let inner = GuestWork { [loop] in
         loop.perform(last, asGuest: true)
         order.steps.append("inner")
       }
-      let outer = Work { [loop] in
+      let outer = GuestWork { [loop] in
         loop.perform(inner, asGuest: true)
         order.steps.append("outer")
       }
@@ -99,7 +99,7 @@ import Testing
     }
     for _ in 0..<100 {
       let thread = await withCheckedContinuation { continuation in
-        let work = Work { [loop] in
+        let work = GuestWork { [loop] in
           Task(executorPreference: loop) { @concurrent in
             await loop.leaveGuest()
             continuation.resume(returning: SystemThread.currentIdentity)
@@ -150,15 +150,30 @@ import Testing
   }
 
   /// Whether the loop's thread brings it, or the guest's own, before the guest waits, while it does, or after: it comes.
-  @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000]) func whatAGuestWaitsForHereComes(microseconds: Int) async {
+  @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
+  func whatAGuestWaitsForHereComes(microseconds: Int, guests: Int) async {
+    await wait(on: loop, microseconds: microseconds, guests: guests)
+    loop.stop()
+  }
+
+  /// So it does if guests look for it while the loop's thread sleeps at its bell.
+  @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
+  func whatAGuestLooksForComes(microseconds: Int, guests: Int) async throws {
+    loop.stop()
+    let loop = try ClientLoop(name: "looking", choice: .always)
+    await wait(on: loop, microseconds: microseconds, guests: guests)
+    loop.stop()
+  }
+
+  private func wait(on loop: ClientLoop, microseconds: Int, guests: Int) async {
     await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<3 {
-        group.addTask { [loop] in
+      for _ in 0..<guests {
+        group.addTask {
           for _ in 0..<300 {
-            let awaited = Awaited()
+            let awaited = AwaitedAnswer()
             await Waiter.suspend { waiter in
               awaited.waiter = waiter
-              let work = Work { [loop] in
+              let work = GuestWork {
                 guard microseconds > 0 else { return loop.callAfterTurn(awaited) }
                 _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
                   loop.callAfterTurn(awaited)
@@ -171,7 +186,6 @@ import Testing
         }
       }
     }
-    loop.stop()
   }
 
   /// What is waited for in vain is not waited for the next time, and not for twice as many times after each that follows.
@@ -221,25 +235,6 @@ import Testing
       return true
     }
     #expect(outer == 1 && inner == 0)
-  }
-
-  /// Belongs to whoever has the loop, but for the flag.
-  private final class Awaited: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
-    var waiter: Waiter?
-    private let isHere = Atomic(false)
-    var hasCome: Bool { isHere.load(ordering: .sequentiallyConsistent) }
-    var callersPriority: TaskPriority.RawValue? { nil }
-
-    func turnIsOver() {
-      isHere.store(true, ordering: .sequentiallyConsistent)
-      waiter.take()?.wake()
-    }
-  }
-
-  private final class Work: LoopWork {
-    private let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    func perform() { body() }
   }
 
   /// Belongs to whoever has the loop.

@@ -47,17 +47,45 @@ import Testing
     let looked = WaitChoice.measuredCount + WaitChoice.lookingCount
     #expect(looks(in: WaitChoice.measuredCount + looked, asleep: 9, look: 1) == looked)
     choice.lookedInVain()
+    choice.lookedInVain()
     #expect(looks(in: WaitChoice.restMax, asleep: 9, look: 1) == 0)
     #expect(looks(in: WaitChoice.measuredCount + 1, asleep: 9, look: 1) == 1)
   }
 
-  /// One look in vain ends the looking, whatever the phase.
-  @Test(arguments: [0, WaitChoice.measuredCount - 1, WaitChoice.measuredCount, WaitChoice.measuredCount + 500])
-  mutating func aLookInVainEndsIt(after count: Int) {
+  /// One look in vain ends the looking, whatever the phase, unless enough have not been.
+  @Test(arguments: [(0, false), (31, false), (32, false), (62, false), (63, true), (531, true)])
+  mutating func aLookInVain(after count: Int, isPaidFor: Bool) {
     _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25)
     #expect(looks(in: count + 1, asleep: 30, look: 25) == count + 1)
     choice.lookedInVain()
+    #expect(looks(in: 2 * WaitChoice.restMin, asleep: 30, look: 25) == (isPaidFor ? 2 * WaitChoice.restMin : 0))
+  }
+
+  /// Two in a row are never paid for.
+  @Test mutating func looksInVain() {
+    _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25)
+    #expect(looks(in: 500, asleep: 30, look: 25) == 500)
+    choice.lookedInVain()
+    #expect(looks(in: 1, asleep: 30, look: 25) == 1)
+    choice.lookedInVain()
     #expect(looks(in: 2 * WaitChoice.restMin, asleep: 30, look: 25) == 0)
+  }
+
+  /// What a wait costs after which another thread goes on is not known: with too many of those nothing is.
+  @Test(arguments: [(Int.max, true), (2, true), (1, false)])
+  mutating func threadsChange(afterWaits count: Int, isKnown: Bool) {
+    var isLook = false
+    for index in 0...(WaitChoice.restMin + 2 * WaitChoice.measuredCount) {
+      isLook = choice.looks(on: UInt64(index / count), processorTime: { [time] in time })
+      time += isLook ? 25 : 30
+    }
+    #expect(isLook == isKnown)
+  }
+
+  @Test mutating func itLooksInTestsWhateverHappens() {
+    choice = .always
+    for _ in 0..<100 { choice.lookedInVain() }
+    #expect(looks(in: 10_000, asleep: 1, look: 1_000) == 10_000)
   }
 
   @Test mutating func aClockThatGoesBackwardsAsleep() {

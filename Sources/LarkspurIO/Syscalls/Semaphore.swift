@@ -1,0 +1,32 @@
+import CLarkspurLinux
+import LarkspurBytes
+
+/// Threads take from it what others put in, and block while there is nothing. Any thread.
+@safe
+package struct Semaphore: ~Copyable, Sendable {
+  // Safe: allocated and freed with this value; the semaphore is made for use by many threads.
+  nonisolated(unsafe) private let semaphore: UnsafeMutablePointer<sem_t>
+
+  package init() {
+    unsafe semaphore = .allocate(capacity: 1)
+    unsafe sem_init(semaphore, 0, 0)
+  }
+
+  deinit {
+    unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
+  }
+
+  package func put() { _ = unsafe sem_post(semaphore) }
+
+  /// Blocks until there is something to take. False: there was nothing until the deadline.
+  package func take(until deadline: Deadline = .never) -> Bool {
+    while true {
+      let result =
+        deadline == .never
+        ? unsafe sem_wait(semaphore) : unsafe larkspur_semaphore_wait(semaphore, deadline.nanoseconds)
+      if result == 0 { return true }
+      guard Errno.current == .interrupted else { return false }
+    }
+  }
+}
