@@ -29,4 +29,9 @@ package struct Semaphore: ~Copyable, Sendable {
       guard Errno.current == .interrupted else { return false }
     }
   }
+
+  /// Takes all that is there.
+  package func takeAll() {
+    while unsafe sem_trywait(semaphore) == 0 {}
+  }
 }

@@ -58,6 +58,6 @@ package struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
 
   package init(rawValue: clockid_t) { self.rawValue = rawValue }
 
-  /// What the thread has taken so far. 0: it has ended.
+  /// What the thread has taken so far. Of no meaning once it has ended: 0, or another one's.
   package var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }
 }

@@ -9,28 +9,29 @@ import Synchronization
 /// to the poller, and now and then it looks there itself, and goes back if it has found something or if no guest has looked since.
 final class Bell: Sendable {
   private let semaphore = Semaphore()
+  /// A guest looks, or would.
   private let isWanted = Atomic(false)
   private let isBusy = Atomic(false)
   private let hasMissed = Atomic(false)
   /// Whether the loop sleeps here, if it sleeps.
   private let isUsed = Atomic(false)
 
-  /// So late the loop may be for what no guest has taken.
+  /// So late the loop is at most for what no guest has taken, or twice as late if a guest was about to.
   static let nanoseconds: UInt64 = 2_000_000
 
   // MARK: - From any thread
 
   func ring() { semaphore.put() }
 
-  /// Wakes the loop, or if it does not sleep here, has `waker` do it.
+  /// Wakes the loop, or if it does not sleep here, has `waker` do it. (Whoever does that has seen that it sleeps, and so where.)
   func wake(or waker: Poller.Waker) {
-    if isUsed.load(ordering: .sequentiallyConsistent) { ring() } else { waker.wake() }
+    if isInUse { ring() } else { waker.wake() }
   }
 
-  /// Whether a guest may look: the loop sleeps here. If it does not it will, once it has got what this guest waits for.
+  /// Whether a guest may look: the loop sleeps here. If it does not it will, when it next gets something at the poller.
   func isForGuests() -> Bool {
     isWanted.store(true, ordering: .relaxed)
-    return isUsed.load(ordering: .relaxed)
+    return isInUse
   }
 
   /// A guest looks.
@@ -42,8 +43,8 @@ final class Bell: Sendable {
 
   /// No guest looks for what comes next. Returns whether the loop is to be woken for it.
   func isToBeLeft() -> Bool {
-    if isWanted.load(ordering: .relaxed) { isWanted.store(false, ordering: .relaxed) }
-    return isUsed.load(ordering: .relaxed)
+    if isWanted.load(ordering: .relaxed) { isWanted.store(false, ordering: .sequentiallyConsistent) }
+    return isUsed.load(ordering: .sequentiallyConsistent)
   }
 
   /// Whether the loop has found something since the last call that no guest had taken.
@@ -51,18 +52,24 @@ final class Bell: Sendable {
     hasMissed.load(ordering: .relaxed) && hasMissed.exchange(false, ordering: .relaxed)
   }
 
+  /// Whether it is here that the loop sleeps, if it does.
+  var isInUse: Bool { isUsed.load(ordering: .relaxed) }
+
   // MARK: - From the loop's thread
 
   /// The loop is about to sleep. Whoever finds it asleep knows where.
   ///
-  /// - Parameter mayUse: The last time it slept at the poller, and got something there.
+  /// - Parameter mayUse: It has just got something at the poller.
   func choose(mayUse: Bool) {
-    let uses = mayUse && isWanted.load(ordering: .relaxed)
-    if uses != isInUse { isUsed.store(uses, ordering: .sequentiallyConsistent) }
+    guard mayUse, isWanted.load(ordering: .relaxed) else { return leave() }
+    isUsed.store(true, ordering: .sequentiallyConsistent)
+    // Whoever has it left says so first, and then looks whether it is used; here it is the other way round.
+    if !isWanted.load(ordering: .sequentiallyConsistent) { leave() }
   }
 
-  /// Whether it is here that the loop sleeps now.
-  var isInUse: Bool { isUsed.load(ordering: .relaxed) }
+  func leave() {
+    if isInUse { isUsed.store(false, ordering: .relaxed) }
+  }
 
   /// Sleeps until the loop is to take a turn. (It takes one in any case: whoever has woken it may have come late.)
   ///
@@ -70,13 +77,20 @@ final class Bell: Sendable {
   ///   - now: What the clock says.
   ///   - look: Whether something has come to the poller that no guest has taken.
   func wait(until deadline: Deadline, now: () -> Deadline, look: () -> Bool) {
-    defer { isUsed.store(false, ordering: .sequentiallyConsistent) }
+    defer {
+      leave()
+      // Who has rung is served by the turn that follows, however often it was.
+      semaphore.takeAll()
+    }
     repeat {
       isWanted.store(false, ordering: .relaxed)
       let end = now().advanced(byNanoseconds: Self.nanoseconds)
       if semaphore.take(until: min(deadline, end)) || deadline <= end { return }
       if isBusy.load(ordering: .relaxed) { continue }
-      if look() { return hasMissed.store(true, ordering: .relaxed) }
+      if look() {
+        isWanted.store(false, ordering: .relaxed)
+        return hasMissed.store(true, ordering: .relaxed)
+      }
     } while isWanted.load(ordering: .relaxed)
   }
 }

@@ -87,12 +87,14 @@ extension ClientLoop {
       if bell.hasMissedSomething() { place.lookedInVain() }
       if place.looks(loopClock: clock.load(ordering: .relaxed)) {
         guard bell.isForGuests() else {
+          place.couldNotLook()
           comesToTheLoop = true
           return nil
         }
-        if finds(awaited, at: &place) { return true }
+        guard let hasCome = finds(awaited, at: &place) else { return nil }
+        if hasCome { return true }
       }
-      return GuestWaits.isUseful ? guests.sleep { sleeps(for: awaited, at: &place) } : nil
+      return GuestWaits.maySleep ? guests.sleep { sleeps(for: awaited, at: &place) } : nil
     }
     return comesToTheLoop || awaited.hasCome
   }

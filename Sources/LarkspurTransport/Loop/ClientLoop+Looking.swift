@@ -16,28 +16,28 @@ extension ClientLoop {
   func findsAnswer() -> Bool {
     guard waiting.state.choice.looks(processorTime: { SystemThread.currentClock.nanoseconds }) else { return false }
     let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
-    repeat {
+    while true {
       wait(milliseconds: 0)
-      if waiting.state.eventCount > 0 { return true }
+      let (hasCome, isLate) = (waiting.state.eventCount > 0, kernel.now() >= end)
+      if isLate { waiting.state.choice.lookedInVain() } else if hasCome { waiting.state.choice.found() }
+      if hasCome || isLate { return hasCome }
       SystemThread.yield()
-    } while kernel.now() < end
-    waiting.state.choice.lookedInVain()
-    return false
+    }
   }
 
-  /// Whether a guest has found what it waits for. The loop's thread sleeps at its bell meanwhile.
-  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool {
+  /// Whether a guest has found what it waits for. The loop's thread sleeps at its bell meanwhile. Nil: the guest is to go.
+  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool? {
     let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
     return bell.whileLooking {
-      repeat {
-        guard let hasEvents = place.poller.wait(milliseconds: 0) else { return false }
-        if hasEvents, takeEvents(of: place.poller) == nil { return awaited.hasCome }
+      while true {
+        guard let hasEvents = place.poller.wait(milliseconds: 0) else { return nil }
+        if hasEvents, takeEvents(of: place.poller) == nil { return awaited.hasCome ? true : nil }
         // (It may be the loop that has got it.)
-        if awaited.hasCome { return true }
+        let (hasCome, isLate) = (awaited.hasCome, kernel.now() >= end)
+        if isLate { place.lookedInVain() } else if hasCome { place.found() }
+        if hasCome || isLate { return hasCome }
         SystemThread.yield()
-      } while kernel.now() < end
-      place.lookedInVain()
-      return false
+      }
     }
   }
 
@@ -45,11 +45,15 @@ extension ClientLoop {
   ///
   /// - Parameter end: Nil: there is something to do.
   func sleep(until end: Deadline?) {
-    guard let end else { return wait(milliseconds: 0) }
+    guard let end else {
+      bell.leave()
+      return wait(milliseconds: 0)
+    }
     guard bell.isInUse else { return wait(milliseconds: milliseconds(to: end)) }
     bell.wait(until: end, now: kernel.now) {
       wait(milliseconds: 0)
-      return waiting.state.eventCount > 0
+      // (Nobody wakes it there, but for one who comes late.)
+      return (0..<waiting.state.eventCount).contains { waiting.state.poller.event(at: $0) != nil }
     }
   }
 

@@ -236,8 +236,7 @@ package final class ClientLoop: @unchecked Sendable {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
       own.state.isGuests = false
-      let hasEvents = waiting.state.eventCount > 0
-      takeEvents()
+      let hasEvents = takeEvents()
       takeMail()
       expireDeadlines()
       if !own.state.yielding.isEmpty { wakeYielding() }
@@ -253,7 +252,7 @@ package final class ClientLoop: @unchecked Sendable {
       return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
     if !waiting.state.successors.isEmpty { callSuccessors() }
-    if takesGuests, end != nil { guests.end(by: waker) }
+    if takesGuests, end != nil { guests.end(by: waker, isAtPoller: !bell.isInUse) }
     // (After that: a guest may have a turn to end.)
     if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
     isSleeping.store(false, ordering: .relaxed)
@@ -302,11 +301,16 @@ package final class ClientLoop: @unchecked Sendable {
     }
   }
 
-  private func takeEvents() {
+  /// Whether there were any, besides wake-ups.
+  private func takeEvents() -> Bool {
+    var hasEvents = false
     for index in 0..<waiting.state.eventCount {
-      if let event = waiting.state.poller.event(at: index) { take(event) }
+      guard let event = waiting.state.poller.event(at: index) else { continue }
+      hasEvents = true
+      take(event)
     }
     waiting.state.eventCount = 0
+    return hasEvents
   }
 
   func take(_ event: PollerEvent) {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The waits of guests, one at a time. None waits where that has come to nothing lately.
 final class GuestWaits: @unchecked Sendable {
-  /// On one processor the program's other tasks would wait, too.
-  static let isUseful = ProcessorCount.available > 1
+  /// Whether a guest may sleep: on one processor the program's other tasks would wait, too.
+  static let maySleep = ProcessorCount.available > 1
   /// A response may come in so many parts.
   static let waitsMax = 4
   /// As long as it takes to learn that a server is not near. (The kernel's clock is set anew for each shorter time: that
@@ -41,7 +41,7 @@ final class GuestWaits: @unchecked Sendable {
     }
   }
 
-  /// Of the guest that waits: it sleeps meanwhile, until `end` at the latest.
+  /// For the guest that has the place: from now on `end` ends its wait.
   func sleep<T>(_ sleep: () -> T) -> T {
     isAsleep.store(true, ordering: .sequentiallyConsistent)
     defer { isAsleep.store(false, ordering: .relaxed) }
@@ -61,13 +61,15 @@ final class GuestWaits: @unchecked Sendable {
 
   /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if
   /// the guest was not in time.
-  func end(by waker: Poller.Waker) {
+  ///
+  /// - Parameter isAtPoller: The loop is about to wait where the guest does.
+  func end(by waker: Poller.Waker, isAtPoller: Bool) {
     // Who waits says so first, and then looks whether it has come; here it has come first, and then this looks who waits.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     guard isAsleep.load(ordering: .relaxed) else { return }
     waker.wake()
     // Until then the loop would be the first to be woken.
-    lock.withLock {}
+    if isAtPoller { lock.withLock {} }
   }
 }
 
@@ -79,5 +81,9 @@ extension GuestWaits.Place {
     choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock.nanoseconds }
   }
 
+  mutating func found() { choice.found() }
+
   mutating func lookedInVain() { choice.lookedInVain() }
+
+  mutating func couldNotLook() { choice.couldNotLook() }
 }

@@ -65,17 +65,21 @@ struct WaitChoice {
     left -= 1
     switch phase {
     case .resting, .measuringSleep: return false
-    case .measuringLook, .looking, .alwaysLooking:
-      luck = min(luck + 1, Self.luckMax)
-      return true
+    case .measuringLook, .looking, .alwaysLooking: return true
     }
   }
 
+  /// A look has brought what it was for.
+  mutating func found() { luck = min(luck + 1, Self.luckMax) }
+
   /// Nothing has come for as long as it is worth to look.
   mutating func lookedInVain() {
-    if luck < Self.luckMax, phase != .alwaysLooking { giveUp() }
+    if luck < Self.luckMax, phase == .measuringLook || phase == .looking { giveUp() }
     luck = 0
   }
+
+  /// It could not be looked: what this wait costs says nothing.
+  mutating func couldNotLook() { measurement.leaveOut() }
 
   private mutating func giveUp() {
     rest = min(rest * 2, Self.restMax)
@@ -103,6 +107,8 @@ extension WaitChoice {
   /// What waits cost, each to the beginning of the next.
   private struct Measurement {
     private var last: (time: UInt64, thread: UInt64) = (0, 0)
+    /// Whether the wait since then counts.
+    private var isCounted = true
     private var count: UInt64 = 0
     private var sum: UInt64 = 0
 
@@ -111,13 +117,16 @@ extension WaitChoice {
     init(at time: UInt64, on thread: UInt64) { last = (time, thread) }
 
     mutating func take(_ time: UInt64, on thread: UInt64) {
-      if thread == last.thread {
+      // (A thread may have the identity of one that has ended, and its clock begins anew.)
+      if isCounted, thread == last.thread, time >= last.time {
         count += 1
-        // (A clock that went backwards makes this dear, and must not trap: nor may what is reckoned with it.)
-        sum &+= time &- last.time
+        sum += time - last.time
       }
+      isCounted = true
       last = (time, thread)
     }
+
+    mutating func leaveOut() { isCounted = false }
 
     /// Nil: there were too few.
     var mean: UInt64? { count < WaitChoice.measuredCount / 2 ? nil : sum / count }

@@ -41,6 +41,20 @@ import Testing
     #expect(!bell.isInUse && !bell.hasMissedSomething())
   }
 
+  /// However often it has rung: the loop takes one turn for all of it.
+  @Test(.timeLimit(.minutes(1))) func ringsDoNotAddUp() {
+    begin()
+    for _ in 0..<3 { bell.ring() }
+    bell.wait(until: .never, now: now) { false }
+    begin()
+    var looks = 0
+    bell.wait(until: .never, now: now) {
+      looks += 1
+      return false
+    }
+    #expect(looks == 1)
+  }
+
   @Test func aDeadlineEndsIt() {
     begin()
     bell.wait(until: now(), now: now) {
@@ -53,8 +67,14 @@ import Testing
   /// What no guest has taken is found, and told once.
   @Test(.timeLimit(.minutes(1))) func whatNobodyTakesIsFound() {
     begin()
-    bell.wait(until: .never, now: now) { true }
+    bell.wait(until: .never, now: now) {
+      _ = bell.isForGuests()
+      return true
+    }
     #expect(!bell.isInUse && bell.hasMissedSomething() && !bell.hasMissedSomething())
+    // It goes back to the poller, whoever has wanted it here.
+    bell.choose(mayUse: true)
+    #expect(!bell.isInUse)
   }
 
   /// So long as guests look the loop sleeps on, and looks now and then itself.

@@ -13,6 +13,7 @@ import Testing
       let isLook = choice.looks(processorTime: { [time] in time })
       looks += isLook ? 1 : 0
       time += isLook ? look : asleep
+      if isLook { choice.found() }
     }
     return looks
   }
@@ -53,10 +54,12 @@ import Testing
   }
 
   /// One look in vain ends the looking, whatever the phase, unless enough have not been.
-  @Test(arguments: [(0, false), (31, false), (32, false), (62, false), (63, true), (531, true)])
+  @Test(arguments: [(0, false), (31, false), (32, false), (63, false), (64, true), (531, true)])
   mutating func aLookInVain(after count: Int, isPaidFor: Bool) {
     _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25)
-    #expect(looks(in: count + 1, asleep: 30, look: 25) == count + 1)
+    #expect(looks(in: count, asleep: 30, look: 25) == count)
+    let isLook = choice.looks(processorTime: { [time] in time })
+    #expect(isLook)
     choice.lookedInVain()
     #expect(looks(in: 2 * WaitChoice.restMin, asleep: 30, look: 25) == (isPaidFor ? 2 * WaitChoice.restMin : 0))
   }
@@ -88,17 +91,33 @@ import Testing
     #expect(looks(in: 10_000, asleep: 1, look: 1_000) == 10_000)
   }
 
-  @Test mutating func aClockThatGoesBackwardsAsleep() {
-    _ = looks(in: WaitChoice.restMin + 1, asleep: 30, look: 25)
+  /// Another thread has got the identity of one that has ended: that wait is left out.
+  @Test(arguments: [1, WaitChoice.measuredCount, WaitChoice.measuredCount + 1])
+  mutating func aClockThatBeginsAnew(after count: Int) {
+    _ = looks(in: WaitChoice.restMin + count, asleep: 30, look: 25)
     time = 0
-    let rest = WaitChoice.measuredCount - 1
-    #expect(looks(in: rest + WaitChoice.measuredCount + 1, asleep: 0, look: 25) == WaitChoice.measuredCount + 1)
+    let measured = 2 * WaitChoice.measuredCount - count
+    #expect(looks(in: measured, asleep: 30, look: 25) == min(measured, WaitChoice.measuredCount))
+    #expect(looks(in: 100, asleep: 30, look: 25) == 100)
   }
 
-  /// A clock that goes backwards is not to be relied on: that is dear, and no trap.
-  @Test mutating func aClockThatGoesBackwards() {
+  /// Where it mostly cannot be looked nothing is known of looks, and they are not what is chosen.
+  @Test(arguments: [(16, true), (17, false)]) mutating func itCouldNotLook(count: Int, isKnown: Bool) {
+    _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 30, look: 25)
+    for index in 0..<WaitChoice.measuredCount {
+      #expect(looks(in: 1, asleep: 30, look: 25) == 1)
+      if index < count { choice.couldNotLook() }
+    }
+    #expect(looks(in: 1, asleep: 30, look: 25) == (isKnown ? 1 : 0))
+  }
+
+  /// Only the looking is given up: a rest is not made longer.
+  @Test mutating func aLookInVainThatIsToldOfLate() {
     _ = looks(in: WaitChoice.restMin + WaitChoice.measuredCount + 1, asleep: 30, look: 25)
-    time = 0
-    #expect(looks(in: WaitChoice.measuredCount, asleep: 30, look: 0) == WaitChoice.measuredCount - 1)
+    choice.lookedInVain()
+    choice.lookedInVain()
+    let quiet = 2 * WaitChoice.restMin + WaitChoice.measuredCount
+    #expect(looks(in: quiet, asleep: 30, look: 25) == 0)
+    #expect(looks(in: 1, asleep: 30, look: 25) == 1)
   }
 }
