@@ -94,7 +94,7 @@ import Testing
   /// `unsafe` lines that no `Safe:` comment explains: none in the ten lines before it, none behind it, and no
   /// `@unsafe` on the declaration. The numbers only fall.
   static let unexplainedMax: [String: Int] = [
-    "Sources/LarkspurBytes/Scan": 29, "Sources/LarkspurBytes/Storage": 3, "Sources/LarkspurIO/Syscalls": 25,
+    "Sources/LarkspurBytes/Scan": 29, "Sources/LarkspurBytes/Storage": 3, "Sources/LarkspurIO/Syscalls": 24,
     "Sources/LarkspurCoding/Zlib": 1, "Sources/LarkspurTransport/Loop": 7,
   ]
 

@@ -17,11 +17,13 @@ package struct Semaphore: ~Copyable, Sendable {
     unsafe semaphore.deallocate()
   }
 
+  // Safe: who has this value holds the semaphore.
   package func put() { _ = unsafe sem_post(semaphore) }
 
   /// Blocks until there is something to take. False: there was nothing until the deadline.
   package func take(until deadline: Deadline = .never) -> Bool {
     while true {
+      // Safe: as above.
       let result =
         deadline == .never
         ? unsafe sem_wait(semaphore) : unsafe larkspur_semaphore_wait(semaphore, deadline.nanoseconds)
@@ -32,6 +34,7 @@ package struct Semaphore: ~Copyable, Sendable {
 
   /// Takes all that is there.
   package func takeAll() {
+    // Safe: as above.
     while unsafe sem_trywait(semaphore) == 0 {}
   }
 }

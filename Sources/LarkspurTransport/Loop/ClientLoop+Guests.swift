@@ -29,7 +29,8 @@ extension ClientLoop {
     if isCurrent { return own.state.work.append(work) }
     guard takesGuests else { return post(work) }
     if !asGuest || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
-    guard let awaited, waits(for: awaited) else { return sendToPoller() }
+    if let awaited, waits(for: awaited) { return }
+    sendToPoller()
   }
 
   /// The one task that the work wakes, if it does, goes on here, too. All else is the loop's: programs' tasks run there.

@@ -77,8 +77,8 @@ extension GuestWaits.Place {
   /// Whether the guest is to look for what it waits for, and not to sleep.
   ///
   /// - Parameter loopClock: Counts what the loop's thread takes: while guests sleep, part of the work is its.
-  mutating func looks(loopClock: ProcessorClock) -> Bool {
-    choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock.nanoseconds }
+  mutating func looks(loopClock: @autoclosure () -> ProcessorClock) -> Bool {
+    choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock().nanoseconds }
   }
 
   mutating func found() { choice.found() }

@@ -12,8 +12,8 @@
 ///      '-----dearer, or looks in vain----'<---------looks in vain-----'
 /// ```
 ///
-/// A look in vain ends all that, unless those before it have not been. A rest is twice as long as the last one after each failure,
-/// and half as long after each success. It knows no clock: processor times are arguments.
+/// A look in vain ends all that, unless enough looks before it have brought something. A rest is twice as long as the last one after
+/// each failure, and half as long after each success. It knows no clock: processor times are arguments.
 struct WaitChoice {
   private enum Phase {
     case resting
