@@ -474,7 +474,12 @@ extension ClientLoop: TaskExecutor {
     let thread = SystemThread.currentIdentity
     if guest.load(ordering: .relaxed) == thread {
       guest.store(0, ordering: .relaxed)
-      if takeTurn(asGuestWith: { run(job) }) { return sendToPoller() }
+      // (When that turn is over the loop may be gone, for the runtime holds no executor: nothing here may want it then.)
+      let isDone = takeTurn {
+        run(job)
+        sendToPoller()
+      }
+      if isDone { return }
     }
     mailbox.withLock { $0.jobs.append(job) }
     mailArrived()

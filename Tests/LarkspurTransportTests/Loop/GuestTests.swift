@@ -60,6 +60,16 @@ import Testing
     loop.stop()
   }
 
+  /// Who has brought a job may still be in the midst of it when all that held the loop has gone on and let go.
+  @Test(.timeLimit(.minutes(5))) func aLoopMayGoBeforeItsGuest() async throws {
+    loop.stop()
+    for _ in 0..<10_000 {
+      let loop = try ClientLoop(name: "short-lived")
+      await loop.run {}
+      loop.stop()
+    }
+  }
+
   @Test(.timeLimit(.minutes(2)), arguments: [true, false]) func workIsDoneByWhoeverHasTheLoop(asGuest: Bool) async {
     for _ in 0..<100 {
       let isCurrent = await withCheckedContinuation { continuation in
