@@ -65,8 +65,9 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var isCallersOwn = false
   /// It has come alone, as those before it.
   var comesAlone = false
-  /// When that was.
-  private(set) var completed = Deadline.never
+  /// When that was: for who has awaited it.
+  var completed: Deadline { isComplete.load(ordering: .acquiring) ? completion : .never }
+  private var completion = Deadline.never
   /// It had come before the caller's task could suspend.
   var cameAtOnce = false
   /// Waking is order enough; this is one that ThreadSanitizer sees, too.
@@ -191,7 +192,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Nothing is left to be done but to tell its owner.
   func leaveToOwner() {
     performer = nil
-    completed = engine.loop.now
+    completion = engine.loop.now
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
