@@ -85,10 +85,10 @@ extension ClientLoop {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
     var comesToTheLoop = false
     guests.wait { place in
-      if bell.hasMissedSomething() { place.lookedInVain() }
+      if bell.hasMissedSomething() { place.choice.lookedInVain() }
       if place.looks(loopClock: clock.load(ordering: .relaxed)) {
         guard bell.isForGuests() else {
-          place.couldNotLook()
+          place.choice.couldNotLook()
           comesToTheLoop = true
           return nil
         }

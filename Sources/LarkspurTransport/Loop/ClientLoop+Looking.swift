@@ -34,7 +34,7 @@ extension ClientLoop {
         if hasEvents, takeEvents(of: place.poller) == nil { return awaited.hasCome ? true : nil }
         // (It may be the loop that has got it.)
         let (hasCome, isLate) = (awaited.hasCome, kernel.now() >= end)
-        if isLate { place.lookedInVain() } else if hasCome { place.found() }
+        if isLate { place.choice.lookedInVain() } else if hasCome { place.choice.found() }
         if hasCome || isLate { return hasCome }
         SystemThread.yield()
       }

@@ -25,7 +25,7 @@ final class GuestWaits: @unchecked Sendable {
   /// What the one guest uses who waits.
   struct Place: ~Copyable {
     var poller: Poller.Guest
-    fileprivate var choice: WaitChoice
+    var choice: WaitChoice
   }
 
   init(_ poller: consuming Poller.Guest, choice: WaitChoice = WaitChoice()) {
@@ -80,10 +80,4 @@ extension GuestWaits.Place {
   mutating func looks(loopClock: @autoclosure () -> ProcessorClock) -> Bool {
     choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock().nanoseconds }
   }
-
-  mutating func found() { choice.found() }
-
-  mutating func lookedInVain() { choice.lookedInVain() }
-
-  mutating func couldNotLook() { choice.couldNotLook() }
 }

@@ -1,7 +1,3 @@
-import LarkspurBytes
-import LarkspurIO
-import LarkspurTestSupport
-import Synchronization
 import Testing
 
 @testable import LarkspurTransport
