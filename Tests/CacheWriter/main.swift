@@ -2,13 +2,22 @@
 //
 // Called as `CacheWriter FOLDER NAME COUNT`: stores the bodies 0, 1, 2, ... by turns for eight URLs, and prints each
 // number when it is on the disk.
+//
+// Called as `CacheWriter FOLDER load URL`: loads it, and ends at once.
 
 import Foundation
 import Larkspur
 
 let arguments = CommandLine.arguments
-guard arguments.count == 4, let count = Int(arguments[3]) else { exit(2) }
+guard arguments.count == 4 else { exit(2) }
 let cache = URLCache(memoryCapacity: 0, diskCapacity: 4 << 20, directory: URL(filePath: arguments[1]))
+if arguments[2] == "load", let url = URL(string: arguments[3]) {
+  let configuration = URLSessionConfiguration.ephemeral
+  configuration.urlCache = cache
+  let (data, _) = try await URLSession(configuration: configuration).data(from: url)
+  exit(data.isEmpty ? 5 : 0)
+}
+guard let count = Int(arguments[3]) else { exit(2) }
 for number in 0..<count {
   guard let url = URL(string: "http://cache.test/\(arguments[2])/\(number % 8)") else { exit(3) }
   // Long enough to be written in more than one piece of the disk's.

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// The list of files is a hint. Another process may have added some and removed others: it is read again now and
 /// then, and a file that is listed and not there is a miss.
-final class CacheCore: Sendable {
+final class CacheCore: FinishedAtExit {
   /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with
   /// them.
   static let variantsMax = 16
@@ -22,6 +22,8 @@ final class CacheCore: Sendable {
   /// files that there are. (To read it takes as long as there are files.)
   static let scanShare = 8
   static let scanFilesMin = 64
+  /// What has been invalidated is remembered of so many keys.
+  static let invalidatedMax = 256
   /// What the queue may have still to write, in bytes. While a disk cannot keep up, responses stay in memory alone.
   static let pendingCostMax = 16 << 20
 
@@ -41,6 +43,12 @@ final class CacheCore: Sendable {
     var pendingCost = 0
     /// How many changes the queue has still to make.
     var unfinished = 0
+    /// The keys that it has still to change, and how often: what is there now is not what is going to be.
+    var changing: [String: Int] = [:]
+    /// When keys were last invalidated, and since when this is known of all: what was asked for before then is old.
+    var invalidated: [String: Double] = [:]
+    var invalidatedBefore = -Double.infinity
+    var isHookedIntoExit = false
   }
 
   struct MemoryName: Hashable, Sendable {
@@ -80,7 +88,7 @@ final class CacheCore: Sendable {
   enum Found {
     /// These, and nothing else.
     case inMemory([CachedURLResponse])
-    /// These, and more on disk.
+    /// These, and more on disk, or in what is still to be done.
     case alsoOnDisk([CachedURLResponse])
   }
 
@@ -102,6 +110,7 @@ final class CacheCore: Sendable {
     return state.withLock { state in
       let found = state.memory[key] ?? []
       for entry in found { state.memoryLedger.touch(MemoryName(key: key, variant: entry.variant)) }
+      guard state.changing[key] == nil else { return .alsoOnDisk(found) }
       guard state.diskCapacity > 0 else { return .inMemory(found) }
       guard state.isScanned else { return .alsoOnDisk(found) }
       let names = state.files[CacheHash(key)] ?? []
@@ -151,11 +160,14 @@ final class CacheCore: Sendable {
   }
 
   /// Stores an entry that has an origin, in place of what it replaces. Any thread; the disk follows.
-  func store(_ entry: CachedURLResponse, room: Room = Room(), now: Double) {
+  ///
+  /// - Parameter requested: When it was asked for. What has been invalidated since is not stored.
+  func store(_ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, now: Double) {
     guard let origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
     let cost = entry.cost
     let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
     state.withLock { state in
+      guard !state.isOutdated(origin.key, requested: requested, now: now) else { return }
       state.changes += 1
       let replaced = state.replaced(by: entry, name)
       for other in replaced { state.forget(other) }
@@ -181,6 +193,10 @@ final class CacheCore: Sendable {
 
   private func enqueue(_ state: inout State, _ change: @escaping @Sendable () -> Void) {
     state.unfinished += 1
+    if !state.isHookedIntoExit, state.diskCapacity > 0 {
+      state.isHookedIntoExit = true
+      ExitHook.register(self)
+    }
     queue.async {
       change()
       self.state.withLock { $0.unfinished -= 1 }
@@ -190,9 +206,29 @@ final class CacheCore: Sendable {
   /// Does something that may take its time, on the queue.
   func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-  /// Does something with what is stored under a key, on the queue, before anything else is done with it there.
+  /// Does something with what is stored under a key, on the queue, before anything else is done with it there: who looks for
+  /// it meanwhile waits.
   func change(_ key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
-    queue.async { body(self.load(key, now: now)) }
+    state.withLock { state in
+      state.changing[key, default: 0] += 1
+      mayHoldSomething.store(true, ordering: .releasing)
+      enqueue(&state) {
+        body(self.load(key, now: now))
+        self.state.withLock { state in
+          let left = (state.changing[key] ?? 1) - 1
+          state.changing[key] = left == 0 ? nil : left
+        }
+      }
+    }
+  }
+
+  /// Whether there may be anything that could be changed. Any thread.
+  var isEmpty: Bool { !mayHoldSomething.load(ordering: .acquiring) }
+
+  /// Removes everything under the key, and keeps out what is still on its way. Any thread; the disk follows.
+  func invalidate(_ key: String, now: Double) {
+    state.withLock { $0.invalidate(key, now: now) }
+    remove(key)
   }
 
   /// Removes everything under the key. Any thread; the disk follows.
@@ -246,9 +282,18 @@ final class CacheCore: Sendable {
     get { state.withLock { $0.diskCapacity } }
     set {
       state.withLock { state in
+        // What there is on a disk that was not used is not known.
+        if newValue > 0, state.diskCapacity == 0 { state.isScanned = false }
         state.diskCapacity = max(0, newValue)
         if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
-        queue.async { self.onQueue.withLock { self.trim(&$0, now: self.now().timeIntervalSince1970) } }
+        queue.async {
+          self.onQueue.withLock { onQueue in
+            let now = self.now().timeIntervalSince1970
+            if newValue > 0 { onQueue.disk.isInUse = true }
+            self.scanIfNeeded(&onQueue, now: now)
+            self.trim(&onQueue, now: now)
+          }
+        }
       }
     }
   }
@@ -274,6 +319,8 @@ final class CacheCore: Sendable {
   func finishChanges() {
     if state.withLock({ $0.unfinished > 0 }) { waiting {} }
   }
+
+  func finishAtExit() { finishChanges() }
 
   private func waiting<T>(_ body: () -> T) -> T {
     // Called on the queue it would wait for itself.
@@ -318,7 +365,8 @@ extension CacheCore {
       }
       for (name, change) in state.pending { state.expectFile(name, change) }
       state.isScanned = true
-      mayHoldSomething.store(!state.memory.isEmpty || !state.fileLedger.isEmpty, ordering: .releasing)
+      let isEmpty = state.memory.isEmpty && state.fileLedger.isEmpty && state.changing.isEmpty
+      mayHoldSomething.store(!isEmpty, ordering: .releasing)
     }
   }
 

@@ -14,20 +14,24 @@ struct CacheDisk {
   /// A record larger than this is not read: somebody else's file would fill the memory.
   static let fileBytesMax = 1 << 30
 
+  /// Whether the cache has ever had room on disk. Without any the folder is not its own: it may be another cache's.
+  var isInUse: Bool
   private let open: @Sendable (_ isCreating: Bool) throws(Errno) -> any CacheFiles
   private var files: (any CacheFiles)?
   private var lastNumber: UInt64 = 0
   private let process: Int32
 
   init(
-    process: Int32 = ProcessInfo.processInfo.processIdentifier,
+    isInUse: Bool, process: Int32 = ProcessInfo.processInfo.processIdentifier,
     open: @escaping @Sendable (_ isCreating: Bool) throws(Errno) -> any CacheFiles
   ) {
+    self.isInUse = isInUse
     self.process = process
     self.open = open
   }
 
   private mutating func folder(isCreating: Bool) -> (any CacheFiles)? {
+    guard isInUse else { return nil }
     if let files { return files }
     // A cache without its folder is a cache that finds nothing: whatever is wrong with the disk is no error of a
     // request.
@@ -64,14 +68,19 @@ struct CacheDisk {
 
   /// Returns the file's size in bytes; nil if nothing was written.
   mutating func write(_ name: CacheEntryName, _ record: CacheRecord, _ body: Data, now: Double) -> Int? {
-    guard let head = record.head(body: body.span), let folder = folder(isCreating: true) else { return nil }
-    // Another process may have had this one's number once, and have been killed.
+    guard let head = record.head(body: body.span) else { return nil }
     for _ in 0..<8 {
+      guard let folder = folder(isCreating: true) else { return nil }
       lastNumber += 1
       let temporary = CacheEntryName.temporary(lastNumber, process: process)
       do throws(Errno) {
         try folder.create(temporary, head, body)
       } catch .fileExists {
+        // Another process may have had this one's number once, and have been killed.
+        continue
+      } catch .noSuchFile {
+        // Somebody has removed the folder: the next one is made anew.
+        files = nil
         continue
       } catch {
         // The disk is full, perhaps: what was written is of no use.

@@ -40,6 +40,24 @@ extension CacheCore.State {
     memoryLedger = RecencyLedger()
   }
 
+  // MARK: - What is on its way
+
+  mutating func invalidate(_ key: String, now: Double) {
+    // (Rather than to forget one of them, all that is under way is kept out.)
+    if invalidated.count >= CacheCore.invalidatedMax {
+      invalidated.removeAll(keepingCapacity: true)
+      invalidatedBefore = now
+    }
+    invalidated[key] = now
+  }
+
+  /// Whether what was asked for then may be older than what has been invalidated. (Of a time to come the clock has been set
+  /// back since, and nobody knows.)
+  func isOutdated(_ key: String, requested: Double, now: Double) -> Bool {
+    let time = max(invalidated[key] ?? invalidatedBefore, invalidatedBefore)
+    return requested < time && time <= now
+  }
+
   // MARK: - Files
 
   mutating func keepFile(_ name: CacheEntryName, cost: Int) {

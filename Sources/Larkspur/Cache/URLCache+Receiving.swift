@@ -46,7 +46,7 @@ extension URLCache {
       return .useStored(answer)
     case .standIn: return standIn(exchange, now: time).map { .useStored($0) } ?? .deliver
     case .invalidate(let references):
-      invalidate(exchange, references)
+      invalidate(exchange, references, now: time)
       return .deliver
     }
   }
@@ -68,12 +68,15 @@ extension URLCache {
       let key = storing.exchange.key, let entry = storing.entry(cached, key: key)
     else { return }
     if isSubclass { return store(entry, of: storing.exchange.subject(status: storing.response.statusCode)) }
-    let now = storing.responseTime
-    guard entry.origin?.stored?.part != nil else { return core.store(entry, room: room, now: now) }
+    let (requested, now) = (storing.exchange.requestTime, storing.responseTime)
+    guard entry.origin?.stored?.part != nil else {
+      return core.store(entry, room: room, requested: requested, now: now)
+    }
     // A part may complete what is there, on disk perhaps.
     core.change(key, now: now) { entries in
       let held = entries.first { $0.variant == entry.variant }
-      self.core.store(held.flatMap { $0.combined(with: entry) } ?? entry, room: self.room, now: now)
+      self.core.store(
+        held.flatMap { $0.combined(with: entry) } ?? entry, room: self.room, requested: requested, now: now)
     }
   }
 
@@ -99,9 +102,9 @@ extension URLCache {
     _ status: Int, _ fields: CacheFields, _ exchange: CacheExchange, _ now: Double
   ) -> CacheVerdict {
     // The 304 to a condition of the caller's own.
-    guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, let key = exchange.key else {
-      return .deliver
-    }
+    guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, !core.isEmpty,
+      let key = exchange.key
+    else { return .deliver }
     core.change(key, now: now) { entries in
       let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
       guard let index = CacheDecision.selected(for: exchange.request, among: known.map(\.stored)),
@@ -125,7 +128,7 @@ extension URLCache {
     let kept = CachedURLResponse(
       response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
       origin: CachedURLResponse.Origin(key: origin.key, stored: stored, storedTime: now))
-    guard isSubclass else { return core.store(kept, now: now) }
+    guard isSubclass else { return core.store(kept, requested: exchange.requestTime, now: now) }
     store(kept, of: exchange.subjectOfGet(status: stored.status))
   }
 
@@ -136,14 +139,14 @@ extension URLCache {
   }
 
   /// RFC 9111 4.4: the target, and what the answer names if it is of the same origin.
-  private func invalidate(_ exchange: CacheExchange, _ references: [String]) {
+  private func invalidate(_ exchange: CacheExchange, _ references: [String], now: Double) {
     guard let target = exchange.keyOfGet(for: exchange.url) else { return }
     let others = references.compactMap { URL(string: $0, relativeTo: exchange.url)?.absoluteURL }
     for url in [exchange.url] + others {
       guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == CacheKey.origin(of: target) else {
         continue
       }
-      if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.remove(key) }
+      if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.invalidate(key, now: now) }
     }
   }
 

@@ -75,7 +75,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   private static func makeCore(_ memoryCapacity: Int, _ diskCapacity: Int, _ path: String?) -> CacheCore {
     let place = CacheLocation.path(path)
-    let disk = CacheDisk { (isCreating) throws(Errno) in
+    let disk = CacheDisk(isInUse: diskCapacity > 0) { (isCreating) throws(Errno) in
       guard let place else { throw .noSuchFile }
       return try FolderFiles(path: place, isCreating: isCreating)
     }

@@ -113,23 +113,6 @@ enum CookieWriting {
   /// stopped in the middle.
   private static let attemptsMax = 500
 
-  private struct Weak: @unchecked Sendable {
-    weak var storage: HTTPCookieStorage?
-  }
-
-  private static let storages = Mutex<[Weak]>([])
-
-  private static let isHookedIntoExit: Bool = atexit { CookieWriting.writeAll() } == 0
-
-  /// The storage's changes are written when the process ends.
-  static func register(_ storage: HTTPCookieStorage) {
-    _ = isHookedIntoExit
-    storages.withLock { storages in
-      storages.removeAll { $0.storage == nil }
-      storages.append(Weak(storage: storage))
-    }
-  }
-
   static func schedule(_ storage: HTTPCookieStorage, after delay: DispatchTimeInterval = delay) {
     queue.asyncAfter(deadline: .now() + delay) { [weak storage] in
       if let storage, storage.write() == .busy { schedule(storage, after: retryDelay) }
@@ -153,9 +136,9 @@ enum CookieWriting {
   }
 
   /// A write that is under way is waited for.
-  private static func writeAll() {
-    queue.sync {
-      for storage in storages.withLock({ $0.compactMap(\.storage) }) { finish(storage) }
-    }
-  }
+  fileprivate static func finishNow(_ storage: HTTPCookieStorage) { queue.sync { finish(storage) } }
+}
+
+extension HTTPCookieStorage: FinishedAtExit {
+  func finishAtExit() { CookieWriting.finishNow(self) }
 }

@@ -56,7 +56,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     state = Mutex(State(jar: CookieJar(limits: limits, keepsChanges: hasFile), isLoaded: !hasFile))
     occupancy = Atomic((hasFile ? Occupancy.unknown : .empty).rawValue)
     super.init()
-    if hasFile { CookieWriting.register(self) }
+    if hasFile { ExitHook.register(self) }
   }
 
   deinit {

@@ -290,7 +290,7 @@ final class SessionCore: @unchecked Sendable {
   /// Whether it is time for that: each millisecond it is.
   private func letsOthersCome(at moment: Deadline) -> Bool {
     guard othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds else { return false }
-    othersMayCome.store(moment.advanced(byNanoseconds: 1_000_000).nanoseconds, ordering: .relaxed)
+    othersMayCome.store(moment.advanced(byNanoseconds: 5_000_000).nanoseconds, ordering: .relaxed)
     return true
   }
 

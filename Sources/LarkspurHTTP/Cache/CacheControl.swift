@@ -105,6 +105,11 @@ package struct CacheControl: Hashable, Sendable {
       return
     }
     var names = ListMembers.split(text).map(\.asciiLowercased)
+    // Who names none has not said that it is about some.
+    guard !names.isEmpty else {
+      noCache = .everything
+      return
+    }
     if case .fields(let others) = noCache { names = others + names }
     noCache = names.count <= Self.fieldNamesMax ? .fields(names) : .everything
   }

@@ -44,6 +44,7 @@ import Testing
       ("no-cache=Set-Cookie", .fields(["set-cookie"])),
       ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])), ("no-cache=\"a\", no-cache", .everything),
       ("no-cache, no-cache=\"a\"", .everything), ("no-cache=\"a", .everything), ("no-cache =\"a\"", .everything),
+      ("no-cache=\"\"", .everything), ("no-cache=", .everything), ("no-cache=\",\"", .everything),
       ("max-age=1", .nothing),
     ] as [(String, CacheControl.Scope)])
   func noCache(line: String, expected: CacheControl.Scope) {

@@ -124,6 +124,45 @@ import Testing
     #expect(last.cachedResponse(for: request(Self.a)) == nil)
   }
 
+  /// The folder may be another cache's: what has no room on disk does nothing there.
+  @Test func filesOfOthers() {
+    let folder = CacheFolder()
+    let owner = folder.cache()
+    owner.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    let guest = folder.cache(memory: 1 << 20, disk: 0)
+    #expect(guest.currentDiskUsage == 0 && guest.cachedResponse(for: request(Self.a)) == nil)
+    guest.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    guest.removeCachedResponse(for: request(Self.a))
+    guest.removeCachedResponses(since: .distantPast)
+    guest.removeAllCachedResponses()
+    #expect(folder.names.count == 1 && owner.cachedResponse(for: request(Self.a))?.text == "x")
+    // With room there it is a cache of that folder.
+    guest.diskCapacity = 1 << 20
+    #expect(guest.cachedResponse(for: request(Self.a))?.text == "x")
+    guest.removeAllCachedResponses()
+    #expect(folder.names.isEmpty)
+  }
+
+  /// What does not fit any more goes, also of what nobody has looked at yet.
+  @Test func aCapacityThatIsTakenAway() {
+    let folder = CacheFolder()
+    folder.cache().storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    let next = folder.cache()
+    next.diskCapacity = 0
+    next.core.settle()
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test func aFolderThatIsRemoved() throws {
+    let folder = CacheFolder()
+    let cache = folder.cache()
+    cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    try FileManager.default.removeItem(at: folder.url)
+    cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    #expect(cache.cachedResponse(for: request(Self.a))?.text == "y")
+    #expect(folder.names.count == 1)
+  }
+
   /// A disk that fails is an empty one.
   @Test func brokenDisks() {
     let files = KillableFiles()
@@ -132,7 +171,7 @@ import Testing
     cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     #expect(cache.cachedResponse(for: request(Self.a))?.text == "x", "the memory still works")
     #expect(cache.currentDiskUsage == 0)
-    let disk = CacheDisk { (_) throws(Errno) in throw .readOnlyFileSystem }
+    let disk = CacheDisk(isInUse: true) { (_) throws(Errno) in throw .readOnlyFileSystem }
     let none = URLCache(core: CacheCore(memoryCapacity: 0, diskCapacity: 1 << 20, disk: disk))
     none.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     none.removeAllCachedResponses()

@@ -53,7 +53,7 @@ final class KillableFiles: CacheFiles {
     set { state.withLock { $0.stepsLeft = newValue } }
   }
 
-  var disk: CacheDisk { CacheDisk(process: 1) { (_) throws(Errno) in self } }
+  var disk: CacheDisk { CacheDisk(isInUse: true, process: 1) { (_) throws(Errno) in self } }
 
   private func step<T: Sendable>(
     _ body: @Sendable (inout [String: File]) -> Result<T, Errno>

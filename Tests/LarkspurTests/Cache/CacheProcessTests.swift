@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurTestServer
 import TestKit
 import Testing
 
@@ -37,6 +38,21 @@ import Testing
       #expect(found.contains { $0 >= last }, "\(found) \(last)")
       #expect(found.count == min(8, (found.max() ?? 0) + 1), "what was replaced when it was killed is there as well")
       #expect(cache.currentDiskUsage <= 4 << 20)
+    }
+  }
+
+  /// Who ends of himself waits until it is written: a program that loads one thing would never find it again.
+  @Test func endedAfterALoad() throws {
+    let server = try TestServer()
+    server.route("GET", "/a") { _ in
+      TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .content(0..<200_000))
+    }
+    for _ in 0..<8 {
+      let folder = CacheFolder()
+      let url = server.url("/a")
+      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "load", url)
+      #expect(writer.finish() == 0)
+      #expect(folder.cache(disk: 4 << 20).cachedResponse(for: request(url))?.data.count == 200_000)
     }
   }
 

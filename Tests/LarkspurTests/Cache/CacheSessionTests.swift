@@ -54,7 +54,7 @@ final class HandClock: Sendable {
 extension URLCache {
   /// A cache in memory whose time is that of `clock`.
   static func inMemory(_ clock: HandClock, capacity: Int = 4 << 20) -> URLCache {
-    let nowhere = CacheDisk { (_) throws(Errno) in throw .noSuchFile }
+    let nowhere = CacheDisk(isInUse: true) { (_) throws(Errno) in throw .noSuchFile }
     return URLCache(
       core: CacheCore(memoryCapacity: capacity, diskCapacity: 0, disk: nowhere, now: { clock.now }))
   }

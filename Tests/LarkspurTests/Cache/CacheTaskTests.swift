@@ -372,4 +372,89 @@ import Testing
       #expect(try await world.load("/a").status == 503)
     }
   }
+
+  // MARK: - One after another
+
+  /// What becomes of a response is known to whoever asks after it, though the cache may take its time for it.
+  @Test func partsOneAfterAnother() async throws {
+    world.server.route("GET", "/a") { request in
+      let isFirst = request.fields["Range"] == "bytes=0-4"
+      let fields: TestServer.Fields = [
+        "Cache-Control": "max-age=100", "ETag": "\"tag\"", "Content-Range": isFirst ? "bytes 0-4/10" : "bytes 5-9/10",
+      ]
+      return TestServer.Response(status: 206, fields: fields, body: .text(isFirst ? "01234" : "56789"))
+    }
+    func request(_ range: String?, _ policy: URLRequest.CachePolicy) throws -> URLRequest {
+      var request = URLRequest(url: try world.url("/a"), cachePolicy: policy)
+      request.setValue(range, forHTTPHeaderField: "Range")
+      return request
+    }
+    let gate = DispatchSemaphore(value: 0)
+    world.cache.core.run { gate.wait() }
+    _ = try await world.session.data(for: try request("bytes=0-4", .useProtocolCachePolicy))
+    async let part = world.session.data(for: try request("bytes=0-4", .returnCacheDataDontLoad)).0
+    gate.signal()
+    #expect(try await part == Data("01234".utf8))
+    let secondGate = DispatchSemaphore(value: 0)
+    world.cache.core.run { secondGate.wait() }
+    _ = try await world.session.data(for: try request("bytes=5-9", .useProtocolCachePolicy))
+    async let whole = world.session.data(for: try request(nil, .returnCacheDataDontLoad)).0
+    secondGate.signal()
+    #expect(try await whole == Data("0123456789".utf8))
+    #expect(world.requests == 2)
+  }
+
+  @Test func aConditionOfTheProgramsOwnAndWhoComesNext() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10", "ETag": "\"tag\""])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    world.clock.advance(seconds: 20)
+    let gate = DispatchSemaphore(value: 0)
+    world.cache.core.run { gate.wait() }
+    var request = URLRequest(url: try world.url("/a"))
+    request.setValue("\"tag\"", forHTTPHeaderField: "If-None-Match")
+    let answer = try await world.session.data(for: request).1 as? HTTPURLResponse
+    #expect(answer?.statusCode == 304)
+    async let next = world.session.data(from: try world.url("/a")).0
+    gate.signal()
+    #expect(try await next == Data("v1".utf8))
+    #expect(world.requests == 2)
+  }
+
+  /// RFC 9111 4.4: what was asked for before may be as old as what is removed.
+  @Test func anAnswerThatWasOnItsWay() async throws {
+    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    let fields: TestServer.Fields = ["Cache-Control": "max-age=100"]
+    world.server.route(
+      "GET", "/a",
+      script: [.fire(arrived), .wait(goOn), .respond(TestServer.Response(fields: fields, body: .text("old")))])
+    world.server.route("PUT", "/a") { _ in TestServer.Response(status: 204) }
+    async let old = world.load("/a")
+    try await arrived.wait()
+    world.clock.advance(seconds: 1)
+    var put = URLRequest(url: try world.url("/a"))
+    put.httpMethod = "PUT"
+    #expect((try await world.session.data(for: put).1 as? HTTPURLResponse)?.statusCode == 204)
+    goOn.fire()
+    #expect(try await old == .init(200, "old"))
+    world.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("new")) }
+    for _ in 0..<2 { #expect(try await world.load("/a") == .init(200, "new")) }
+    #expect(world.requests == 3)
+  }
+
+  /// More keys than are remembered: then nothing is stored that was asked for before.
+  @Test func manyInvalidations() throws {
+    func stored(_ key: String, requested: Double, now: Double) -> Bool {
+      let cache = world.cache.core
+      cache.store(entry(key, "x").prepared(key: key, now: now), requested: requested, now: now)
+      defer { cache.remove(key) }
+      if case .inMemory(let found) = cache.find({ key }, now: now) { return !found.isEmpty }
+      return false
+    }
+    for index in 0...CacheCore.invalidatedMax { world.cache.core.invalidate("k\(index)", now: Double(index)) }
+    let last = Double(CacheCore.invalidatedMax)
+    #expect(!stored("k5", requested: 10, now: last) && !stored("other", requested: 10, now: last))
+    #expect(stored("k5", requested: last, now: last) && stored("other", requested: last, now: last))
+    // The clock has been set back since.
+    #expect(stored("k5", requested: 10, now: 20))
+  }
 }

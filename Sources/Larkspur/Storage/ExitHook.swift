@@ -1,0 +1,30 @@
+import Foundation
+import Synchronization
+
+/// What has something to write when the process ends of itself, by `exit` or by the return of `main`.
+protocol FinishedAtExit: AnyObject, Sendable {
+  /// Returns when it is written. Called once, by whoever ends the process.
+  func finishAtExit()
+}
+
+enum ExitHook {
+  private struct Weak: @unchecked Sendable {
+    weak var object: (any FinishedAtExit)?
+  }
+
+  private static let registered = Mutex<[Weak]>([])
+
+  private static let isHooked: Bool = atexit { ExitHook.finishAll() } == 0
+
+  static func register(_ object: any FinishedAtExit) {
+    _ = isHooked
+    registered.withLock { registered in
+      registered.removeAll { $0.object == nil }
+      registered.append(Weak(object: object))
+    }
+  }
+
+  private static func finishAll() {
+    for object in registered.withLock({ $0.compactMap(\.object) }) { object.finishAtExit() }
+  }
+}
