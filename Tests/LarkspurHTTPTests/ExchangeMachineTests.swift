@@ -6,7 +6,7 @@ import Testing
   /// The states, each with the facts that lead to it.
   enum Start: String, CaseIterable, Sendable {
     case idle
-    case runningHead, runningKeep, runningClose
+    case runningHead, runningKeep, runningClose, runningEnded
     case doneHead, doneKeep, doneClose
     case stoppedHead, stoppedKeep, stoppedClose
     case tunnel
@@ -18,6 +18,7 @@ import Testing
       case .runningHead: [.begin]
       case .runningKeep: [.begin, .headKeep]
       case .runningClose: [.begin, .headClose]
+      case .runningEnded: [.begin, .headKeep, .ended]
       case .doneHead: [.begin, .sent]
       case .doneKeep: [.begin, .sent, .headKeep]
       case .doneClose: [.begin, .sent, .headClose]
@@ -35,6 +36,7 @@ import Testing
       case .runningHead: .active(.running, .head)
       case .runningKeep: .active(.running, .body(isPersistent: true))
       case .runningClose: .active(.running, .body(isPersistent: false))
+      case .runningEnded: .active(.running, .ended)
       case .doneHead: .active(.done, .head)
       case .doneKeep: .active(.done, .body(isPersistent: true))
       case .doneClose: .active(.done, .body(isPersistent: false))
@@ -163,7 +165,7 @@ import Testing
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
         .fail(.internalInconsistency),
-        .done(.requestUnfinished),
+        .to(.runningEnded),
       ] + endings
     ),
     (
@@ -179,6 +181,28 @@ import Testing
         .fail(.internalInconsistency),
         .done(.requestUnfinished),
       ] + endings
+    ),
+    (
+      .runningEnded,
+      [
+        .same,
+        .toDoing(.idle, .complete),
+        .done(.requestUnfinished),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.internalInconsistency),
+        .fail(.response(.notHTTP)),
+        .fail(.bodyFailed),
+        .done(.peerClosed),
+        .done(.unsolicitedBytes),
+        .done(.connectionLost),
+        .fail(.timedOut),
+        .fail(.cancelled),
+        .fail(.cancelled),
+      ]
     ),
     (
       .doneHead,

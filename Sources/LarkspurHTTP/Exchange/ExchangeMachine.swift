@@ -4,13 +4,15 @@
 /// independently: the request is sent, the response is received. The connection lives on only when both ended
 /// well and the server allows it; every other end closes it. A request that the server stops taking does not
 /// fail the exchange: the server may have answered already, and closed (RFC 9112 9.5), so the answer is waited
-/// for, and only the connection is lost. Likewise an answer that comes early and wants no more of the request.
+/// for, and only the connection is lost. Likewise an answer that comes early and wants no more of the request. One that
+/// comes early and wants the rest (a 2xx: the server answers while it reads) is complete when the request has been sent.
 ///
 /// ```
 ///                           +-------------- responseEnded, sent, persistent -------------+
 ///                           v                                                            |
 ///   idle --begin--> active(running, head) --requestSent--> active(done, head) --> active(done, body)
 ///    |                      |      \--sendingFailed--> active(stopped, head) --> active(stopped, body)
+///    |                      |       \--2xx, responseEnded--> active(running, ended) --requestSent--> idle
 ///    |                      |                                  |
 ///    +---- peerClosed, -----+---- responseFailed, cancelled, --+--> closed      (101, CONNECT: --> tunnel)
 ///          bytes            |     timedOut, any other end      |
@@ -31,6 +33,8 @@ package struct ExchangeMachine {
   package enum Receiving: Hashable, Sendable {
     case head
     case body(isPersistent: Bool)
+    /// It is complete, and the rest of the request is still wanted.
+    case ended
   }
 
   package enum State: Hashable, Sendable {
@@ -95,6 +99,9 @@ package struct ExchangeMachine {
 
   package var isIdle: Bool { state == .idle }
 
+  /// Whether nothing is missing but the rest of the request.
+  package var isSendingOnly: Bool { state == .active(.running, .ended) }
+
   /// A request is about to be sent. False: the connection is not free.
   package mutating func begin() -> Bool {
     guard state == .idle else { return false }
@@ -105,12 +112,15 @@ package struct ExchangeMachine {
   /// The kernel has taken the last byte of the request.
   package mutating func requestSent(into actions: inout Actions) {
     guard case .active(.running, let receiving) = state else { return }
-    state = .active(.done, receiving)
+    guard receiving == .ended else { return state = .active(.done, receiving) }
+    state = .idle
+    actions.append(.complete)
   }
 
   /// The kernel takes no more of the request: the peer has closed or reset.
   package mutating func sendingFailed(into actions: inout Actions) {
     guard case .active(.running, let receiving) = state else { return }
+    guard receiving != .ended else { return completeWithoutRest(.requestUnfinished, &actions) }
     state = .active(.stopped, receiving)
     actions.append(.stopSending)
   }
@@ -141,10 +151,11 @@ package struct ExchangeMachine {
     case .active(.done, .body(isPersistent: false)):
       actions.append(.complete)
       close(.serverWillClose, &actions)
-    case .active(.running, .body), .active(.stopped, .body):
-      actions.append(.complete)
-      close(.requestUnfinished, &actions)
-    case .idle, .active(_, .head), .tunnel, .closed:
+    case .active(.running, .body(isPersistent: true)):
+      state = .active(.running, .ended)
+    case .active(.running, .body(isPersistent: false)), .active(.stopped, .body):
+      completeWithoutRest(.requestUnfinished, &actions)
+    case .idle, .active(_, .head), .active(_, .ended), .tunnel, .closed:
       inconsistent(&actions)
     }
   }
@@ -158,18 +169,21 @@ package struct ExchangeMachine {
 
   /// The end of the stream while nothing was asked.
   package mutating func peerClosed(into actions: inout Actions) {
+    if isSendingOnly { return completeWithoutRest(.peerClosed, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
     close(.peerClosed, &actions)
   }
 
   /// Bytes while nothing was asked: whatever they are, they must never answer a later request.
   package mutating func unsolicitedBytes(into actions: inout Actions) {
+    if isSendingOnly { return completeWithoutRest(.unsolicitedBytes, &actions) }
     guard state == .idle else { return inconsistent(&actions) }
     close(.unsolicitedBytes, &actions)
   }
 
   /// Reading failed.
   package mutating func connectionLost(into actions: inout Actions) {
+    if isSendingOnly { return completeWithoutRest(.connectionLost, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
     close(.connectionLost, &actions)
   }
@@ -195,6 +209,12 @@ package struct ExchangeMachine {
     case .idle, .tunnel: close(.exchangeFailed, &actions)
     case .closed: return
     }
+  }
+
+  /// The response is there. What is left of the request the server does not get.
+  private mutating func completeWithoutRest(_ reason: CloseReason, _ actions: inout Actions) {
+    actions.append(.complete)
+    close(reason, &actions)
   }
 
   private mutating func inconsistent(_ actions: inout Actions) {

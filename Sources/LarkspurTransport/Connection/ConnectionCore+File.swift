@@ -17,7 +17,7 @@ extension ConnectionCore {
   mutating func pollBody(into file: OpenFile, count: inout Int) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if isTimed { pace.asked(at: loop.now) }
-    if failure == nil, case .active = machine.state, let moved = try splice(into: file) {
+    if failure == nil, case .active(_, .body) = machine.state, let moved = try splice(into: file) {
       count = moved
       return .ready
     }

@@ -206,6 +206,7 @@ struct ConnectionCore: ~Copyable {
     while true {
       if let failure { throw failure }
       guard case .active = machine.state else { return .end }
+      if machine.isSendingOnly { return try pollSending() }
       switch try poll() {
       case .event(.body(let piece)):
         note(.bodyReceived(bytes: piece.count))
@@ -214,12 +215,22 @@ struct ConnectionCore: ~Copyable {
         return .ready
       case .event(.end(let base)):
         endResponse(trailersAt: base)
-        return .end
       case .event: continue
       case .wait(let channel, let reading, let writing):
         return .wait(channel, reading: reading, writing: writing)
       }
     }
+  }
+
+  /// Goes on with a request whose response is complete. Whatever the server says now ends it.
+  private mutating func pollSending() throws(TransportError) -> Step {
+    guard let channel else { throw .connectionClosed }
+    if channel.isWritable { flush(to: channel) }
+    if machine.isSendingOnly, channel.mayReceive ? true : hasPlaintext() { lookForEnd(of: channel) }
+    if let failure { throw failure }
+    guard machine.isSendingOnly else { return .end }
+    let writing = hasOutput()
+    return .wait(channel, reading: isTimed ? prepareWait(for: channel, writing: writing) : true, writing: writing)
   }
 
   /// Whether nothing but a byte from the server can make a difference.

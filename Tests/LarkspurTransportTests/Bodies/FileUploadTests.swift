@@ -235,6 +235,47 @@ extension ScriptedWorld {
     #expect(running.value == true)
   }
 
+  /// The same where the answer is complete long before the request: nothing of that is lost.
+  @Test(arguments: [true, false]) func anEarlyAnswerThatIsComplete(isPlainBody: Bool) {
+    let file = kernel.makeFile(Self.contents)
+    peer.setSendRoom(1000)
+    let head = request("PUT", body: 700_000)
+    let body: RequestBody =
+      isPlainBody ? .bytes(Self.contents) : .file(file.openFile, offset: 0, length: 700_000)
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let exchange = try await connection.send(head, body: body)
+      var text: [UInt8] = []
+      while try await exchange.receivePiece({ text.append(copying: $0) }) {}
+      return connection.isIdle && text == Array("hello".utf8)
+    }
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    world.settle()
+    #expect(running.value == nil)
+    peer.setSendRoom(.max)
+    world.settle()
+    #expect(peer.received == head.bytes + Self.contents)
+    #expect(running.value == true)
+  }
+
+  /// The server has answered, and is gone before it has read all: the answer counts.
+  @Test(arguments: [true, false]) func anEarlyAnswerAndTheEnd(isReset: Bool) {
+    let file = kernel.makeFile(Self.contents)
+    peer.setSendRoom(1000)
+    let running = world.exchange(
+      request("PUT", body: 700_000), .file(file.openFile, offset: 0, length: 700_000))
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    world.settle()
+    #expect(running.value == nil)
+    if isReset { peer.reset() } else { peer.close() }
+    world.settle()
+    #expect(running.value == Outcome(status: 200, body: "hello"))
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
   /// However fast the server reads, nobody sends more than a share in one turn.
   @Test(arguments: [true, false]) func aShareOfEachTurn(isFile: Bool) {
     let count = 1 << 20
