@@ -131,9 +131,9 @@ import larkspur
       #expect(result.status == 5)
       #expect(result.errors == "larkspur: \(words)\n")
     }
-    let variable = try await get(environment: ["all_proxy": "p/x"])
+    let variable = try await get(environment: ["all_proxy": "p:x/y"])
     #expect(variable.status == 5)
-    #expect(variable.errors == "larkspur: all_proxy: a proxy has no path\n")
+    #expect(variable.errors == "larkspur: all_proxy: the proxy's port is not a number from 1 to 65535\n")
   }
 
   /// A label of 64 bytes: no name server is even asked.

@@ -49,7 +49,6 @@ package struct Proxy: Hashable, Sendable {
     case hostInvalid
     case portInvalid
     /// Something stands behind the host and the port.
-    case pathUnexpected
   }
 
   package init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
@@ -61,7 +60,8 @@ package struct Proxy: Hashable, Sendable {
     self.credentials = credentials
   }
 
-  /// Reads `[scheme://][user[:password]@]host[:port][/]`. Without a scheme it is `http`; `socks` is `socks4`.
+  /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme it is `http`; `socks` is `socks4`. As with
+  /// curl, the path means nothing.
   package init(_ text: String) throws(Invalid) {
     var kind = Kind.http
     var rest = Array(text.utf8)[...]
@@ -81,10 +81,7 @@ package struct Proxy: Hashable, Sendable {
         password: PercentCoding.decoded(rest[..<at].dropFirst(colon + 1 - rest.startIndex)))
       rest = rest[(at + 1)...]
     }
-    if let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
-      guard slash == rest.endIndex - 1 else { throw .pathUnexpected }
-      rest = rest[..<slash]
-    }
+    if let slash = rest.firstIndex(of: UInt8(ascii: "/")) { rest = rest[..<slash] }
     guard let (host, port) = splitPort(rest) else { throw .hostInvalid }
     guard port.isEmpty || port.allSatisfy(ASCII.isDigit) else { throw .portInvalid }
     let number = UInt16(String(decoding: port, as: UTF8.self))
@@ -114,7 +111,6 @@ extension Proxy.Invalid: CustomStringConvertible {
         + Proxy.Kind.allCases.map(\.rawValue).joined(separator: ", ") + " are"
     case .hostInvalid: "the proxy has no host, or one that cannot be a name or an address"
     case .portInvalid: "the proxy's port is not a number from 1 to 65535"
-    case .pathUnexpected: "a proxy has no path"
     }
   }
 }

@@ -21,11 +21,18 @@ import Testing
     #expect(try Proxy(proxy.description) == proxy)
   }
 
+  /// As curl does it.
+  @Test(arguments: ["http://proxy:3128/path", "proxy:3128//", "http://proxy:3128/"]) func aPathMeansNothing(
+    text: String
+  ) throws {
+    #expect(try Proxy(text).description == "http://proxy:3128")
+  }
+
   static let bad: [(text: String, error: Proxy.Invalid)] = [
     ("", .hostInvalid), ("http://", .hostInvalid), ("ftp://proxy", .schemeUnsupported("ftp")),
     ("socks6://proxy", .schemeUnsupported("socks6")), ("://proxy", .schemeUnsupported("")),
     ("proxy:0", .portInvalid), ("proxy:65536", .portInvalid), ("proxy:+1", .portInvalid), ("proxy:x", .portInvalid),
-    ("proxy/path", .pathUnexpected), ("http://proxy//", .pathUnexpected), ("2001:db8::1", .hostInvalid),
+    ("http:///path", .hostInvalid), ("2001:db8::1", .hostInvalid),
     ("[2001:db8::1", .hostInvalid), ("[2001:db8::1]x", .hostInvalid), ("[proxy]", .hostInvalid),
     ("[fe80::1%25eth0]", .hostInvalid), ("pro xy", .hostInvalid), ("pröxy", .hostInvalid), ("a\0b", .hostInvalid),
     ("a\r\nb", .hostInvalid), (String(repeating: "a", count: 254), .hostInvalid),
@@ -58,7 +65,7 @@ import Testing
 
   @Test(arguments: [
     ("http://user:secret@", Proxy.Invalid.hostInvalid), ("http://user:secret@p:x", .portInvalid),
-    ("http://user:secret@p/x", .pathUnexpected),
+    ("http://user:secret@/x", .hostInvalid),
   ])
   func errorsHoldNoPassword(text: String, error: Proxy.Invalid) {
     #expect(throws: error) { try Proxy(text) }
