@@ -102,7 +102,7 @@ extension HTTPCookie.Content {
     isHTTPOnly = cookie.isHTTPOnly
     sameSite = cookie.sameSite
     expires = cookie.expiry.map(Date.init)
-    isSessionOnly = expires == nil
+    isSessionOnly = !cookie.isPersistent
     guard let legacy = cookie.legacy else { return }
     version = legacy.version
     comment = legacy.comment
@@ -114,21 +114,20 @@ extension HTTPCookie.Content {
   func cookie(now: CookieTime) -> Cookie {
     let isDotted = domain.hasPrefix(".")
     var legacy: Cookie.Legacy?
-    if version != 0 || comment != nil || commentURL != nil || !ports.isEmpty {
+    let isDiscarded = isSessionOnly && expires != nil
+    if version != 0 || comment != nil || commentURL != nil || !ports.isEmpty || isDiscarded {
       var more = Cookie.Legacy()
       more.version = version
       more.comment = comment
       more.commentURL = commentURL?.absoluteString
       more.ports = ports
+      more.isDiscarded = isDiscarded
       legacy = more
     }
-    // What is over is deleted, also where it would have gone with the session.
-    let end = expires.map(CookieTime.init)
-    let isOver = end.map { $0 <= now } ?? false
     return Cookie(
       name: name, value: value, domain: isDotted ? String(domain.dropFirst()) : domain, path: path,
       isHostOnly: !isDotted, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-      expiry: isSessionOnly && !isOver ? nil : end, creation: now, legacy: legacy)
+      expiry: expires.map(CookieTime.init), creation: now, legacy: legacy)
   }
 }
 

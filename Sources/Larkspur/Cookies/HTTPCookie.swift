@@ -61,7 +61,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     properties[.expires] = expiresDate
     if isSecure { properties[.secure] = "TRUE" }
     if isHTTPOnly { properties[.httpOnly] = "TRUE" }
-    properties[.sameSitePolicy] = sameSitePolicy?.rawValue
+    properties[.sameSitePolicy] = content.sameSite == .none ? "none" : sameSitePolicy?.rawValue
     properties[.comment] = comment
     properties[.commentURL] = commentURL
     if !content.ports.isEmpty { properties[.port] = content.ports.map(String.init).joined(separator: ",") }

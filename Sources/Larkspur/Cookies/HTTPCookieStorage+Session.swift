@@ -77,13 +77,11 @@ extension HTTPCookieStorage {
     setCookieFields fields: [String], from url: URL, mainDocument: URL?, isTopLevel: Bool = true,
     policy: HTTPCookie.AcceptPolicy? = nil, now: Date
   ) {
-    guard !fields.isEmpty, policy != .never, var request = CookieSite.request(url) else { return }
+    guard !fields.isEmpty, policy != .never,
+      let request = answered(url, for: mainDocument, isTopLevel: isTopLevel)
+    else { return }
     let suffixes = suffixes
     let time = CookieTime(now)
-    if let mainDocument {
-      request.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
-      request.isTopLevel = isTopLevel
-    }
     let isChanged = change { state in
       guard state.policy != .never, accepts(policy ?? state.policy, from: url, mainDocument: mainDocument) else {
         return false
@@ -99,6 +97,29 @@ extension HTTPCookieStorage {
     }
     // Observers are strangers here: they do not get the session's thread.
     if isChanged { Self.notifications.async { self.postCookiesChanged() } }
+  }
+
+  private func answered(_ url: URL, for mainDocument: URL?, isTopLevel: Bool) -> CookieRequest? {
+    var request = CookieSite.request(url)
+    if let mainDocument {
+      request?.isSameSite = CookieSite.isSameSite(url, mainDocument, suffixes)
+      request?.isTopLevel = isTopLevel
+    }
+    return request
+  }
+
+  /// What the Set-Cookie fields of a response set, as far as they may, for a storage that is kept elsewhere. What takes one away is a
+  /// cookie that has expired.
+  func cookies(
+    setCookieFields fields: [String], from url: URL, mainDocument: URL?, isTopLevel: Bool, now: Date
+  ) -> [HTTPCookie] {
+    guard let request = answered(url, for: mainDocument, isTopLevel: isTopLevel) else { return [] }
+    let (suffixes, time) = (suffixes, CookieTime(now))
+    return fields.prefix(CookieLimits().perResponseMax).compactMap { SetCookie($0) }.compactMap { said in
+      let received = CookieJar.cookie(of: said, from: request, now: time) { suffixes().isPublicSuffix($0) }
+      guard case .cookie(let cookie) = received else { return nil }
+      return HTTPCookie(HTTPCookie.Content(cookie))
+    }
   }
 
   func accepts(_ policy: HTTPCookie.AcceptPolicy, from url: URL?, mainDocument: URL?) -> Bool {

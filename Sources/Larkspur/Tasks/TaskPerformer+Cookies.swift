@@ -19,7 +19,10 @@ extension TaskPerformer {
     guard jar.accepts(core.cookieAcceptPolicy ?? .always, from: url, mainDocument: request.mainDocumentURL) else {
       return
     }
-    let cookies = fields.flatMap { HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": $0], for: url) }
+    let cookies = jar.cookies(
+      setCookieFields: fields, from: url, mainDocument: request.mainDocumentURL, isTopLevel: request.isTopLevel,
+      now: Date())
+    guard !cookies.isEmpty else { return }
     let task = task
     try await doElsewhere(on: HTTPCookieStorage.notifications) { jar.storeCookies(cookies, for: task) }
   }

@@ -10,12 +10,15 @@ package struct Cookie: Hashable, Sendable {
     case strict
   }
 
-  /// What the cookies of RFC 2965 say beyond others. Nothing is decided by it but the ports.
+  /// What the cookies of RFC 2965 say beyond others. Nothing is decided by it but by the ports, and
+  /// whether it is discarded.
   package struct Legacy: Hashable, Sendable {
     package var version = 0
     package var comment: String?
     package var commentURL: String?
     package var ports: [Int] = []
+    /// It goes with the session, if its end does not come before.
+    package var isDiscarded = false
 
     package init() {}
   }
@@ -30,7 +33,7 @@ package struct Cookie: Hashable, Sendable {
   package var isSecure: Bool
   package var isHTTPOnly: Bool
   package var sameSite: SameSite
-  /// Nil: until the session ends.
+  /// Nil: when the session ends.
   package var expiry: CookieTime?
   /// The first time: a cookie that takes the place of another has the other's.
   package var creation: CookieTime
@@ -60,6 +63,9 @@ package struct Cookie: Hashable, Sendable {
     lastAccess = creation
     self.legacy = legacy
   }
+
+  /// Whether it outlives the session.
+  package var isPersistent: Bool { expiry != nil && legacy?.isDiscarded != true }
 
   package func hasExpired(at now: CookieTime) -> Bool { expiry.map { $0 <= now } ?? false }
 

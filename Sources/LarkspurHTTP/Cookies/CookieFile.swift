@@ -34,7 +34,7 @@ package enum CookieFile {
     var bytes = Array("\(title)\(version)\n".utf8)
     var count = 0
     for cookie in cookies {
-      guard let expiry = cookie.expiry else { continue }
+      guard cookie.isPersistent, let expiry = cookie.expiry else { continue }
       bytes += line(cookie, expiry).utf8
       bytes.append(ASCII.lf)
       count += 1

@@ -73,22 +73,36 @@ package struct CookieJar: Sendable {
   package mutating func receive(
     _ said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {
-    guard let domain = Self.domain(of: said, for: request.host, isPublicSuffix) else { return .refused(.domain) }
+    switch Self.cookie(of: said, from: request, now: now, isPublicSuffix: isPublicSuffix) {
+    case .refused(let refusal): return .refused(refusal)
+    case .cookie(let cookie):
+      if !request.isSecure, shadowsSecureCookie(cookie, now) { return .refused(.shadowsSecure) }
+      return put(cookie, now: now)
+    }
+  }
+
+  package enum Received: Hashable, Sendable {
+    case cookie(Cookie)
+    case refused(Refusal)
+  }
+
+  /// What a server has set, as far as that does not depend on what else there is. It may have expired.
+  package static func cookie(
+    of said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
+  ) -> Received {
+    guard let domain = domain(of: said, for: request.host, isPublicSuffix) else { return .refused(.domain) }
     var cookie = Cookie(
       name: said.name, value: said.value, domain: domain.name,
       path: said.path ?? CookiePath.defaultPath(of: request.path), isHostOnly: domain.isHostOnly,
       isSecure: said.isSecure, isHTTPOnly: said.isHTTPOnly, sameSite: said.sameSite, creation: now)
-    cookie.expiry = Self.expiry(of: said, now)
-    if !request.isSecure {
-      guard !cookie.isSecure else { return .refused(.insecure) }
-      guard !shadowsSecureCookie(cookie, now) else { return .refused(.shadowsSecure) }
-    }
+    cookie.expiry = expiry(of: said, now)
+    if !request.isSecure, cookie.isSecure { return .refused(.insecure) }
     // Whatever is on top may set cookies for its own site.
     let isForSameSite = cookie.sameSite == .lax || cookie.sameSite == .strict
     if isForSameSite, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
     if cookie.sameSite == .none, !cookie.isSecure { return .refused(.crossSiteInsecure) }
-    guard Self.keepsPromises(said, cookie) else { return .refused(.prefix) }
-    return put(cookie, now: now)
+    guard keepsPromises(said, cookie) else { return .refused(.prefix) }
+    return .cookie(cookie)
   }
 
   private static func domain(
@@ -307,7 +321,7 @@ package struct CookieJar: Sendable {
 
   /// Session cookies are nobody else's business.
   private mutating func note(_ cookie: Cookie, _ now: CookieTime) {
-    if cookie.expiry != nil { changes?[cookie.identity] = now }
+    if cookie.isPersistent { changes?[cookie.identity] = now }
   }
 
   /// What has changed since this was last called, and when.
@@ -320,7 +334,7 @@ package struct CookieJar: Sendable {
 
   /// The persistent cookies that have these identities.
   package func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
-    identities.isEmpty ? [] : buckets.values.joined().filter { $0.expiry != nil && identities[$0.identity] != nil }
+    identities.isEmpty ? [] : buckets.values.joined().filter { $0.isPersistent && identities[$0.identity] != nil }
   }
 
   /// Puts changes back that could not be carried out. What has changed since stays as it is.
@@ -335,7 +349,7 @@ package struct CookieJar: Sendable {
     changes = nil
     defer { changes = books }
     let wanted = Dictionary(stored.map { ($0.identity, $0) }) { $1 }
-    for cookie in buckets.values.flatMap({ $0 }) where cookie.expiry != nil {
+    for cookie in buckets.values.flatMap({ $0 }) where cookie.isPersistent {
       let identity = cookie.identity
       if pending[identity] == nil, wanted[identity] == nil { _ = take(cookie) }
     }

@@ -99,4 +99,32 @@ import Testing
     #expect(request?.fields["Cookie"] == "good=1")
     #expect(storage.cookies?.map(\.name) == ["good"])
   }
+
+  private final class Plain: HTTPCookieStorage, @unchecked Sendable {}
+
+  /// A subclass that changes nothing changes nothing: what a server may set is the same.
+  @Test func theSameRules() async throws {
+    let fields = [
+      "comma=y, a=b", "nopath=1", "secure=1; Secure", "__Host-x=1", "none=1; SameSite=None",
+      "long=1; Max-Age=999999999",
+      "gone=1; Max-Age=0", "other=1; Domain=other.example",
+    ]
+    var kept: [[HTTPCookie]] = []
+    for storage in [URLSessionConfiguration.ephemeral.httpCookieStorage, Plain()] {
+      let server = try TestServer()
+      server.route("GET", "/a/b/c") { _ in
+        TestServer.Response(fields: TestServer.Fields(fields.map { TestServer.Field("Set-Cookie", $0) }))
+      }
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.httpCookieStorage = storage
+      let session = URLSession(configuration: configuration)
+      defer { session.invalidateAndCancel() }
+      _ = try await session.data(from: try #require(URL(string: server.url("/a/b/c"))))
+      kept.append(storage?.cookies ?? [])
+    }
+    #expect(kept[0].map(\.name) == ["comma", "nopath", "long"] && kept[1].map(\.name) == kept[0].map(\.name))
+    #expect(kept[1].map(\.value) == kept[0].map(\.value) && kept[1].map(\.path) == kept[0].map(\.path))
+    let ends = kept.map { $0.last?.expiresDate?.timeIntervalSinceNow ?? 0 }
+    #expect(abs(ends[0] - ends[1]) < 600)
+  }
 }

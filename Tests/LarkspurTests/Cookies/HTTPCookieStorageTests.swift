@@ -227,6 +227,22 @@ import Testing
     #expect(waiting.withLock { $0 == nil })
   }
 
+  /// It goes with the session, and before that at its end.
+  @Test func discardedAndWithAnEnd() throws {
+    let storage = Self.storage()
+    let url = try Self.url("http://www.a.com/")
+    let properties: [HTTPCookiePropertyKey: Any] = [.discard: "TRUE", .expires: Date(timeIntervalSinceNow: 1_000)]
+    let cookie = try Self.cookie("b", "v", properties)
+    storage.setCookie(cookie)
+    #expect(storage.cookies == [cookie] && cookie.isSessionOnly && cookie.expiresDate != nil)
+    #expect(
+      CookieFile.bytes(of: storage.withJar { $0.all(at: CookieTime(Date())) }).starts(with: CookieFile.bytes(of: [])))
+    func field(_ now: Date) -> String? {
+      storage.cookieField(for: url, mainDocument: nil, isSafeMethod: true, isTopLevel: true, now: now)
+    }
+    #expect(field(Date(timeIntervalSinceNow: 2_000)) == nil)
+  }
+
   // MARK: The list of the system
 
   @Test func publicSuffixLists() throws {

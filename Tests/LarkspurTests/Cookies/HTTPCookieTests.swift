@@ -208,4 +208,12 @@ import Testing
     #expect(HTTPCookie.requestHeaderFields(with: [first, second]) == ["Cookie": "n=v; only"])
     #expect(HTTPCookie.requestHeaderFields(with: []) == [:])
   }
+
+  /// What makes a cookie makes the same one again, whatever the server has said.
+  @Test(arguments: ["b=2; Secure; SameSite=None", "b=2; SameSite=Lax", "b=2; SameSite=x", "b=2; Max-Age=100; HttpOnly"])
+  func thereAndBack(field: String) throws {
+    let url = try #require(URL(string: "http://a.example/"))
+    let cookie = try #require(HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url).first)
+    #expect(HTTPCookie(properties: try #require(cookie.properties)) == cookie)
+  }
 }
