@@ -12,7 +12,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     case forSession = 1
     /// In a file of the user's: see ``URLCredentialStorage``.
     case permanent = 2
-    /// As ``permanent``: there is nothing on Linux that would carry it to other machines.
+    /// On the user's other devices as well: nothing on Linux would carry it there, and no storage keeps it.
     case synchronizable = 3
   }
 
@@ -144,5 +144,8 @@ extension URLCredential {
   }
 
   /// Whether it may outlive its file's process.
-  var isPermanent: Bool { persistence == .permanent || persistence == .synchronizable }
+  var isPermanent: Bool { persistence == .permanent }
+
+  /// Whether a storage keeps it. What is to be on the user's other devices has no way to get there.
+  var isKept: Bool { persistence == .permanent || persistence == .forSession }
 }

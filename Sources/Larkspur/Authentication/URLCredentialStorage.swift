@@ -57,9 +57,10 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
   }
 
   /// Keeps a credential, in the place of another one of the same user. The first one of a space is its default, until
-  /// another one is chosen. One of the persistence ``URLCredential/Persistence/none``, or without a user, is not kept.
+  /// another one is chosen. One without a user is not kept, nor one of the persistence ``URLCredential/Persistence/none`` or, as
+  /// where Darwin's user has no account, ``URLCredential/Persistence/synchronizable``.
   open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
-    guard credential.persistence != .none, let user = credential.user else { return }
+    guard credential.isKept, let user = credential.user else { return }
     change { slots in
       var slot = slots[space] ?? Slot()
       if slot.isEmpty { slot.defaultUser = user }
@@ -110,10 +111,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Keeps a credential, and chooses it to be tried first. One of the persistence ``URLCredential/Persistence/none`` is not
-  /// kept.
+  /// Keeps a credential, and chooses it to be tried first. What ``set(_:for:)`` does not keep for its persistence, this does not.
   open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
-    guard credential.persistence != .none else { return }
+    guard credential.isKept else { return }
     change { slots in
       var slot = slots[space] ?? Slot()
       slot.defaultUser = credential.user
@@ -161,6 +161,13 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
   {
     var found: [String: URLCredential]?
     getCredentials(for: protectionSpace, task: task) { found = $0 }
+    return found
+  }
+
+  /// What ``getDefaultCredential(for:task:completionHandler:)`` finds.
+  open func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
+    var found: URLCredential?
+    getDefaultCredential(for: space, task: task) { found = $0 }
     return found
   }
 

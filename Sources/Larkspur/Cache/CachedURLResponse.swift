@@ -90,8 +90,9 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   open override var hash: Int {
     var hasher = Hasher()
-    hasher.combine(response.url)
+    hasher.combine(response)
     hasher.combine(data)
+    hasher.combine(storagePolicy)
     return hasher.finalize()
   }
 

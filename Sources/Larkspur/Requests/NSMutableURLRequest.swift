@@ -2,9 +2,6 @@ import Foundation
 
 /// A request as an object that can be changed. It is for one thread at a time. New code uses ``URLRequest``.
 open class NSMutableURLRequest: NSURLRequest {
-  /// A GET request, whose URL is to be set.
-  public override init() { super.init() }
-
   /// A GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)

@@ -65,7 +65,14 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   }
 
   /// A GET request without a URL. One that can be changed gets it later.
-  public override init() { value = URLRequest(RequestStorage(url: nil)) }
+  public override convenience init() {
+    self.init(
+      url: Self.nowhere, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
+    value = URLRequest(RequestStorage(url: nil))
+  }
+
+  /// (One more designated initialiser would keep subclasses that override the others from inheriting `init(url:)`.)
+  private static let nowhere = URL(fileURLWithPath: "/")
 
   /// A GET request.
   public convenience init(url: URL) {
@@ -104,7 +111,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   /// See ``URLRequest/cookiePartitionIdentifier``.
   open var cookiePartitionIdentifier: String? { value.cookiePartitionIdentifier }
   /// See ``URLRequest/httpMethod``.
-  open var httpMethod: String? {
+  open internal(set) var httpMethod: String? {
     get { value.httpMethod }
     set { value.httpMethod = newValue }
   }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The header fields of a request, in the order in which they were set. Names are compared without regard to case.
 struct RequestFields {
   typealias Field = (name: String, value: String)
@@ -17,6 +19,9 @@ struct RequestFields {
     return dictionary
   }
 
+  /// By names in lower case.
+  var caseless: [String: String] { Dictionary(all.map { ($0.name.lowercased(), $0.value) }) { $1 } }
+
   func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
 
   /// Whether any of them says something to a cache: what may be used, or under which condition (RFC 9111 5.2, RFC 9110 13
@@ -33,11 +38,13 @@ struct RequestFields {
   }
 
   mutating func set(_ name: String, to value: String?) {
+    guard value?.isFieldValue != false else { return }
     all.removeAll { $0.name.isCaseless(name) }
     if let value { all.append((name: name.capitalizedFieldName, value: value)) }
   }
 
   mutating func add(_ name: String, _ value: String) {
+    guard value.isFieldValue else { return }
     if let index = all.firstIndex(where: { $0.name.isCaseless(name) }) {
       all[index].value += "," + value
     } else {
@@ -60,6 +67,28 @@ extension String {
       guard one[index].lowercasedASCII == other[index].lowercasedASCII else { return false }
     }
     return true
+  }
+
+  /// Whether a field may have this for its value: it holds no NUL, and no line end but that of a fold (RFC 9110 5.5, RFC 9112 5.2).
+  fileprivate var isFieldValue: Bool {
+    let bytes = utf8Span.span
+    var index = 0
+    while index < bytes.count {
+      switch bytes[index] {
+      case 0, 0x0A: return false
+      case 0x0D:
+        guard index + 2 < bytes.count, bytes[index + 1] == 0x0A, bytes[index + 2] == 0x20 || bytes[index + 2] == 0x09
+        else { return false }
+        index += 3
+      default: index += 1
+      }
+    }
+    return true
+  }
+
+  /// In one line, if it is folded and may stand in a field: nobody may send a fold (RFC 9112 5.2).
+  var unfolded: String {
+    utf8.contains(0x0D) && isFieldValue ? replacingOccurrences(of: "\r\n", with: " ") : self
   }
 
   /// Whether this is `If-Match` or one of its kind.

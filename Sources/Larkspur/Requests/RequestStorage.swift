@@ -84,11 +84,11 @@ extension RequestStorage {
         && one.cookiePartition == other.cookiePartition
         && one.cachePolicy == other.cachePolicy
         && one.flags.subtracting(.pipelining) == other.flags.subtracting(.pipelining)
-        && one.fieldsOrNone == other.fieldsOrNone && isEqual(one.body, other.body)
+        && one.caselessFields == other.caselessFields && isEqual(one.body, other.body)
   }
 
   /// Nobody can tell a request that has no fields from one whose fields have all gone.
-  var fieldsOrNone: [String: String] { fields?.dictionary ?? [:] }
+  var caselessFields: [String: String] { fields?.caseless ?? [:] }
 
   private static func isEqual(_ one: Body, _ other: Body) -> Bool {
     switch (one, other) {

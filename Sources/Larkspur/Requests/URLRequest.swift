@@ -24,13 +24,13 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// A GET request.
   ///
   /// - Parameters:
-  ///   - url: What is asked for.
+  ///   - url: What is asked for. One that is relative to another is resolved.
   ///   - cachePolicy: What the cache may be used for.
   ///   - timeoutInterval: In seconds. If it is 60, what the session's configuration says counts.
   public init(
     url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60.0
   ) {
-    storage = RequestStorage(url: url)
+    storage = RequestStorage(url: url.baseURL == nil ? url : url.absoluteURL)
     storage.cachePolicy = cachePolicy
     if timeoutInterval != RequestStorage.timeoutIntervalDefault { storage.timeoutInterval = timeoutInterval }
   }
@@ -137,7 +137,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   public func value(forHTTPHeaderField field: String) -> String? { storage.fields?.value(of: field) }
 
   /// Sets a field in place of any of that name, or removes it if `value` is nil. The name's words are capitalised, as
-  /// Foundation does it: `x-api-key` becomes `X-Api-Key`.
+  /// Foundation does it: `x-api-key` becomes `X-Api-Key`. A value with a NUL, or with a line end that is not followed by a blank, as
+  /// the folds of old fields are (RFC 9112 5.2), is passed over.
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
     change {
       var fields = $0.fields.take() ?? RequestFields()
@@ -146,7 +147,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     }
   }
 
-  /// Adds to a field, after a comma if there is one of that name already (RFC 9110 5.3).
+  /// Adds to a field, after a comma if there is one of that name already (RFC 9110 5.3). Values are passed over as by
+  /// ``setValue(_:forHTTPHeaderField:)``.
   public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
     change {
       var fields = $0.fields.take() ?? RequestFields()
@@ -202,7 +204,7 @@ extension URLRequest {
     hasher.combine(storage.method)
     hasher.combine(storage.cachePolicy)
     hasher.combine(storage.flags.subtracting(.pipelining).rawValue)
-    hasher.combine(storage.fieldsOrNone)
+    hasher.combine(storage.caselessFields)
     switch storage.body {
     case .none: break
     case .data(let data): hasher.combine(data)

@@ -63,12 +63,18 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   }
 
   override func makeLength() -> Int64 {
-    guard !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Int64(text), length >= 0 else {
-      return -1
-    }
+    guard !isDecoded, let text = fields.values(of: "Content-Length").first, let length = Self.length(text), length >= 0
+    else { return -1 }
     // RFC 9112 6.3: on the wire a transfer coding overrides the length.
     if case .wire = fields, !fields.values(of: "Transfer-Encoding").isEmpty { return -1 }
     return length
+  }
+
+  /// A number, or a list of one and the same (RFC 9110 8.6).
+  private static func length(_ text: String) -> Int64? {
+    if let length = Int64(text) { return length }
+    let members = Set(text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+    return members.count == 1 ? members.first.flatMap { Int64($0) } : nil
   }
 
   override func makeFilename() -> String {
@@ -90,6 +96,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   open override func isEqual(_ value: Any?) -> Bool {
     guard super.isEqual(value), let other = value as? HTTPURLResponse else { return false }
     return self === other || statusCode == other.statusCode && fields.dictionary == other.fields.dictionary
+  }
+
+  override func combine(into hasher: inout Hasher) {
+    super.combine(into: &hasher)
+    hasher.combine(statusCode)
   }
 
   /// URL, status and fields, for people to read.

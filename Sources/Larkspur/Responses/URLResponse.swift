@@ -102,8 +102,15 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   open override var hash: Int {
     var hasher = Hasher()
-    hasher.combine(url)
+    combine(into: &hasher)
     return hasher.finalize()
+  }
+
+  func combine(into hasher: inout Hasher) {
+    hasher.combine(url)
+    hasher.combine(mimeType)
+    hasher.combine(expectedContentLength)
+    hasher.combine(textEncodingName)
   }
 
   // MARK: - Archives

@@ -122,6 +122,34 @@ extension URLSession {
     try await bytes(for: URLRequest(url: url), delegate: delegate)
   }
 
+  // MARK: - Without a delegate
+
+  // Darwin has these four beside those above: a program's protocol that asks for one is fulfilled by a session.
+
+  /// Loads a request into memory.
+  @_disfavoredOverload
+  public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+    try await data(for: request, delegate: nil)
+  }
+
+  /// Loads a URL into memory.
+  @_disfavoredOverload
+  public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(from: url, delegate: nil) }
+
+  /// Sends a file as the request's body.
+  @_disfavoredOverload
+  public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
+    try await upload(for: request, fromFile: fileURL, delegate: nil)
+  }
+
+  /// Sends data as the request's body.
+  @_disfavoredOverload
+  public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
+    try await upload(for: request, from: bodyData, delegate: nil)
+  }
+
+  // MARK: - The tasks
+
   /// The tasks that have been resumed and are not over, by kind.
   public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
     get async {

@@ -58,21 +58,11 @@ import Testing
 
   @Test func whatIsNotKept() {
     let storage = URLCredentialStorage()
-    storage.set(Self.credential("u", "p", .none), for: Self.space)
-    storage.setDefaultCredential(Self.credential("u", "p", .none), for: Self.space)
+    for persistence in [URLCredential.Persistence.none, .synchronizable] {
+      storage.set(Self.credential("u", "p", persistence), for: Self.space)
+      storage.setDefaultCredential(Self.credential("u", "p", persistence), for: Self.space)
+    }
     #expect(storage.allCredentials.isEmpty && storage.defaultCredential(for: Self.space) == nil)
-  }
-
-  @Test func synchronizableOnesAreRemovedOnPurpose() {
-    let storage = URLCredentialStorage()
-    let credential = Self.credential("u", "p", .synchronizable)
-    let key = NSURLCredentialStorageRemoveSynchronizableCredentials
-    storage.set(credential, for: Self.space)
-    storage.remove(credential, for: Self.space)
-    storage.remove(credential, for: Self.space, options: [key: NSNumber(value: false)])
-    #expect(storage.credentials(for: Self.space)?.count == 1)
-    storage.remove(credential, for: Self.space, options: [key: NSNumber(value: true)])
-    #expect(storage.allCredentials.isEmpty)
   }
 
   @Test func changesAreAnnounced() {
@@ -108,12 +98,12 @@ import Testing
     first.set(Self.credential("session"), for: Self.space)
     #expect(!FileManager.default.fileExists(atPath: path))
     first.set(Self.credential("u", "p\u{e4}", .permanent), for: Self.space)
-    first.setDefaultCredential(Self.credential("v", "q", .synchronizable), for: Self.space)
+    first.setDefaultCredential(Self.credential("v", "q", .permanent), for: Self.space)
     first.set(Self.credential("u", "p", .permanent), for: proxy)
     let second = Self.storage(path)
     #expect(second.credentials(for: Self.space)?.keys.sorted() == ["u", "v"])
     #expect(second.credentials(for: Self.space)?["u"]?.password == "p\u{e4}")
-    #expect(second.defaultCredential(for: Self.space) == Self.credential("v", "q", .synchronizable))
+    #expect(second.defaultCredential(for: Self.space) == Self.credential("v", "q", .permanent))
     #expect(second.credentials(for: proxy)?.count == 1)
     // Nobody else can read it, nor the folders that were made for it.
     let modes = try ["a/b/credentials.json", "a/b"].map { name in

@@ -30,6 +30,24 @@ import Testing
     }
   }
 
+  /// Nobody sets the method of a request that does not change.
+  private final class Immutable: NSURLRequest {
+    override var httpMethod: String? { "ZAP" }
+  }
+
+  @Test func requestsOfAnotherMethod() throws {
+    #expect(Immutable(url: try #require(URL(string: "http://a.example/"))).httpMethod == "ZAP")
+  }
+
+  @Test(.timeLimit(.minutes(1))) func programsProtocols() async throws {
+    let session: any Loading = URLSession(configuration: .ephemeral)
+    let url = try #require(URL(string: "data:,hello"))
+    #expect(try await session.data(for: URLRequest(url: url)).0 == Data("hello".utf8))
+    #expect(try await session.data(from: url).0 == Data("hello".utf8))
+    let load: (URL) async throws -> (Data, URLResponse) = URLSession.shared.data(from:)
+    #expect(try await load(url).0 == Data("hello".utf8))
+  }
+
   @Test func aSubclassAnswersAtOnce() throws {
     let session: URLSession = MockSession(data: Data("mocked".utf8), response: URLResponse())
     let got = Mutex<(Data?, URLResponse?)>((nil, nil))
@@ -130,3 +148,13 @@ import Testing
     #expect(URLSessionTaskMetrics().transactionMetrics.isEmpty)
   }
 }
+
+/// What a program asks of whatever loads for it, in the forms that Darwin documents.
+private protocol Loading: Sendable {
+  func data(for request: URLRequest) async throws -> (Data, URLResponse)
+  func data(from url: URL) async throws -> (Data, URLResponse)
+  func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse)
+  func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse)
+}
+
+extension URLSession: Loading {}

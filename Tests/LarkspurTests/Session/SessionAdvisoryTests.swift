@@ -99,7 +99,7 @@ import Testing
     }
     let session = URLSession(configuration: .ephemeral)
     var field = URLRequest(url: try url("/get"))
-    field.setValue("secret\r\nX: y", forHTTPHeaderField: "Authorization")
+    field.allHTTPHeaderFields = ["Authorization": "secret\r\nX: y"]
     for request in [field, URLRequest(url: try url("/away"))] {
       let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
       #expect(error?.localizedDescription.contains("secret") == false)

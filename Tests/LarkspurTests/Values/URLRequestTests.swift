@@ -20,9 +20,52 @@ import Testing
 
   private final class Subclass: NSMutableURLRequest {}
 
+  private final class Overriding: NSMutableURLRequest {
+    override init(url: URL, cachePolicy: NSURLRequest.CachePolicy, timeoutInterval: TimeInterval) {
+      super.init(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
+    }
+
+    required init?(coder: NSCoder) { super.init(coder: coder) }
+  }
+
   @Test func subclassesInheritTheInitialisers() throws {
     let url = try #require(URL(string: "http://a.example/"))
     #expect(Subclass(url: url).url == url)
+    #expect(Overriding(url: url).url == url && Overriding().url == nil)
+  }
+
+  @Test func aRelativeURLIsResolved() throws {
+    let url = try #require(URL(string: "q", relativeTo: URL(string: "http://h/c/")))
+    let whole = try #require(URL(string: "http://h/c/q"))
+    let request = URLRequest(url: url)
+    #expect(request.url == whole && request.url?.baseURL == nil && "\(request)" == "http://h/c/q")
+    #expect(request == URLRequest(url: whole) && request.hashValue == URLRequest(url: whole).hashValue)
+    #expect(NSURLRequest(url: url).url == whole)
+  }
+
+  /// Nothing is injected, nothing is lost, and what is folded is one value.
+  @Test(arguments: ["a\r\nInj: 1", "a\nb", "a\rb", "a\0b", "\r\na", "a\r\n", "a\n b"])
+  func valuesThatCannotBe(value: String) throws {
+    var request = try request()
+    request.setValue("old", forHTTPHeaderField: "X-Old")
+    request.setValue(value, forHTTPHeaderField: "X-Old")
+    request.addValue(value, forHTTPHeaderField: "X-Old")
+    request.setValue(value, forHTTPHeaderField: "X-New")
+    request.addValue(value, forHTTPHeaderField: "X-New")
+    #expect(request.allHTTPHeaderFields == ["X-Old": "old"])
+  }
+
+  @Test(arguments: ["a\r\n b", "a\r\n\tb"]) func valuesThatAreFolded(value: String) throws {
+    var request = try request()
+    request.setValue(value, forHTTPHeaderField: "X-Old")
+    #expect(request.value(forHTTPHeaderField: "x-old") == value)
+  }
+
+  @Test func namesAreCaseless() throws {
+    var (one, other) = (try request(), try request())
+    one.setValue("a", forHTTPHeaderField: "B")
+    other.allHTTPHeaderFields = ["b": "a"]
+    #expect(one == other && one.hashValue == other.hashValue)
   }
 
   @Test func anObjectMayGetItsURLLater() {

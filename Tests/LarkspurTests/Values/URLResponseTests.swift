@@ -138,4 +138,20 @@ import Testing
     #expect(one != (try TaskMachineTests.response(201, ["A": "1"], url: "http://a.example/dir/page")))
     #expect(!one.isEqual("text") && !one.isEqual(nil))
   }
+
+  @Test func hashes() throws {
+    let url = try #require(URL(string: "http://a.example/"))
+    func plain(_ type: String, _ length: Int, _ charset: String?) -> URLResponse {
+      URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: charset)
+    }
+    let all = [plain("a/b", 1, nil), plain("a/c", 1, nil), plain("a/b", 2, nil), plain("a/b", 1, "utf-8")]
+    #expect(Set(all.map(\.hash)).count == 4 && plain("a/b", 1, nil).hash == all[0].hash)
+    let statuses = try [200, 404].map { try TaskMachineTests.response($0, [:], url: "http://a.example/") }
+    #expect(statuses[0].hash != statuses[1].hash)
+  }
+
+  @Test(arguments: [("5, 5", 5), ("5,5 ,5", 5), ("5, 6", -1), ("x", -1), (",", -1)])
+  func listsOfLengths(field: String, length: Int64) throws {
+    #expect(try response(["Content-Length": field]).expectedContentLength == length)
+  }
 }
