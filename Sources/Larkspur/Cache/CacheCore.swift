@@ -88,8 +88,10 @@ final class CacheCore: FinishedAtExit {
   enum Found {
     /// These, and nothing else.
     case inMemory([CachedURLResponse])
-    /// These, and more on disk, or in what is still to be done.
+    /// These, and more on disk.
     case alsoOnDisk([CachedURLResponse])
+    /// It is not known yet: something is still to be done with it.
+    case later
   }
 
   /// Nothing has been stored here, and the disk has been looked at. Any thread.
@@ -110,7 +112,7 @@ final class CacheCore: FinishedAtExit {
     return state.withLock { state in
       let found = state.memory[key] ?? []
       for entry in found { state.memoryLedger.touch(MemoryName(key: key, variant: entry.variant)) }
-      guard state.changing[key] == nil else { return .alsoOnDisk(found) }
+      guard state.changing[key] == nil else { return .later }
       guard state.diskCapacity > 0 else { return .inMemory(found) }
       guard state.isScanned else { return .alsoOnDisk(found) }
       let names = state.files[CacheHash(key)] ?? []
@@ -205,6 +207,11 @@ final class CacheCore: FinishedAtExit {
 
   /// Does something that may take its time, on the queue.
   func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
+  /// Looks for what is stored under a key, on the queue.
+  func look(for key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
+    queue.async { body(self.load(key, now: now)) }
+  }
 
   /// Does something with what is stored under a key, on the queue, before anything else is done with it there: who looks for
   /// it meanwhile waits.

@@ -47,6 +47,7 @@ extension URLCache {
       case .serve, .validate: return plan
       case .load, .fail: return nil
       }
+    case .later: return nil
     }
   }
 
@@ -70,7 +71,7 @@ extension URLCache {
         body(Self.plan(exchange, among: [found].compactMap(\.self)))
       }
     }
-    core.change(key, now: exchange.requestTime) { entries in body(Self.plan(exchange, among: entries)) }
+    core.look(for: key, now: exchange.requestTime) { entries in body(Self.plan(exchange, among: entries)) }
   }
 
   private static func plan(_ exchange: CacheExchange, among entries: [CachedURLResponse]) -> CachePlan {

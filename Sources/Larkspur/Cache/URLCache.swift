@@ -118,7 +118,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     guard let key = CacheKey.make(for: request) else { return nil }
     switch core.find({ key }, now: now) {
     case .inMemory(let entries): return Self.best(of: entries, for: request)
-    case .alsoOnDisk: return Self.best(of: core.findEverywhere(key, now: now), for: request)
+    case .alsoOnDisk, .later: return Self.best(of: core.findEverywhere(key, now: now), for: request)
     }
   }
 

@@ -5,7 +5,8 @@ import LarkspurIO
 private let failingURLStringKey = "NSErrorFailingURLStringKey"
 
 extension URLError {
-  /// An error of a code, with words for people and whatever lies beneath.
+  /// An error of a code, with words for people and whatever lies beneath: as on Darwin the same code of the network library, if
+  /// there is nothing else, and nobody has cancelled.
   static func make(
     _ code: Code, _ words: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
     more: [String: Any] = [:]
@@ -16,7 +17,11 @@ extension URLError {
       info[failingURLStringKey] = url.absoluteString
     }
     if let words { info[NSLocalizedDescriptionKey] = words }
-    if let underlying { info[NSUnderlyingErrorKey] = underlying }
+    if let underlying {
+      info[NSUnderlyingErrorKey] = underlying
+    } else if code != .cancelled {
+      info[NSUnderlyingErrorKey] = NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: more)
+    }
     return URLError(code, userInfo: info)
   }
 

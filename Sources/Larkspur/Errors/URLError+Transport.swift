@@ -32,10 +32,11 @@ extension URLError {
 
   private static func code(of problem: TLSError.Problem) -> Code {
     switch problem {
-    case .untrustedRoot, .selfSigned: .serverCertificateHasUnknownRoot
     case .expired: .serverCertificateHasBadDate
     case .notYetValid: .serverCertificateNotYetValid
-    case .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .weakDigest, .certificateInvalid,
+    // (An unknown root, too: Darwin's other code for it is never seen there.)
+    case .untrustedRoot, .selfSigned, .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .weakDigest,
+      .certificateInvalid,
       .pinMismatch:
       .serverCertificateUntrusted
     case .refusedByCaller: .cancelled
@@ -69,8 +70,8 @@ extension URLError {
     case .headTooLarge, .fieldLineTooLong, .tooManyFields, .trailersTooLarge, .tooManyInterimResponses,
       .chunkExtensionsTooLarge:
       .dataLengthExceedsMaximum
-    case .transferCodingUnsupported: .cannotDecodeRawData
-    default: .badServerResponse
+    case .transferCodingUnsupported: .cannotDecodeContentData
+    default: .cannotParseResponse
     }
   }
 
@@ -91,8 +92,7 @@ extension URLError {
     }
   }
 
-  /// The kernel's number, where there is one; else, but for what somebody has cancelled, the same code of the network library, as on
-  /// Darwin.
+  /// The kernel's number, where there is one, or OpenSSL's reason.
   private static func underlying(_ error: TransportError) -> NSError? {
     if case .proxy(let error) = error, case .transport(let cause) = error.failure { return underlying(cause) }
     let number: Errno? =
@@ -109,9 +109,7 @@ extension URLError {
       return NSError(
         domain: "LarkspurTLSErrorDomain", code: 0, userInfo: [NSLocalizedDescriptionKey: "\(problem)"])
     }
-    let code = code(of: error)
-    guard code != .cancelled else { return nil }
-    return NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: details(of: error))
+    return nil
   }
 
   private static func details(of error: TransportError) -> [String: Any] {

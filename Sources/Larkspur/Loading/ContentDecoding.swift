@@ -82,6 +82,6 @@ extension URLError {
       case .peerSentBomb: "the content grows beyond all measure when it is decoded"
       case .internalInconsistency: "the content cannot be decoded"
       }
-    self = URLError.make(.cannotDecodeContentData, words, url: url, underlying: error)
+    self = URLError.make(.cannotDecodeRawData, words, url: url)
   }
 }

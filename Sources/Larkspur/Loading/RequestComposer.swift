@@ -24,6 +24,9 @@ final class RequestComposer: Sendable {
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
     self.additional = defaults + privateDefaults
+    defaults = defaults.map {
+      (name: $0.name, value: $0.name.isCaseless("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
+    }
     defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
     self.defaults =
       Self.contains(defaults, "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
@@ -73,6 +76,15 @@ final class RequestComposer: Sendable {
     return (languages.isEmpty ? ["en"] : languages).prefix(6).enumerated().map { index, language in
       index == 0 ? language : "\(language);q=0.\(9 - index)"
     }.joined(separator: ", ")
+  }
+
+  /// What a configuration offers, but for the codings that nobody here can undo: what the session asks for it also decodes.
+  static func decodable(_ offer: String) -> String {
+    let known = offer.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { member in
+      let name = member.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
+      return ["gzip", "x-gzip", "deflate", "identity"].contains(name)
+    }
+    return known.isEmpty ? "identity" : known.joined(separator: ", ")
   }
 
   /// Whether a response's content coding is to be undone: not if the program has asked for codings itself.
@@ -136,7 +148,7 @@ final class RequestComposer: Sendable {
 
   /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
   private func given(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
-    let own = fields.filter { !Self.isOurs($0.name, extras) }
+    let own = fields.filter { !Self.isOurs($0.name, extras) }.map { (name: $0.name, value: $0.value.unfolded) }
     guard !extras.isElsewhere, !privateDefaults.isEmpty else { return own }
     return own
       + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, extras) }

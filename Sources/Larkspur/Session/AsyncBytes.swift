@@ -38,6 +38,8 @@ extension URLSession {
       private let life: Life
       @usableFromInline var piece: [UInt8] = []
       @usableFromInline var position = 0
+      /// It has thrown, or returned nil.
+      private var isOver = false
 
       init(_ life: Life) { self.life = life }
 
@@ -62,7 +64,9 @@ extension URLSession {
 
       @usableFromInline
       mutating func nextOfPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+        guard !isOver else { return nil }
         let life = life
+        isOver = true
         repeat {
           let next = try await withTaskCancellationHandler {
             try await life.channel.read()
@@ -73,6 +77,7 @@ extension URLSession {
           piece = next
           position = 0
         } while piece.isEmpty
+        isOver = false
         position = 1
         return piece[0]
       }

@@ -23,8 +23,13 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
     @inlinable
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
-      while let byte = try await bytes.next(isolation: actor) {
-        if takesEnd(byte), let text = takeLine() { return text }
+      do {
+        while let byte = try await bytes.next(isolation: actor) {
+          if takesEnd(byte), let text = takeLine() { return text }
+        }
+      } catch {
+        line = []
+        throw error
       }
       return takeLine()
     }

@@ -25,7 +25,14 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
       while true {
         var next = held.take()
-        if next == nil { next = try await bytes.next(isolation: actor) }
+        if next == nil {
+          do {
+            next = try await bytes.next(isolation: actor)
+          } catch {
+            part = ScalarPart()
+            throw error
+          }
+        }
         guard let byte = next else { return part.isEmpty ? nil : part.breakOff() }
         switch part.take(byte) {
         case .scalar(let scalar): return scalar
@@ -59,9 +66,14 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
 
     @inlinable
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
-      while let scalar = try await scalars.next(isolation: actor) {
-        text.unicodeScalars.append(scalar)
-        if text.count > 1 { return text.removeFirst() }
+      do {
+        while let scalar = try await scalars.next(isolation: actor) {
+          text.unicodeScalars.append(scalar)
+          if text.count > 1 { return text.removeFirst() }
+        }
+      } catch {
+        text = ""
+        throw error
       }
       return text.isEmpty ? nil : text.removeFirst()
     }
@@ -71,14 +83,18 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
 extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
 extension AsyncCharacterSequence: Sendable where Base: Sendable {}
 
+/// What a program has of its own under these names counts in their place.
 extension AsyncSequence where Element == UInt8 {
   /// The text's lines, as they come.
+  @_disfavoredOverload
   public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
   /// The text's characters, as they come.
+  @_disfavoredOverload
   public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 
   /// The text's Unicode scalars, as they come.
+  @_disfavoredOverload
   public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
 }
 
@@ -97,6 +113,8 @@ struct ScalarPart {
   private var bytesToCome = 0
   /// What the next byte may be: fewer than all that go on, behind some first bytes.
   private var next: ClosedRange<UInt8> = 0x80...0xBF
+
+  @usableFromInline init() {}
 
   @usableFromInline var isEmpty: Bool { bytesToCome == 0 }
 

@@ -114,6 +114,8 @@ final class SessionCore: @unchecked Sendable {
   /// When one whose results come before he can suspend is to let others of the executor come, in nanoseconds of the loop's clock.
   private let othersMayCome = Atomic<UInt64>(0)
   private let hasDecidedStoring = Atomic(true)
+  /// A call that somebody awaits has not begun for long: the queue is suspended, or waits for one of those who await.
+  let isQueueStuck = Atomic(false)
 
   init(
     _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
@@ -235,9 +237,11 @@ final class SessionCore: @unchecked Sendable {
       return try transfer(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
     }
     guard let transfer = try makeTransfer(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
-    else { throw URLError(.cancelled) }
+    else { throw Self.isOver.failing(at: request.url) }
     return transfer
   }
+
+  private static var isOver: URLError { URLError.make(.cancelled, "the session has been invalidated") }
 
   /// A task that is awaited.
   func transfer(
@@ -246,11 +250,11 @@ final class SessionCore: @unchecked Sendable {
     if let delegate { task.delegate = delegate }
     register(task, session, isBegun: true)
     do throws(URLError) {
-      guard let transfer = try makeTransfer(of: task, session) else { throw URLError(.cancelled) }
+      guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
       return transfer
     } catch {
       TaskEnding.refuse(task, error, self)
-      throw error
+      throw error.failing(at: task.originalRequest?.url)
     }
   }
 
@@ -318,7 +322,7 @@ final class SessionCore: @unchecked Sendable {
   func begin(_ task: URLSessionTask, asGuest: Bool = true) {
     do {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
-        return TaskEnding.refuse(task, URLError(.cancelled), self)
+        return TaskEnding.refuse(task, Self.isOver, self)
       }
       run(transfer, asGuest: asGuest)
     } catch {

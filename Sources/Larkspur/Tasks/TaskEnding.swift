@@ -31,7 +31,13 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
 
   /// For a task that cannot begin.
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
+    let error = error.failing(at: task.originalRequest?.url)
     let ending = TaskEnding(task, nil, core, error, TaskContent())
+    switch task.output {
+    case .delegate, .dataHandler, .fileHandler:
+      ending.metrics = URLSessionTaskMetrics(transactions: [], start: task.creationDate, end: Date(), redirectCount: 0)
+    case .dataResult, .fileResult, .bytes: break
+    }
     task.complete(error)
     ending.turnIsOver()
   }

@@ -28,7 +28,7 @@ extension TaskPerformer {
 
   /// Has `tell` run on the queue, without waiting: for what has no influence on the task. If somebody cancels the call's operation,
   /// `otherwise` is called, on any thread.
-  private func runLater(otherwise: @escaping @Sendable () -> Void = {}, _ tell: @escaping @Sendable () -> Void) {
+  func runLater(otherwise: @escaping @Sendable () -> Void = {}, _ tell: @escaping @Sendable () -> Void) {
     hasTold = true
     let queue = core.delegateQueue
     guard queue.isConcurrent else { return queue.async(tell, isOften: true, otherwise: otherwise) }

@@ -2,6 +2,7 @@ import Foundation
 import LarkspurBytes
 import LarkspurIO
 import LarkspurTransport
+import Synchronization
 
 /// The task in numbers, for a delegate.
 extension TaskPerformer {
@@ -42,12 +43,32 @@ extension TaskPerformer {
       transactions: transactions, start: creationDate, end: Date(), redirectCount: machine.redirectCount)
   }
 
+  /// How long the call below may take to begin.
+  private static let callMax = Duration.seconds(1)
+
+  /// For a task whose result somebody awaits. He finds them with the delegate when he goes on; but where the call does not come to
+  /// pass, for the queue is suspended, or blocked by somebody who waits for the very result, he goes on without.
   func tell(_ metrics: URLSessionTaskMetrics) async {
-    let task = task
-    await tell { session, delegate in
-      delegate.urlSession(session, task: task, didFinishCollecting: metrics)
-      return true
+    guard hasDelegate else { return }
+    let (core, called) = (core, Question<Void>())
+    runLater {
+      called.giveUp()
+    } _: { [task, session] in
+      core.isQueueStuck.store(false, ordering: .relaxed)
+      Self.call(
+        { session, delegate in
+          delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+          return true
+        }, for: task, of: session, core)
+      called.answer(())
     }
+    guard !core.isQueueStuck.load(ordering: .relaxed) else { return }
+    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Self.callMax)) {
+      core.isQueueStuck.store(true, ordering: .relaxed)
+      called.giveUp()
+    }
+    _ = await called.wait()
+    engine.loop.stopTimer(timer)
   }
 }
 

@@ -142,7 +142,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     case .delegate, .dataHandler, .fileHandler: break
     case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
     }
-    if lastTold != nil { await waitForTold() }
+    if lastTold != nil, !core.isQueueStuck.load(ordering: .relaxed) { await waitForTold() }
     finish(ownFailure ?? failure?.failing(at: machine.request.url).from(transfer.failedPeer), metrics)
   }
 

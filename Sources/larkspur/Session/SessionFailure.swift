@@ -42,7 +42,7 @@ struct SessionFailure {
     case .timedOut: .timedOut
     case .networkConnectionLost:
       hasResponse ? .partialBody : endedInOrder(error) ? .emptyReply : .receiveFailed
-    case .badServerResponse, .dataLengthExceedsMaximum: .weirdReply
+    case .badServerResponse, .cannotParseResponse, .dataLengthExceedsMaximum: .weirdReply
     case .cannotDecodeContentData, .cannotDecodeRawData: .codingBroken
     case .httpTooManyRedirects: .tooManyRedirects
     case .redirectToNonExistentLocation: .weirdReply

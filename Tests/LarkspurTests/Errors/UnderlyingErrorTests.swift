@@ -22,6 +22,13 @@ import Testing
     #expect(underlying?.domain == "kCFErrorDomainCFNetwork" && underlying?.code == code.rawValue)
   }
 
+  @Test func ofWhatNeverGotThere() {
+    let underlying = URLError.make(.unsupportedURL, "unsupported URL").userInfo[NSUnderlyingErrorKey] as? NSError
+    #expect(
+      underlying?.domain == "kCFErrorDomainCFNetwork" && underlying?.code == URLError.Code.unsupportedURL.rawValue)
+    #expect(URLError.make(.cancelled).userInfo[NSUnderlyingErrorKey] == nil)
+  }
+
   @Test func theKernels() {
     let underlying = underlying(.unavailable(.noBufferSpace))
     #expect(underlying?.domain == NSPOSIXErrorDomain && underlying?.code == Int(Errno.noBufferSpace.rawValue))

@@ -166,7 +166,7 @@ import Testing
   @Test(arguments: [
     ([:], [:], "gzip, deflate"), (["range": "bytes=5-"], [:], "identity"),
     (["Range": "bytes=5-", "Accept-Encoding": "gzip"], [:], "gzip"),
-    (["Range": "bytes=5-"], ["accept-encoding": "br"], "br"), ([:], ["Range": "bytes=5-"], "identity"),
+    (["Range": "bytes=5-"], ["accept-encoding": "deflate"], "deflate"), ([:], ["Range": "bytes=5-"], "identity"),
     (["Accept-Encoding": "gzip"], ["Range": "bytes=5-"], "gzip"),
   ])
   func theCodingOfParts(fields: [String: String], additional: [String: String], coding: String) throws {
@@ -184,5 +184,24 @@ import Testing
     #expect(RequestComposer.acceptLanguage([]) == "en" && RequestComposer.acceptLanguage(["en-001"]) == "en")
     #expect(RequestComposer.acceptLanguage(["de-AT", "en-001"]) == "de-AT, en;q=0.8")
     #expect(RequestComposer.acceptLanguage(["en-001", "en", "de"]) == "en, de;q=0.8")
+  }
+
+  /// What cannot be decoded is not asked for, where the session decodes; a program that asks itself decodes itself.
+  @Test(arguments: [
+    ("br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=0.9, deflate;q=0.8"), ("gzip", "gzip"), ("br", "identity"),
+    ("zstd, *", "identity"), ("GZIP , br", "GZIP"),
+  ])
+  func codingsThatNobodyCanUndo(offer: String, sent: String) throws {
+    let composer = RequestComposer(additional: ["accept-encoding": offer])
+    let head = try #require(try head(composer, [:], RequestComposer.Extras()))
+    #expect(head.contains("\r\naccept-encoding: \(sent)\r\n"))
+    let own = try #require(try self.head(composer, ["Accept-Encoding": "br"], RequestComposer.Extras()))
+    #expect(own.contains("\r\nAccept-Encoding: br\r\n"))
+  }
+
+  @Test func foldedValues() throws {
+    let head = try head(RequestComposer(additional: nil), ["X-One": "a\r\n\tb"], RequestComposer.Extras())
+    #expect(try #require(head).contains("\r\nX-One: a \tb\r\n"))
+    #expect(try self.head(RequestComposer(additional: nil), ["X-One": "a\r\nb: c"], RequestComposer.Extras()) == nil)
   }
 }

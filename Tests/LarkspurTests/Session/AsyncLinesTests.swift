@@ -47,4 +47,34 @@ import Testing
     }
     #expect(lines == ["one"])
   }
+
+  /// What comes behind the error that it throws.
+  private func rest<Some: AsyncSequence>(behind sequence: Some) async throws -> [Some.Element] {
+    var iterator = sequence.makeAsyncIterator()
+    var hasThrown = false
+    do {
+      while try await iterator.next(isolation: #isolation) != nil {}
+    } catch {
+      hasThrown = true
+    }
+    #expect(hasThrown)
+    var rest: [Some.Element] = []
+    while let element = try await iterator.next(isolation: #isolation) { rest.append(element) }
+    return rest
+  }
+
+  /// Whoever has thrown is over (`AsyncIteratorProtocol`): a loop that catches and goes on comes to an end.
+  @Test func behindAnError() async throws {
+    let server = try TestServer()
+    server.defaultScript = [
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none\ntw\u{C3}"), .close,
+    ]
+    let url = try #require(URL(string: server.url("/cut")))
+    let session = URLSession(configuration: .ephemeral)
+    defer { session.invalidateAndCancel() }
+    #expect(try await rest(behind: session.bytes(from: url).0) == [])
+    #expect(try await rest(behind: session.bytes(from: url).0.lines) == [])
+    #expect(try await rest(behind: session.bytes(from: url).0.characters) == [])
+    #expect(try await rest(behind: session.bytes(from: url).0.unicodeScalars) == [])
+  }
 }

@@ -192,7 +192,7 @@ import Testing
     let error = await #expect(throws: URLError.self) {
       try await URLSession(configuration: .ephemeral).data(from: url)
     }
-    #expect(error?.code == .serverCertificateHasUnknownRoot)
+    #expect(error?.code == .serverCertificateUntrusted)
     let delegate = Delegate { challenge in
       guard let trust = challenge.protectionSpace.serverTrust else { return (.cancelAuthenticationChallenge, nil) }
       return (.useCredential, URLCredential(trust: trust))

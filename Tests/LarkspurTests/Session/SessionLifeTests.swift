@@ -261,4 +261,42 @@ import Testing
       }
     }
   }
+
+  /// What comes too late has an end like any other.
+  @Test func aTaskOfASessionThatIsClosing() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder)
+    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    server.route("GET", "/slow", script: [.fire(arrived), .wait(goOn), .respond(TestServer.Response())])
+    let first = session.dataTask(with: try url("/slow"))
+    first.resume()
+    try await arrived.wait()
+    session.finishTasksAndInvalidate()
+    let late = session.dataTask(with: try url("/late"))
+    late.resume()
+    await recorder.waitForEnds()
+    #expect(recorder.events.contains(.completed(late.taskIdentifier, .cancelled)))
+    #expect((late.error as? URLError)?.failingURL == late.originalRequest?.url)
+    #expect(recorder.metrics.count == 1 && recorder.metrics[0].transactionMetrics.isEmpty)
+    goOn.fire()
+    await recorder.waitForInvalidation()
+    #expect(recorder.metrics.count == 2)
+    let url = try url("/late")
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+    #expect(error?.code == .cancelled && error?.failingURL == url)
+  }
+
+  /// Whoever awaits a result does not depend on a queue that comes to nothing: a program's main thread may wait for him.
+  @Test func aQueueThatIsSuspended() async throws {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    let recorder = SessionRecorder()
+    let session = session(recorder, queue: queue)
+    queue.isSuspended = true
+    for _ in 0..<20 { #expect(try await session.data(from: try url("/echo")).0.isEmpty == false) }
+    queue.isSuspended = false
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.metrics.count == 20)
+  }
 }

@@ -107,9 +107,9 @@ import Testing
       (server, [.expectRequest, .close], .networkConnectionLost),
       (server, [.expectRequest, .send(answer), .reset], .networkConnectionLost),
       (server, [.expectRequest, .send(answer + "x"), .close], .networkConnectionLost),
-      (server, [.expectRequest, .send("nonsense\r\n\r\n"), .close], .badServerResponse),
+      (server, [.expectRequest, .send("nonsense\r\n\r\n"), .close], .cannotParseResponse),
       (server, [.expectRequest, .hang], .timedOut),
-      (secure, [.handshake], .serverCertificateHasUnknownRoot),
+      (secure, [.handshake], .serverCertificateUntrusted),
       (secure, [.beforeHandshake, .expectBytes(count: 1), .reset], .networkConnectionLost),
       (secure, [.beforeHandshake, .hang], .timedOut),
     ]

@@ -71,7 +71,7 @@ import Testing
     task.resume()
     await recorder.waitForEnds()
     #expect(received.withLock { $0 } == Data("ok".utf8))
-    #expect(recorder.events.last == .completed(task.taskIdentifier, .cannotDecodeContentData))
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .cannotDecodeRawData))
     session.invalidateAndCancel()
   }
 

@@ -116,8 +116,8 @@ import Testing
     Answer(
       testDescription: "no chunks",
       script: [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz")], status: nil,
-      code: .badServerResponse),
-    Answer(testDescription: "no HTTP", script: [.send("220 mail\r\n\r\n")], status: nil, code: .badServerResponse),
+      code: .cannotParseResponse),
+    Answer(testDescription: "no HTTP", script: [.send("220 mail\r\n\r\n")], status: nil, code: .cannotParseResponse),
   ]
 
   private static func answer(_ body: String) -> String { answer("200 OK", "", body) }
