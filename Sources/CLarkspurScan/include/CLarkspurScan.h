@@ -47,13 +47,9 @@ static inline uint32_t larkspur_value_stops16(const void *from) {
   return larkspur_bitmask16((larkspur_lanes16)(c < 0x20) | (larkspur_lanes16)(c == 0x7f));
 }
 
-// The same for thirty-two and for sixty-four bytes.
+// The same for thirty-two bytes.
 static inline uint32_t larkspur_value_stops32(const void *from) {
   return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;
-}
-
-static inline uint64_t larkspur_value_stops64(const void *from) {
-  return larkspur_value_stops32(from) | (uint64_t)larkspur_value_stops32((const uint8_t *)from + 32) << 32;
 }
 
 #endif

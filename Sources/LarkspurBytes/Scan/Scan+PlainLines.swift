@@ -104,13 +104,18 @@ extension Scan {
     return nil
   }
 
-  /// The CR of a line of up to 64 bytes that has no other control character: most lines, in one look at all of it.
-  /// It is behind the colon, for a name holds no control character.
+  /// The CR of a line of up to 64 bytes that has no other control character: most lines, in one look at half of that, or in two. It is
+  /// behind the colon, for a name holds no control character.
   @unsafe @inline(__always)
   private static func endOfShortLine(_ line: UnsafeRawPointer, _ limit: UnsafeRawPointer) -> UnsafeRawPointer? {
     guard unsafe line + 64 <= limit else { return nil }
-    let stops = unsafe larkspur_value_stops64(line)
-    let at = unsafe line + stops.trailingZeroBitCount
+    var at = unsafe line
+    var stops = unsafe larkspur_value_stops32(at)
+    if stops == 0 {
+      unsafe at += 32
+      stops = unsafe larkspur_value_stops32(at)
+    }
+    unsafe at += stops.trailingZeroBitCount
     return unsafe stops != 0 && isLineEnd(at, limit) ? at : nil
   }
 
