@@ -291,7 +291,7 @@ final class SessionCore: @unchecked Sendable {
     if transfer.cameAtOnce, letsOthersCome(at: transfer.completed) { await Task.yield() }
   }
 
-  /// Whether it is time for that: each millisecond it is.
+  /// Whether it is time for that: each five milliseconds it is, for which a guest may hold the thread in any case.
   private func letsOthersCome(at moment: Deadline) -> Bool {
     guard othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds else { return false }
     othersMayCome.store(moment.advanced(byNanoseconds: 5_000_000).nanoseconds, ordering: .relaxed)
