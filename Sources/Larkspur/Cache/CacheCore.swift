@@ -48,7 +48,8 @@ final class CacheCore: FinishedAtExit {
     /// When keys were last invalidated, and since when this is known of all: what was asked for before then is old.
     var invalidated: [String: Double] = [:]
     var invalidatedBefore = -Double.infinity
-    var isHookedIntoExit = false
+    /// How often something has been removed: what was begun before is not stored.
+    var removals: UInt64 = 0
   }
 
   struct MemoryName: Hashable, Sendable {
@@ -81,6 +82,7 @@ final class CacheCore: FinishedAtExit {
     queue = DispatchQueue(label: "larkspur.cache", qos: .utility)
     mayHoldSomething = Atomic(diskCapacity > 0)
     queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
+    if diskCapacity > 0 { ExitHook.register(self) }
   }
 
   // MARK: - Looking
@@ -163,13 +165,20 @@ final class CacheCore: FinishedAtExit {
 
   /// Stores an entry that has an origin, in place of what it replaces. Any thread; the disk follows.
   ///
-  /// - Parameter requested: When it was asked for. What has been invalidated since is not stored.
-  func store(_ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, now: Double) {
+  /// - Parameters:
+  ///   - requested: When it was asked for. What has been invalidated since is not stored.
+  ///   - removals: How many there had been when it was begun. Nil: it begins now.
+  func store(
+    _ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, removals: UInt64? = nil, now: Double
+  ) {
     guard let origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
     let cost = entry.cost
     let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
+    // (Not when the response's head came: its body may have taken its time.)
+    let present = self.now().timeIntervalSince1970
     state.withLock { state in
-      guard !state.isOutdated(origin.key, requested: requested, now: now) else { return }
+      guard !state.isOutdated(origin.key, requested: requested, now: present) else { return }
+      guard removals == nil || removals == state.removals else { return }
       state.changes += 1
       let replaced = state.replaced(by: entry, name)
       for other in replaced { state.forget(other) }
@@ -195,10 +204,6 @@ final class CacheCore: FinishedAtExit {
 
   private func enqueue(_ state: inout State, _ change: @escaping @Sendable () -> Void) {
     state.unfinished += 1
-    if !state.isHookedIntoExit, state.diskCapacity > 0 {
-      state.isHookedIntoExit = true
-      ExitHook.register(self)
-    }
     queue.async {
       change()
       self.state.withLock { $0.unfinished -= 1 }
@@ -214,13 +219,14 @@ final class CacheCore: FinishedAtExit {
   }
 
   /// Does something with what is stored under a key, on the queue, before anything else is done with it there: who looks for
-  /// it meanwhile waits.
-  func change(_ key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
+  /// it meanwhile waits. `body` is given the number of removals up to now.
+  func change(_ key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse], UInt64) -> Void) {
     state.withLock { state in
+      let removals = state.removals
       state.changing[key, default: 0] += 1
       mayHoldSomething.store(true, ordering: .releasing)
       enqueue(&state) {
-        body(self.load(key, now: now))
+        body(self.load(key, now: now), removals)
         self.state.withLock { state in
           let left = (state.changing[key] ?? 1) - 1
           state.changing[key] = left == 0 ? nil : left
@@ -244,6 +250,7 @@ final class CacheCore: FinishedAtExit {
     let hash = CacheHash(key)
     state.withLock { state in
       state.changes += 1
+      state.removals += 1
       state.removeFromMemory(key) { _ in true }
       guard state.diskCapacity > 0 else { return }
       let names = state.files[hash] ?? []
@@ -257,6 +264,7 @@ final class CacheCore: FinishedAtExit {
   func removeAll() {
     state.withLock { state in
       state.changes += 1
+      state.removals += 1
       state.emptyMemory()
       state.forgetFiles()
       state.pending.removeAll()
@@ -268,6 +276,7 @@ final class CacheCore: FinishedAtExit {
   func removeAll(since time: Double) {
     state.withLock { state in
       state.changes += 1
+      state.removals += 1
       for key in Array(state.memory.keys) {
         state.removeFromMemory(key) { ($0.origin?.storedTime ?? time) >= time }
       }
@@ -288,15 +297,19 @@ final class CacheCore: FinishedAtExit {
   var diskCapacity: Int {
     get { state.withLock { $0.diskCapacity } }
     set {
+      if newValue > 0 { ExitHook.register(self) }
       state.withLock { state in
         // What there is on a disk that was not used is not known.
         if newValue > 0, state.diskCapacity == 0 { state.isScanned = false }
         state.diskCapacity = max(0, newValue)
         if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
-        queue.async {
+        enqueue(&state) {
           self.onQueue.withLock { onQueue in
             let now = self.now().timeIntervalSince1970
-            if newValue > 0 { onQueue.disk.isInUse = true }
+            if newValue > 0, !onQueue.disk.isInUse {
+              onQueue.disk.isInUse = true
+              self.scan(&onQueue, now: now)
+            }
             self.scanIfNeeded(&onQueue, now: now)
             self.trim(&onQueue, now: now)
           }
@@ -327,7 +340,11 @@ final class CacheCore: FinishedAtExit {
     if state.withLock({ $0.unfinished > 0 }) { waiting {} }
   }
 
-  func finishAtExit() { finishChanges() }
+  /// What is done may lead to more.
+  func finishAtExit() {
+    guard DispatchQueue.getSpecific(key: Self.isOnQueue) != ObjectIdentifier(self) else { return }
+    while state.withLock({ $0.unfinished > 0 }) { queue.sync {} }
+  }
 
   private func waiting<T>(_ body: () -> T) -> T {
     // Called on the queue it would wait for itself.

@@ -73,10 +73,11 @@ extension URLCache {
       return core.store(entry, room: room, requested: requested, now: now)
     }
     // A part may complete what is there, on disk perhaps.
-    core.change(key, now: now) { entries in
+    core.change(key, now: now) { entries, removals in
       let held = entries.first { $0.variant == entry.variant }
       self.core.store(
-        held.flatMap { $0.combined(with: entry) } ?? entry, room: self.room, requested: requested, now: now)
+        held.flatMap { $0.combined(with: entry) } ?? entry, room: self.room, requested: requested, removals: removals,
+        now: now)
     }
   }
 
@@ -105,20 +106,21 @@ extension URLCache {
     guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, !core.isEmpty,
       let key = exchange.key
     else { return .deliver }
-    core.change(key, now: now) { entries in
+    core.change(key, now: now) { entries, removals in
       let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
       guard let index = CacheDecision.selected(for: exchange.request, among: known.map(\.stored)),
         case .freshen(let stored) = CacheOutcome.received(
           status: status, fields: fields, for: exchange.request, candidate: known[index].stored, isValidated: false,
           requestTime: exchange.requestTime, now: now)
       else { return }
-      self.keep(known[index].entry, as: stored, for: exchange, now: now)
+      self.keep(known[index].entry, as: stored, for: exchange, removals: removals, now: now)
     }
     return .deliver
   }
 
   private func keep(
-    _ entry: CachedURLResponse, as stored: StoredResponse, for exchange: CacheExchange, now: Double
+    _ entry: CachedURLResponse, as stored: StoredResponse, for exchange: CacheExchange, removals: UInt64? = nil,
+    now: Double
   ) {
     guard let origin = entry.origin else { return }
     let response = HTTPURLResponse.make(
@@ -128,7 +130,9 @@ extension URLCache {
     let kept = CachedURLResponse(
       response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
       origin: CachedURLResponse.Origin(key: origin.key, stored: stored, storedTime: now))
-    guard isSubclass else { return core.store(kept, requested: exchange.requestTime, now: now) }
+    guard isSubclass else {
+      return core.store(kept, requested: exchange.requestTime, removals: removals, now: now)
+    }
     store(kept, of: exchange.subjectOfGet(status: stored.status))
   }
 

@@ -17,7 +17,7 @@ final class RequestComposer: Sendable {
     var privateDefaults: [RequestFields.Field] = []
     for (name, value) in additional ?? [:] {
       guard let name = name.base as? String, !Self.isFraming(name) else { continue }
-      let field = (name: name, value: (value as? String) ?? "\(value)")
+      let field = (name: name, value: ((value as? String) ?? "\(value)").unfolded)
       if Redirection.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
     }
     // A dictionary's order changes from run to run.
@@ -84,7 +84,8 @@ final class RequestComposer: Sendable {
       let name = member.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
       return ["gzip", "x-gzip", "deflate", "identity"].contains(name)
     }
-    return known.isEmpty ? "identity" : known.joined(separator: ", ")
+    let isOffer = known.contains { !$0.lowercased().hasPrefix("identity") }
+    return isOffer ? known.joined(separator: ", ") : "identity"
   }
 
   /// Whether a response's content coding is to be undone: not if the program has asked for codings itself.

@@ -18,10 +18,13 @@ enum ExitHook {
 
   static func register(_ object: any FinishedAtExit) {
     _ = isHooked
-    registered.withLock { registered in
-      registered.removeAll { $0.object == nil }
-      registered.append(Weak(object: object))
+    // Whoever goes with the last reference goes outside of the lock.
+    let others = registered.withLock { registered in
+      let others = registered.compactMap(\.object).filter { $0 !== object }
+      registered = (others + [object]).map { Weak(object: $0) }
+      return others
     }
+    withExtendedLifetime(others) {}
   }
 
   private static func finishAll() {

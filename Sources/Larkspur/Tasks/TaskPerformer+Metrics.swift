@@ -43,6 +43,16 @@ extension TaskPerformer {
       transactions: transactions, start: creationDate, end: Date(), redirectCount: machine.redirectCount)
   }
 
+  /// Whether a call has begun in time. Who comes first decides.
+  private final class Beginning: Sendable {
+    private let isDecided = Atomic(false)
+
+    /// False: somebody else has.
+    func decide() -> Bool {
+      isDecided.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+    }
+  }
+
   /// How long the call below may take to begin.
   private static let callMax = Duration.seconds(1)
 
@@ -50,10 +60,12 @@ extension TaskPerformer {
   /// pass, for the queue is suspended, or blocked by somebody who waits for the very result, he goes on without.
   func tell(_ metrics: URLSessionTaskMetrics) async {
     guard hasDelegate else { return }
-    let (core, called) = (core, Question<Void>())
+    let (core, called, beginning) = (core, Question<Void>(), Beginning())
     runLater {
+      core.isQueueStuck.store(false, ordering: .relaxed)
       called.giveUp()
     } _: { [task, session] in
+      _ = beginning.decide()
       core.isQueueStuck.store(false, ordering: .relaxed)
       Self.call(
         { session, delegate in
@@ -64,6 +76,7 @@ extension TaskPerformer {
     }
     guard !core.isQueueStuck.load(ordering: .relaxed) else { return }
     let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Self.callMax)) {
+      guard beginning.decide() else { return }
       core.isQueueStuck.store(true, ordering: .relaxed)
       called.giveUp()
     }

@@ -57,9 +57,9 @@ package struct ResumePoint: Hashable, Codable, Sendable {
     if let tag = fields("etag").first {
       // RFC 9110 13.1.5: a weak tag must not be sent in If-Range, nor a date where there is any tag. One without quotes, as some
       // servers send it, says as much.
-      let isQuoted = tag.utf8.first == ASCII.quote
-      let isWhole = isQuoted ? tag.utf8.count > 1 && tag.utf8.last == ASCII.quote : !tag.isEmpty
-      return isWhole && !tag.hasPrefix("W/") ? tag : nil
+      if EntityTag.isStrong(tag) { return tag.utf8.last == ASCII.quote ? tag : nil }
+      let mayBeOne = !tag.isEmpty && !tag.utf8.contains(ASCII.quote) && HTTPDate.parse(tag, now: now) == nil
+      return mayBeOne ? tag : nil
     }
     guard let text = fields("last-modified").first, let changed = HTTPDate.parse(text, now: now) else { return nil }
     if let date = fields("date").first.flatMap({ HTTPDate.parse($0, now: now) }) {
@@ -127,9 +127,12 @@ package struct ResumePoint: Hashable, Codable, Sendable {
     if let total, range.bytes.upperBound > total { return .startOver }
     // RFC 9110 15.3.7.3: parts are put together only if they have the same strong validator. Who answers If-Range may
     // leave out what the client has (15.3.7), and so a field that is not there agrees.
-    let isTag = validator.utf8.first == ASCII.quote || HTTPDate.parse(validator, now: 0) == nil
+    let isQuoted = validator.utf8.first == ASCII.quote
+    let isTag = isQuoted || HTTPDate.parse(validator, now: 0) == nil
     let present = isTag ? fields("etag") : fields("last-modified")
     guard present.allSatisfy({ $0 == validator }) else { return .startOver }
+    // Who does not understand a tag without quotes may have passed the condition over.
+    guard isQuoted || !isTag || !present.isEmpty else { return .startOver }
     // The coding may be left out like other fields about the representation; one that is there has to be the same.
     if let coding = Self.coding(of: fields), coding != self.coding { return .startOver }
     // A body that is not as long as its range says is not that range.

@@ -48,7 +48,6 @@ package struct Proxy: Hashable, Sendable {
     case schemeUnsupported(String)
     case hostInvalid
     case portInvalid
-    /// Something stands behind the host and the port.
   }
 
   package init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {

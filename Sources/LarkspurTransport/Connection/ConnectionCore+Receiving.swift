@@ -97,9 +97,9 @@ extension ConnectionCore {
     dropConsumed()
     record.ended = loop.now
     decide { $0.responseEnded(into: &$1) }
-    // They answer the next request if one is on its way.
+    // They answer the next request if one is on its way, and this one has left.
     guard input.count > 0 else { return releaseInput() }
-    if pipeline.isEmpty {
+    if pipeline.isEmpty || machine.isSendingOnly {
       decide { $0.unsolicitedBytes(into: &$1) }
       releaseInput()
     }

@@ -142,7 +142,7 @@ extension ConnectionCore {
   /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
   mutating func hasOutput() -> Bool {
     guard !isHeldByOwner else { return false }
-    var hasRequest = !output.isEmpty && !putsOffSending
+    var hasRequest = !output.isEmpty && (!putsOffSending || machine.isSendingOnly)
     if hasUpload, !isHeld, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
     guard isSecured, let state = tls?.state.sendingState else { return hasRequest }
@@ -167,7 +167,7 @@ extension ConnectionCore {
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == tls?.state.sends
-      guard exchangeNumber > 1, hasKeptAll else { return decide { $0.sendingFailed(into: &$1) } }
+      guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else { return decide { $0.sendingFailed(into: &$1) } }
       // As if the end had been seen before. What is there, behind the answers to earlier requests, does not answer this one.
       decide { $0.connectionLost(into: &$1) }
       failure = .connectionClosed

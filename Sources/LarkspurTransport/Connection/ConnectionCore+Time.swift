@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurHTTP
 
 /// How fast a connection may go, and how long it may stand still.
 ///
@@ -126,7 +127,8 @@ extension ConnectionCore {
     channel.setAlarm(
       min(receivingPause ?? .never, sendingPause ?? .never, isHeld ? pace.continueDeadline : .never))
     // What the server does not take any more is not being sent.
-    let phase = phase == .sending && !isSending ? .awaitingHead : phase
+    let isUnsent = phase == .sending && !isSending
+    let phase: TransportError.Phase = machine.isSendingOnly ? .sending : isUnsent ? .awaitingHead : phase
     channel.setDeadline(
       pace.deadline(
         in: phase, stands: !writing && sendingPause == nil, pause: phase == .sending ? sendingPause : receivingPause))

@@ -190,6 +190,7 @@ import Testing
   @Test(arguments: [
     ("br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=0.9, deflate;q=0.8"), ("gzip", "gzip"), ("br", "identity"),
     ("zstd, *", "identity"), ("GZIP , br", "GZIP"),
+    ("br, identity;q=0", "identity"),
   ])
   func codingsThatNobodyCanUndo(offer: String, sent: String) throws {
     let composer = RequestComposer(additional: ["accept-encoding": offer])
@@ -202,6 +203,8 @@ import Testing
   @Test func foldedValues() throws {
     let head = try head(RequestComposer(additional: nil), ["X-One": "a\r\n\tb"], RequestComposer.Extras())
     #expect(try #require(head).contains("\r\nX-One: a \tb\r\n"))
+    let common = try self.head(RequestComposer(additional: ["X-Two": "a\r\n b"]), [:], RequestComposer.Extras())
+    #expect(try #require(common).contains("\r\nX-Two: a  b\r\n"))
     #expect(try self.head(RequestComposer(additional: nil), ["X-One": "a\r\nb: c"], RequestComposer.Extras()) == nil)
   }
 }
