@@ -167,7 +167,9 @@ extension ConnectionCore {
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == tls?.state.sends
-      guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else { return decide { $0.sendingFailed(into: &$1) } }
+      guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
+        return decide { $0.sendingFailed(into: &$1) }
+      }
       // As if the end had been seen before. What is there, behind the answers to earlier requests, does not answer this one.
       decide { $0.connectionLost(into: &$1) }
       failure = .connectionClosed

@@ -27,7 +27,9 @@ import Testing
     #expect(known.validator == "range100")
     let rest = [("content-range", "bytes 40-99/100")]
     func decide(_ more: (String, String)?) -> ResumePoint.Decision {
-      known.decide(asking: 40, status: 206) { name in (rest + [more].compactMap(\.self)).filter { $0.0 == name }.map(\.1) }
+      known.decide(asking: 40, status: 206) { name in
+        (rest + [more].compactMap(\.self)).filter { $0.0 == name }.map(\.1)
+      }
     }
     #expect(decide(("etag", "range100")) == .continueAt(40, end: 100, total: 100))
     #expect(decide(("etag", "\"range100\"")) == .startOver)
