@@ -44,7 +44,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   open var connectEndDate: Date? { dates.connectEnd }
   /// When the first byte of the request left. What came from the cache has these dates, too: those of its reading.
   open var requestStartDate: Date? { dates.requestStart }
-  /// When the last byte of the request left.
+  /// When the last byte of the request left: after the response came, perhaps, if the server answers while it reads.
   open var requestEndDate: Date? { dates.requestEnd }
   /// When the first byte of the response came.
   open var responseStartDate: Date? { dates.responseStart }

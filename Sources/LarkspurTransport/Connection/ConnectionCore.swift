@@ -16,7 +16,7 @@ struct ConnectionCore: ~Copyable {
   enum Step {
     /// What was asked for is there.
     case ready
-    /// The response is complete.
+    /// The response is complete, and so is the request.
     case end
     /// The kernel has nothing: wait for the channel.
     case wait(Channel, reading: Bool, writing: Bool)

@@ -52,7 +52,7 @@ package struct Exchange {
   }
 
   /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread.
-  /// False: the body is complete. Nothing is received while nobody asks.
+  /// False: the body is complete, and so is the request. Nothing is received while nobody asks.
   package func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try await connection.receivePiece(consume)
@@ -78,7 +78,7 @@ package struct Exchange {
     return try connection.takePiece(into: file)
   }
 
-  /// Whether something of the body is still to come.
+  /// Whether something of the body is still to come; or of the request to be sent, if the server answers while it reads.
   package var isReceiving: Bool { isPresent && connection.isReceiving }
 
   /// Lends each piece of the body to `consume` as it comes, to the body's end.
