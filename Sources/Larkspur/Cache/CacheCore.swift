@@ -342,14 +342,14 @@ final class CacheCore: FinishedAtExit {
 
   /// What is done may lead to more.
   func finishAtExit() {
-    guard DispatchQueue.getSpecific(key: Self.isOnQueue) != ObjectIdentifier(self) else { return }
+    guard !isCurrent else { return }
     while state.withLock({ $0.unfinished > 0 }) { queue.sync {} }
   }
 
-  private func waiting<T>(_ body: () -> T) -> T {
-    // Called on the queue it would wait for itself.
-    DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) ? body() : queue.sync(execute: body)
-  }
+  /// Whether this is called on the queue: who waits for it there would wait for himself.
+  private var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) }
+
+  private func waiting<T>(_ body: () -> T) -> T { isCurrent ? body() : queue.sync(execute: body) }
 }
 
 // MARK: - On the queue

@@ -36,8 +36,7 @@ extension URLError {
     case .notYetValid: .serverCertificateNotYetValid
     // (An unknown root, too: Darwin's other code for it is never seen there.)
     case .untrustedRoot, .selfSigned, .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .weakDigest,
-      .certificateInvalid,
-      .pinMismatch:
+      .certificateInvalid, .pinMismatch:
       .serverCertificateUntrusted
     case .refusedByCaller: .cancelled
     case .clientCertificateRequired: .clientCertificateRequired

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurCoding
 import LarkspurHTTP
 
 /// Writes the heads of a session's requests: what the request says, then the configuration's fields, then the defaults.
@@ -44,7 +45,7 @@ final class RequestComposer: Sendable {
 
   private static let standard: [RequestFields.Field] = [
     (name: "Accept", value: "*/*"),
-    (name: "Accept-Encoding", value: "gzip, deflate"),
+    (name: "Accept-Encoding", value: ContentCoding.offer),
     (name: "Accept-Language", value: acceptLanguage),
     (name: "User-Agent", value: userAgent),
   ]
@@ -81,8 +82,8 @@ final class RequestComposer: Sendable {
   /// What a configuration offers, but for the codings that nobody here can undo: what the session asks for it also decodes.
   static func decodable(_ offer: String) -> String {
     let known = offer.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { member in
-      let name = member.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
-      return ["gzip", "x-gzip", "deflate", "identity"].contains(name)
+      let name = String(member.prefix { $0 != ";" && !$0.isWhitespace })
+      return !name.isEmpty && (try? ContentCodings(fieldValues: [name]))?.hasUnknown == false
     }
     let isOffer = known.contains { !$0.lowercased().hasPrefix("identity") }
     return isOffer ? known.joined(separator: ", ") : "identity"
