@@ -29,13 +29,21 @@ extension SessionCore {
     return own == .useProtocolCachePolicy ? requestCachePolicy : own
   }
 
-  /// Whether the cache has nothing to say before the request is sent: it is empty, and the request says nothing of caching.
+  /// Whether the cache has nothing to say before the request is sent: the request says nothing of caching, and the cache is
+  /// empty or the method is one that is always for the server.
   func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
-    guard request.own.method == "GET", request.own.fields?.concernCache != true else { return false }
+    guard request.own.fields?.concernCache != true else { return false }
     switch policy(of: request) {
-    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData: return cache.isCertainlyEmpty(now: now)
+    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData:
+      if request.own.method == "GET" { return cache.isCertainlyEmpty(now: now) }
+      return !request.isSafe && !cache.isSubclass
     default: return false
     }
+  }
+
+  /// The exchange that a plan would have made, for a request that was sent without one.
+  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
+    CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
   }
 
   /// What goes along with any request: cookies, and what a proxy wants.
@@ -84,6 +92,8 @@ extension SessionCore {
         throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
       }
     }
+    var extras = extras
+    if request.own.method == "POST", length != .none { extras.addsDefaultContentType = true }
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
       var poolRequest = PoolRequest(head, body: body, priority: priority)

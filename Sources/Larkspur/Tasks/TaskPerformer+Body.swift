@@ -9,6 +9,19 @@ extension TaskPerformer {
   struct Body {
     var content = RequestBody.none
     var length = RequestWriter.Body.none
+
+    init() {}
+
+    init(content: RequestBody, length: RequestWriter.Body) {
+      self.content = content
+      self.length = length
+    }
+
+    init(_ data: Data) {
+      guard !data.isEmpty else { return }
+      content = .bytes([UInt8](data))
+      length = .length(UInt(data.count))
+    }
   }
 
   /// What is sent with a request, for each request that is made: a redirection or a challenge may want it once more. Nil:
@@ -18,7 +31,7 @@ extension TaskPerformer {
     case .request:
       switch request.own.body {
       case .none: return Body()
-      case .data(let data): return bytes(data)
+      case .data(let data): return Body(data)
       case .stream: return nil
       }
     // What a redirection has turned into a GET has no body any more.
@@ -26,14 +39,10 @@ extension TaskPerformer {
       if request.own.method == "GET", machine.redirectCount > 0 { return Body() }
     }
     switch task.source {
-    case .data(let data): return bytes(data)
+    case .data(let data): return Body(data)
     case .file(let url): return try file(url)
     case .request, .delegateStream: return nil
     }
-  }
-
-  private func bytes(_ data: Data) -> Body {
-    data.isEmpty ? Body() : Body(content: .bytes([UInt8](data)), length: .length(UInt(data.count)))
   }
 
   private func file(_ url: URL) throws(URLError) -> Body {

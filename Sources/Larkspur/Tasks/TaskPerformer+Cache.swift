@@ -10,11 +10,6 @@ extension TaskPerformer {
     core.cache == nil || task is URLSessionDownloadTask ? nil : core.cache
   }
 
-  /// The exchange that a plan would have made, for a request that was sent without one.
-  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
-    CacheExchange(request, core.composer.fields(of: request, extras), core.policy(of: request), date)
-  }
-
   /// There is no cache: nothing can be served, but caches on the way may be told.
   func applyPolicyWithoutCache(
     to request: URLRequest, _ extras: inout RequestComposer.Extras
@@ -24,7 +19,7 @@ extension TaskPerformer {
       throw URLError.make(
         .resourceUnavailable, "the session has no cache for this, and may not load it", url: request.url)
     case .reloadIgnoringLocalAndRemoteCacheData:
-      guard let exchange = lateExchange(for: request, extras, sent: Date()) else { return }
+      guard let exchange = core.lateExchange(for: request, extras, sent: Date()) else { return }
       extras.conditions += CacheDecision.bypassing(exchange.request)
     default: return
     }

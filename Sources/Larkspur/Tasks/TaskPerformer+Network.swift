@@ -55,9 +55,6 @@ extension TaskPerformer {
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
     if machine.redirectCount > 0 { expectToSend(body) }
-    if request.own.method == "POST", body.length != .none {
-      load.extras.addsDefaultContentType = true
-    }
     var poolRequest = try poolRequest(for: load, body)
     if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
     return try await send(poolRequest, for: load)
@@ -68,6 +65,7 @@ extension TaskPerformer {
     var load = NetworkLoad(
       request: machine.request, target: quick.target, way: quick.way, extras: quick.extras, sendDate: quick.sendDate)
     if let running = transfer.running.take() {
+      littleHasLeft()
       let isDelivering = transfer.response != nil
       if isDelivering { adoptContent() }
       return try await receive(running, of: load, isDelivering: isDelivering)
@@ -79,9 +77,12 @@ extension TaskPerformer {
       }
       fill(&load)
     }
-    let request: PoolRequest
+    if transfer.hasBegun { littleHasLeft() }
+    var request: PoolRequest
     do throws(URLError) {
-      request = try poolRequest(for: load, Body())
+      let body = try knownBody(of: load.request) ?? Body()
+      request = try poolRequest(for: load, body)
+      if wantsStory(of: body) { observe(&request, url: load.request.url) }
     } catch {
       if transfer.hasBegun { transfer.giveUp() } else { engine.pool.stopAsking(in: transfer) }
       throw error
@@ -186,6 +187,9 @@ extension TaskPerformer {
     }
   }
 
+  /// A body that nobody has observed has left before anybody could have looked.
+  private func littleHasLeft() { sent(task.read(\.bytesExpectedToSend)) }
+
   /// So much of the body has left.
   private func sent(_ total: Int64) {
     transfer.progressed()
@@ -206,8 +210,8 @@ extension TaskPerformer {
     let request = load.request
     guard let url = request.url else { throw URLError(.badURL) }
     var caching = load.caching
-    if caching == nil, let cache, exchange.concernsCache || decidesStoring(in: cache) {
-      caching = lateExchange(for: request, load.extras, sent: load.sendDate)
+    if caching == nil, let cache, !request.isSafe || exchange.concernsCache || decidesStoring(in: cache) {
+      caching = core.lateExchange(for: request, load.extras, sent: load.sendDate)
     }
     let head = exchange.head
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)

@@ -32,8 +32,7 @@ extension Transfer: LoopWork {
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
     let (own, core) = (request.own, core)
-    guard engine.startingCount == 0, isPlain, core.memory.isBlank, request.isSafe, case .none = own.body,
-      let url = own.url,
+    guard engine.startingCount == 0, isPlain, core.memory.isBlank, let body = littleBody, let url = own.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
       let way = engine.knownWay(
         to: target, asksDelegate: core.hasDelegate, trafficClass: core.trafficClass(of: request)),
@@ -51,7 +50,7 @@ extension Transfer: LoopWork {
       let extras = RequestComposer.Extras()
       guard !core.pipelines, !request.httpShouldUsePipelining,
         // (What cannot be sent does not wait for a connection first.)
-        own.fields == nil || (try? poolRequest(to: target, by: way, extras)) != nil,
+        own.fields == nil && body.length == .none || (try? poolRequest(to: target, by: way, extras, body)) != nil,
         engine.pool.ask(for: way.endpoint, priority: priority, in: self, for: self)
       else { return false }
       startClock()
@@ -60,7 +59,7 @@ extension Transfer: LoopWork {
     }
     let extras = core.extras(of: request, by: way, to: target, isRedirected: false)
     do throws(URLError) {
-      let poolRequest = try poolRequest(to: target, by: way, extras)
+      let poolRequest = try poolRequest(to: target, by: way, extras, body)
       guard engine.pool.beginNow(poolRequest, with: way.endpoint, in: self) else { return false }
     } catch {
       return false
@@ -73,14 +72,24 @@ extension Transfer: LoopWork {
 
   @inline(__always)
   private func poolRequest(
-    to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras
+    to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras, _ body: TaskPerformer.Body
   ) throws(URLError) -> PoolRequest {
-    try core.poolRequest(for: request, to: target, by: way, extras, priority: priority)
+    try core.poolRequest(for: request, to: target, by: way, extras, body.content, body.length, priority: priority)
+  }
+
+  /// What is sent, if it is so little that it leaves at once, most often: nobody hears how far it is. Nil: it is not.
+  private var littleBody: TaskPerformer.Body? {
+    switch request.own.body {
+    case .none: .init()
+    // (What waits for the server's consent may wait for long.)
+    case .data(let data) where data.count <= 16 * 1024 && request.own.fields?.value(of: "Expect") == nil: .init(data)
+    case .data, .stream: nil
+    }
   }
 
   private var priority: UInt8 { task?.poolPriority ?? URLSessionTask.poolPriorityDefault }
 
-  /// Whether it has no body, and all of the answer is for who waits for it.
+  /// Whether all of the answer is for who waits for it, and nobody watches.
   private var isPlain: Bool {
     guard core.isPlain, !isHeldUp, !core.mayHaveProtocols else { return false }
     guard let task else { return true }
@@ -117,7 +126,9 @@ extension Transfer: LoopWork {
     // What is sent is made once: it may be counted, and the cache is told of it.
     guard engine.pool.hasConnection(for: self), let quick else { return false }
     let extras = core.extras(of: request, by: quick.way, to: quick.target, isRedirected: false)
-    guard let request = try? poolRequest(to: quick.target, by: quick.way, extras) else { return false }
+    guard let body = littleBody, let request = try? poolRequest(to: quick.target, by: quick.way, extras, body) else {
+      return false
+    }
     self.quick = Quick(target: quick.target, way: quick.way, sendDate: quick.sendDate, extras: extras)
     return engine.pool.sendNow(request, in: self)
   }
@@ -125,7 +136,8 @@ extension Transfer: LoopWork {
   /// False: there is more to the response than what has come, or it is not for the owner as it is.
   private func receiveNow(_ exchange: Exchange) -> Bool {
     guard let url = request.own.url else { return false }
-    if let cache = core.cache, exchange.concernsCache || cache.isSubclass { return false }
+    let isSafe = request.isSafe
+    if let cache = core.cache, cache.isSubclass || isSafe && exchange.concernsCache { return false }
     let status = exchange.status
     guard TaskMachine.isDelivered(status: status) else { return false }
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: exchange.fields)
@@ -134,6 +146,7 @@ extension Transfer: LoopWork {
     let response = HTTPURLResponse(
       url: url, statusCode: status, httpVersion: exchange.version, fields: fields, isDecoded: false)
     self.response = response
+    if !isSafe { tellCache(of: response) }
     length = Int64(exchange.contentLength ?? -1)
     if isSpecial, fields.contains(KnownField.setCookie) { core.keepCookies(of: response, request) }
     guard !isHeldUp else { return false }
@@ -147,12 +160,21 @@ extension Transfer: LoopWork {
     return !exchange.isReceiving && !isHeldUp
   }
 
+  /// What has been stored of the resource may hold no longer.
+  private func tellCache(of response: HTTPURLResponse) {
+    guard let cache = core.cache, let quick,
+      let exchange = core.lateExchange(for: request, quick.extras, sent: quick.sendDate)
+    else { return }
+    _ = cache.received(response, for: exchange, now: cache.now)
+  }
+
   private func finish() {
     stopClock()
     quick = nil
     guard let task = task ?? core.end(self) else { return resultHasCome() }
     task.read {
       $0.response = response
+      $0.bytesSent = $0.bytesExpectedToSend
       $0.bytesExpectedToReceive = length
       $0.bytesReceived = Int64(data.count)
     }

@@ -43,10 +43,15 @@ extension Pool {
 
   /// The same where nothing has to be waited for but the answer. False: there is something, and nothing has been done.
   package func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope) -> Bool {
-    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.mayBeSentAgain else { return false }
+    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
     guard !demand.isPipelinable, scope.begin(at: loop.now) else { return false }
     guard let (id, order) = take(endpoint, demand) else {
+      scope.end()
+      return false
+    }
+    if waitsForProof(request, of: id) {
+      if let connection = openConnection(id) { release(connection, id, nil) }
       scope.end()
       return false
     }
@@ -54,10 +59,12 @@ extension Pool {
     return true
   }
 
-  /// Sends a request that may be sent again over the connection that has come of `ask`. False: none has, or it has to be waited
-  /// for something else; `begin` looks at it.
+  /// Sends a request over the connection that has come of `ask`. False: none has, or it has to be waited for something else;
+  /// `begin` looks at it.
   package func sendNow(_ request: PoolRequest, in scope: RequestScope) -> Bool {
-    guard request.mayBeSentAgain, let (id, order) = takeAsked(in: scope) else { return false }
+    guard request.body.isRepeatable, let asked = asked(in: scope), !waitsForProof(request, of: asked),
+      let (id, order) = takeAsked(in: scope)
+    else { return false }
     scope.begun = send(
       request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: scope), in: scope)
     return true
@@ -81,7 +88,7 @@ extension Pool {
           } else {
             try await wait(for: endpoint, demand, in: scope, deadline: deadline)
           }
-        if !request.mayBeSentAgain { try await waitForProof(of: id, in: scope, deadline: deadline) }
+        if waitsForProof(request, of: id) { try await waitForProof(of: id, in: scope, deadline: deadline) }
         if scope.isHeld {
           // Others may want the connection. The place among those that wait stays.
           if let connection = openConnection(id) { release(connection, id, nil) }
@@ -132,6 +139,7 @@ extension Pool {
     let connection = openConnection(id)
     var begun = BegunRequest(id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh)
     guard let connection else { return begun }
+    begun.isIdempotent = request.head.isIdempotent
     begun.isAlone = connection.isIdle
     if let observer = request.observer { connection.observe(observer) }
     do throws(TransportError) {

@@ -156,12 +156,17 @@ package final class Pool: @unchecked Sendable {
     return taken
   }
 
-  /// Waits until a connection has shown that its server means to keep it, for a request that must not be sent twice. If it
-  /// closes meanwhile, nothing is lost.
+  /// Whether a request must not be sent twice, and the connection has not shown yet that its server means to keep it.
+  func waitsForProof(_ request: PoolRequest, of id: PoolMachine.ConnectionID) -> Bool {
+    guard !request.mayBeSentAgain, let moment = openConnection(id)?.provenAt else { return false }
+    return moment > loop.now
+  }
+
+  /// Waits until it has. If it closes meanwhile, nothing is lost.
   func waitForProof(
     of id: PoolMachine.ConnectionID, in scope: RequestScope, deadline: Deadline
   ) async throws(TransportError) {
-    guard let moment = openConnection(id)?.provenAt, moment > loop.now else { return }
+    guard let moment = openConnection(id)?.provenAt else { return }
     let timer = loop.startTimer(min(moment, deadline)) { scope.endPause() }
     await Waiter.suspend { scope.pause = $0 }
     loop.stopTimer(timer)
@@ -223,7 +228,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// The connection that has come of `ask`. Nil: `begin` has to look at what has.
-  private func asked(in scope: RequestScope) -> PoolMachine.ConnectionID? {
+  func asked(in scope: RequestScope) -> PoolMachine.ConnectionID? {
     guard scope.isAsking, !scope.isCancelled, !scope.isHeld, let index = scope.entry,
       case .running(let id) = own.state.entries[index].state
     else { return nil }

@@ -144,8 +144,9 @@ extension RequestScope {
     }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      // (What was sent so may be sent again.)
-      if begun?.wantsFresh == false, connection.mayHaveBeenLate { throw .connectionClosed }
+      if connection.mayHaveBeenLate, begun?.wantsFresh == false, begun?.isIdempotent == true || connection.holdsBody {
+        throw .connectionClosed
+      }
       begun = nil
       if failedPeer != nil { failedPeer = nil }
       return RunningExchange(exchange, on: id, in: self)
@@ -181,6 +182,7 @@ struct BegunRequest {
   /// Of the exchange. Nil: it has not begun.
   var number: UInt64?
   var isAlone = true
+  var isIdempotent = true
   /// Why there is no answer to be had. (Errors are large, and rare.)
   var failure: TransportError? {
     get { failed?.error }

@@ -1,0 +1,173 @@
+import Foundation
+import LarkspurTestServer
+import LarkspurTransport
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+/// Awaited loads with a little body over a connection that is there already: as quick as those without, but nothing is sent
+/// twice that must not be.
+@Suite(.timeLimit(.minutes(2))) struct QuickBodyTests {
+  let server: TestServer
+  let session: URLSession
+
+  init() throws {
+    server = try TestServer()
+    session = URLSession(configuration: .ephemeral)
+  }
+
+  private func get() throws -> URLRequest { URLRequest(url: try #require(URL(string: server.url("/")))) }
+
+  private func post(_ bytes: Int = 3) throws -> URLRequest {
+    var request = try get()
+    request.httpMethod = "POST"
+    request.httpBody = Data(repeating: UInt8(ascii: "x"), count: bytes)
+    return request
+  }
+
+  private static func answer(_ status: String, _ fields: String, _ body: String) -> TestServer.Script {
+    [.send("HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)")]
+  }
+
+  private static let ok = answer("200 OK", "", "ok")
+  /// Twice: after one answer it is not known yet whether the server keeps the connection.
+  private static let first: TestServer.Script = [.expectRequest] + ok + [.expectRequest] + ok
+
+  private func openConnection() async throws {
+    for _ in 0..<2 { #expect(try await session.data(for: get()).0 == Data("ok".utf8)) }
+  }
+
+  private struct Outcome: Equatable {
+    var status: Int?
+    var text: String?
+    var code: URLError.Code?
+  }
+
+  /// What comes of a request that is quick until `script` answers it.
+  private func load(
+    _ request: URLRequest, answeredBy script: TestServer.Script
+  ) async throws -> Outcome {
+    let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    server.enqueue(Self.first + [.expectRequest, .fire(hasCome), .wait(mayAnswer)] + script)
+    // For who comes once more.
+    server.enqueue([.expectRequest] + Self.ok + [.hang])
+    try await openConnection()
+    let (session, bytes) = (session, request.httpBody?.count)
+    let load = Task { () -> Outcome in
+      do {
+        let (data, response) = try await session.data(for: request)
+        return Outcome(status: (response as? HTTPURLResponse)?.statusCode, text: String(decoding: data, as: UTF8.self))
+      } catch {
+        return Outcome(code: (error as? URLError)?.code)
+      }
+    }
+    try await hasCome.wait()
+    let task = try #require(await session.allTasks.first)
+    let transfer = try #require(task.read { $0.transfer })
+    #expect(await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil })
+    mayAnswer.fire()
+    let outcome = await load.value
+    #expect(server.requests.dropFirst(2).first?.body.count == bytes)
+    if outcome.code == nil { #expect(task.countOfBytesSent == Int64(bytes ?? 0)) }
+    return outcome
+  }
+
+  @Test(arguments: [1, 16 * 1024]) func itIsSent(bytes: Int) async throws {
+    #expect(try await load(post(bytes), answeredBy: Self.ok + [.hang]) == Outcome(status: 200, text: "ok"))
+    let request = try #require(server.requests.last)
+    #expect(request.method == "POST" && request.fields["Content-Type"] == "application/x-www-form-urlencoded")
+    #expect(request.body == Array(repeating: UInt8(ascii: "x"), count: bytes))
+  }
+
+  @Test func anAnswerInTwoPieces() async throws {
+    let script: TestServer.Script = [
+      .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", inPiecesOf: 5), .hang,
+    ]
+    #expect(try await load(post(), answeredBy: script).text == "ok")
+  }
+
+  /// The server may have acted on it (RFC 9110 9.2.2).
+  @Test func whatIsLostIsNotSentAgain() async throws {
+    #expect(try await load(post(), answeredBy: [.close]) == Outcome(code: .networkConnectionLost))
+    #expect(server.requestsReceived == 3)
+  }
+
+  /// What may be sent twice is.
+  @Test func whatIsLostIsSentAgain() async throws {
+    var request = try post()
+    request.httpMethod = "PUT"
+    #expect(try await load(request, answeredBy: [.close]).text == "ok")
+    #expect(server.requestsReceived == 4)
+    #expect(server.requests.last?.body == Array("xxx".utf8))
+  }
+
+  /// A server that had no patience with the connection, or an answer: who can know.
+  @Test func tooLateForTheServer() async throws {
+    let script = Self.answer("408 Request Timeout", "Connection: close\r\n", "late") + [.close]
+    #expect(try await load(post(), answeredBy: script) == Outcome(status: 408, text: "late"))
+    #expect(server.requestsReceived == 3)
+  }
+
+  @Test func itGoesElsewhere() async throws {
+    let script = Self.answer("307 Temporary Redirect", "Location: /there\r\n", "no") + [.expectRequest] + Self.ok + [.hang]
+    #expect(try await load(post(), answeredBy: script).text == "ok")
+    let request = try #require(server.requests.last)
+    #expect(request.target == "/there" && request.method == "POST" && request.body == Array("xxx".utf8))
+  }
+
+  /// The server has closed the connection, and nothing has been sent over it.
+  @Test func theConnectionIsGone() async throws {
+    let isGone = TestServer.Signal()
+    server.enqueue(Self.first + [.close, .fire(isGone)])
+    server.enqueue([.expectRequest] + Self.ok + [.hang])
+    try await openConnection()
+    try await isGone.wait()
+    #expect(try await session.data(for: post()).0 == Data("ok".utf8))
+    #expect(server.requestsReceived == 3)
+  }
+
+  /// What was stored of the resource holds no longer (RFC 9111 4.4), unless the server has failed.
+  @Test(arguments: [200, 500]) func theCacheForgets(status: Int) async throws {
+    let fields = "Cache-Control: max-age=60\r\n"
+    server.enqueue(
+      [.expectRequest] + Self.answer("200 OK", fields, "old")
+        + [.expectRequest] + Self.answer("\(status) So", fields, "posted")
+        + [.expectRequest] + Self.answer("200 OK", fields, "new") + [.hang])
+    for text in ["old", "old"] { #expect(try await session.data(for: get()).0 == Data(text.utf8)) }
+    #expect(try await session.data(for: post()).0 == Data("posted".utf8))
+    #expect(try await session.data(for: get()).0 == Data((status == 200 ? "new" : "old").utf8))
+  }
+
+  /// A GET with a body is refused, wherever it is begun.
+  @Test func aGETWithABody() async throws {
+    server.enqueue(Self.first + [.hang])
+    try await openConnection()
+    var request = try post()
+    request.httpMethod = "GET"
+    let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+    #expect(error?.code == .dataLengthExceedsMaximum)
+  }
+
+  /// On the loop, off it, and as many at once as there are connections, or more.
+  @Test(arguments: [true, false], [1, 4, 24]) func manyLoads(onLoop: Bool, atOnce: Int) async throws {
+    server.route("POST", "/") { .text($0.bodyText) }
+    let (session, request) = (session, try post())
+    try await withTaskExecutorPreference(onLoop ? session.taskExecutor : nil) {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for index in 0..<atOnce {
+          group.addTask {
+            var request = request
+            request.httpBody = Data("\(index)".utf8)
+            for _ in 0..<(240 / atOnce) {
+              let data = try await session.data(for: request).0
+              #expect(data == Data("\(index)".utf8))
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    #expect(server.requestsReceived == 240)
+  }
+}
