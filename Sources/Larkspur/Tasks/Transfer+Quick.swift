@@ -61,6 +61,7 @@ extension Transfer: LoopWork {
     do throws(URLError) {
       let poolRequest = try poolRequest(to: target, by: way, extras, body)
       guard engine.pool.beginNow(poolRequest, with: way.endpoint, in: self) else { return false }
+      hasSent(body)
     } catch {
       return false
     }
@@ -79,12 +80,27 @@ extension Transfer: LoopWork {
 
   /// What is sent, if it is so little that it leaves at once, most often: nobody hears how far it is. Nil: it is not.
   private var littleBody: TaskPerformer.Body? {
-    switch request.own.body {
-    case .none: .init()
-    // (What waits for the server's consent may wait for long.)
-    case .data(let data) where data.count <= 16 * 1024 && request.own.fields?.value(of: "Expect") == nil: .init(data)
-    case .data, .stream: nil
+    switch task?.source ?? .request {
+    case .request:
+      switch request.own.body {
+      case .none: .init()
+      case .data(let data): little(data)
+      case .stream: nil
+      }
+    case .data(let data): little(data)
+    case .file, .delegateStream: nil
     }
+  }
+
+  private func little(_ data: Data) -> TaskPerformer.Body? {
+    // What waits for the server's consent may wait for long.
+    guard data.count <= 16 * 1024, request.own.fields?.value(of: "Expect") == nil else { return nil }
+    return TaskPerformer.Body(data)
+  }
+
+  private func hasSent(_ body: TaskPerformer.Body) {
+    guard body.length != .none, let task else { return }
+    task.read { $0.bytesSent = $0.bytesExpectedToSend }
   }
 
   private var priority: UInt8 { task?.poolPriority ?? URLSessionTask.poolPriorityDefault }
@@ -93,14 +109,13 @@ extension Transfer: LoopWork {
   private var isPlain: Bool {
     guard core.isPlain, !isHeldUp, !core.mayHaveProtocols else { return false }
     guard let task else { return true }
-    guard type(of: task) == URLSessionDataTask.self else { return false }
+    let type = type(of: task)
+    guard type == URLSessionDataTask.self || type == URLSessionUploadTask.self else { return false }
     switch task.output {
     case .dataHandler, .dataResult: break
     case .fileHandler, .fileResult, .bytes, .delegate: return false
     }
-    return task.read {
-      $0.state == .running && $0.delegate == nil && $0.progress == nil && $0.bytesExpectedToSend == 0
-    }
+    return task.read { $0.state == .running && $0.delegate == nil && $0.progress == nil }
   }
 
   private func goOn() {
@@ -130,7 +145,9 @@ extension Transfer: LoopWork {
       return false
     }
     self.quick = Quick(target: quick.target, way: quick.way, sendDate: quick.sendDate, extras: extras)
-    return engine.pool.sendNow(request, in: self)
+    guard engine.pool.sendNow(request, in: self) else { return false }
+    hasSent(body)
+    return true
   }
 
   /// False: there is more to the response than what has come, or it is not for the owner as it is.

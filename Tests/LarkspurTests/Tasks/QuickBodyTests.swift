@@ -46,7 +46,7 @@ import Testing
 
   /// What comes of a request that is quick until `script` answers it.
   private func load(
-    _ request: URLRequest, answeredBy script: TestServer.Script
+    _ request: URLRequest, isUpload: Bool = false, answeredBy script: TestServer.Script
   ) async throws -> Outcome {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(Self.first + [.expectRequest, .fire(hasCome), .wait(mayAnswer)] + script)
@@ -56,7 +56,10 @@ import Testing
     let (session, bytes) = (session, request.httpBody?.count)
     let load = Task { () -> Outcome in
       do {
-        let (data, response) = try await session.data(for: request)
+        let (data, response) =
+          isUpload
+          ? try await session.upload(for: request, from: request.httpBody ?? Data())
+          : try await session.data(for: request)
         return Outcome(status: (response as? HTTPURLResponse)?.statusCode, text: String(decoding: data, as: UTF8.self))
       } catch {
         return Outcome(code: (error as? URLError)?.code)
@@ -73,8 +76,10 @@ import Testing
     return outcome
   }
 
-  @Test(arguments: [1, 16 * 1024]) func itIsSent(bytes: Int) async throws {
-    #expect(try await load(post(bytes), answeredBy: Self.ok + [.hang]) == Outcome(status: 200, text: "ok"))
+  @Test(arguments: [1, 16 * 1024], [true, false]) func itIsSent(bytes: Int, isUpload: Bool) async throws {
+    #expect(
+      try await load(post(bytes), isUpload: isUpload, answeredBy: Self.ok + [.hang]) == Outcome(status: 200, text: "ok")
+    )
     let request = try #require(server.requests.last)
     #expect(request.method == "POST" && request.fields["Content-Type"] == "application/x-www-form-urlencoded")
     #expect(request.body == Array(repeating: UInt8(ascii: "x"), count: bytes))
@@ -110,7 +115,8 @@ import Testing
   }
 
   @Test func itGoesElsewhere() async throws {
-    let script = Self.answer("307 Temporary Redirect", "Location: /there\r\n", "no") + [.expectRequest] + Self.ok + [.hang]
+    let script =
+      Self.answer("307 Temporary Redirect", "Location: /there\r\n", "no") + [.expectRequest] + Self.ok + [.hang]
     #expect(try await load(post(), answeredBy: script).text == "ok")
     let request = try #require(server.requests.last)
     #expect(request.target == "/there" && request.method == "POST" && request.body == Array("xxx".utf8))

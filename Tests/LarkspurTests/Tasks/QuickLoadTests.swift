@@ -301,7 +301,7 @@ import Testing
     var put = try request()
     for _ in 0..<2 { _ = try await session.data(for: put) }
     put.httpMethod = "PUT"
-    put.httpBody = Data("body".utf8)
+    put.httpBody = Data(count: 20_000)
     let (first, second) = (put, try request())
     for _ in 0..<20 {
       let loads = try await withTaskExecutorPreference(session.taskExecutor) {
