@@ -100,6 +100,7 @@ static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list,
 int larkspur_processor_count(void);
 
 // sendfile raises SIGPIPE like a write, and has no flag against it: it is blocked meanwhile, and taken back if it came.
+// It comes with a part of the bytes, too, where the connection breaks behind them.
 static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset, size_t count) {
   sigset_t pipe, before, pending;
   sigemptyset(&pipe);
@@ -110,7 +111,7 @@ static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset
   off_t position = (off_t)offset;
   ssize_t sent = sendfile(descriptor, file, &position, count);
   int error = errno;
-  if (sent < 0 && error == EPIPE && !was_pending) {
+  if (sent < (ssize_t)count && !was_pending) {
     struct timespec none = {0, 0};
     while (sigtimedwait(&pipe, NULL, &none) < 0 && errno == EINTR) {
     }

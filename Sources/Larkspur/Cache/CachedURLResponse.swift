@@ -83,9 +83,9 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   open override func isEqual(_ value: Any?) -> Bool {
     guard let other = value as? CachedURLResponse else { return false }
+    // Not by `userInfo`: what a program puts there need not be comparable.
     return self === other
       || response.isEqual(other.response) && data == other.data && storagePolicy == other.storagePolicy
-        && (userInfo as NSDictionary?) == (other.userInfo as NSDictionary?)
   }
 
   open override var hash: Int {

@@ -16,10 +16,12 @@ enum FoldedCookies {
 
   /// A token (RFC 9110 5.6.2) with an equals sign behind it.
   private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
-    let rest = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    let rest = bytes.drop(while: isBlank)
     let name = rest.prefix(while: isTokenByte)
-    return !name.isEmpty && rest.dropFirst(name.count).first == UInt8(ascii: "=")
+    return !name.isEmpty && rest.dropFirst(name.count).first { !isBlank($0) } == UInt8(ascii: "=")
   }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
   private static func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {

@@ -250,3 +250,12 @@ extension URLRequest: _ObjectiveCBridgeable {
     source?.value ?? URLRequest(RequestStorage(url: nil))
   }
 }
+
+/// As an element of Foundation's collections it is a `URLRequest`, and equal to one.
+extension NSURLRequest: _StructTypeBridgeable {
+  /// What stands for one there.
+  public typealias _StructType = URLRequest
+
+  /// The same request.
+  public func _bridgeToSwift() -> URLRequest { value }
+}

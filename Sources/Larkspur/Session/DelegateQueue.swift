@@ -14,6 +14,8 @@ final class DelegateQueue: Sendable {
   private let queue: Mutex<OperationQueue?>
   /// The program has the operation queue, or has asked for it.
   private let isKnown: Atomic<Bool>
+  /// The first of many calls, in which a program may ask for the queue, has been made.
+  private let hasCalledOften = Atomic(false)
 
   init(_ given: OperationQueue?) {
     own = given == nil ? DispatchQueue(label: "larkspur.session-delegate") : nil
@@ -63,7 +65,9 @@ final class DelegateQueue: Sendable {
 
   /// Makes a call there, and returns when it has returned, or when somebody has cancelled it: false.
   @discardableResult func run(_ call: @escaping @Sendable () -> Void, isOften: Bool = false) async -> Bool {
-    await withCheckedContinuation { continuation in
+    // (The next one comes when this one has returned.)
+    let isOften = isOften && hasCalledOften.exchange(true, ordering: .relaxed)
+    return await withCheckedContinuation { continuation in
       async(
         {
           call()

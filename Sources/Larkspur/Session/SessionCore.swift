@@ -324,7 +324,8 @@ final class SessionCore: @unchecked Sendable {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, Self.isOver, self)
       }
-      run(transfer, asGuest: asGuest)
+      // Before anything is told, its owner has something to say on the delegate's queue, perhaps.
+      run(transfer, asGuest: asGuest && !transfer.collectsMetrics)
     } catch {
       TaskEnding.refuse(task, error, self)
     }

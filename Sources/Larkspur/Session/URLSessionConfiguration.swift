@@ -53,7 +53,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var credentialStorage: URLCredentialStorage? = .shared
     var cache: URLCache? = .shared
     var shouldUseExtendedBackgroundIdleMode = false
-    var protocolClasses: [AnyClass]?
+    var protocolClasses: [AnyClass]? = []
     var trust = TLSTrustSettings()
     var requiresDNSSECValidation = false
     var multipathServiceType = MultipathServiceType.none
@@ -236,9 +236,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// Subclasses of ``URLProtocol`` that are asked before Larkspur loads a request itself, the first one first, and before
-  /// those that are registered for all sessions. Never nil when read.
+  /// those that are registered for all sessions. Empty to begin with.
   open var protocolClasses: [AnyClass]? {
-    get { storage.protocolClasses ?? [] }
+    get { storage.protocolClasses }
     set { storage.protocolClasses = newValue }
   }
 }

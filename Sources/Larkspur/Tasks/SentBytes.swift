@@ -4,7 +4,8 @@ import Synchronization
 /// is slower than the network hears of more bytes at a time, and not of ever older ones.
 final class SentBytes: Sendable {
   private struct State {
-    var untold: (from: Int64, to: Int64)?
+    /// More than one where the body has begun again.
+    var untold: [(from: Int64, to: Int64)] = []
     /// On a concurrent queue a second call could overtake the first.
     var isTelling = false
   }
@@ -14,7 +15,11 @@ final class SentBytes: Sendable {
   /// Whether a call has to be made. Otherwise the one that is on its way says it as well.
   func add(from before: Int64, to total: Int64) -> Bool {
     state.withLock { state in
-      state.untold = (state.untold?.from ?? before, total)
+      if let last = state.untold.last, last.to == before {
+        state.untold[state.untold.count - 1].to = total
+      } else {
+        state.untold.append((before, total))
+      }
       defer { state.isTelling = true }
       return !state.isTelling
     }
@@ -26,9 +31,9 @@ final class SentBytes: Sendable {
   /// What is to be said next. Nil: all has been said, and the call is over.
   func take() -> (from: Int64, to: Int64)? {
     state.withLock { state in
-      defer { state.untold = nil }
-      if state.untold == nil { state.isTelling = false }
-      return state.untold
+      guard state.untold.isEmpty else { return state.untold.removeFirst() }
+      state.isTelling = false
+      return nil
     }
   }
 }

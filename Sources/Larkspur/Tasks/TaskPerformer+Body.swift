@@ -89,12 +89,10 @@ extension TaskPerformer {
     return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
   }
 
-  /// The delegate may have put another body into a redirection's request: then that one is told of.
+  /// It begins, or begins again. Behind a redirection it may be another one.
   func expectToSend(_ body: Body) {
-    guard case .length(let count) = body.length, count > 0 else { return }
     task.read { details in
-      guard details.bytesExpectedToSend != Int64(count) else { return }
-      details.bytesExpectedToSend = Int64(count)
+      if case .length(let count) = body.length { details.bytesExpectedToSend = Int64(count) }
       details.bytesSent = 0
     }
   }

@@ -136,6 +136,9 @@ extension TaskPerformer {
     guard task.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
     let task = task
+    // Who never answers finds it there when the time would be up, as in FoundationNetworking.
+    let timer = transfer.startIdleTimer { task.read { $0.response = response } }
+    defer { engine.loop.stopTimer(timer) }
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
         session, task: task, willPerformHTTPRedirection: response, newRequest: next, completionHandler: answer)

@@ -54,7 +54,7 @@ extension TaskPerformer {
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
-    if machine.redirectCount > 0 { expectToSend(body) }
+    if body.length != .none { expectToSend(body) }
     var poolRequest = try poolRequest(for: load, body)
     if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
     return try await send(poolRequest, for: load)
@@ -157,9 +157,11 @@ extension TaskPerformer {
   }
 
   private func poolRequest(for load: NetworkLoad, _ body: Body) throws(URLError) -> PoolRequest {
-    try core.poolRequest(
+    var request = try core.poolRequest(
       for: load.request, to: load.target, by: load.way, load.extras, body.content, body.length,
       priority: task.poolPriority)
+    request.mayFollowUnread = machine.redirectCount > 0
+    return request
   }
 
   /// Whether anybody wants to know how far the request is, and what the server says before its response.

@@ -67,6 +67,11 @@ class TimedWork: RequestScope, @unchecked Sendable {
     arm()
   }
 
+  /// For so long as nothing may come.
+  final func startIdleTimer(_ action: @escaping () -> Void) -> ClientLoop.Timer {
+    clocks.loop.startTimer(now.advanced(byNanoseconds: idleMax), action)
+  }
+
   /// There is no network, and so nothing to be waited for but that.
   final func stopIdleTime() {
     countsIdleTime = false

@@ -20,8 +20,11 @@ extension Connection {
   /// A server that closes behind a response without having said so has done it after this time.
   static let closingTime = Duration.milliseconds(10)
 
-  /// When it is known whether the server closes behind each response. Nil: it has kept the connection behind one.
-  var provenAt: Deadline? { exchangeNumber == 1 ? exchangeEnded.advanced(by: Self.closingTime) : nil }
+  /// When it is known whether the server closes behind this response, as it may behind each, or behind one that refuses a body.
+  /// Nil: it has kept the connection behind one.
+  var provenAt: Deadline? {
+    exchangeNumber == 1 || status >= 300 && hasSentBody ? exchangeEnded.advanced(by: Self.closingTime) : nil
+  }
 
   /// Whether what has come as the present response may not be one: a server that has waited for a request for too long says
   /// 408 and closes, just when the request is on its way (RFC 9110 15.5.9). It cannot be on a connection's first request,

@@ -48,7 +48,7 @@ struct ExchangeRecord {
   /// Those of the body that the chunked coding has added.
   var requestCodingBytes = 0
   var responseHeadBytes = 0
-  /// Of the whole response.
+  /// Of the whole response, as far as it has been counted: the head is, with what comes next.
   var receivedBytes = 0
 
   func metrics(requested: Deadline?) -> ExchangeMetrics {
@@ -60,7 +60,7 @@ struct ExchangeRecord {
     metrics.requestHeadBytes = requestHeadBytes
     metrics.requestBodyBytes = requestBodyBytes
     metrics.responseHeadBytes = responseHeadBytes
-    metrics.responseBodyBytes = receivedBytes - responseHeadBytes
+    metrics.responseBodyBytes = max(0, receivedBytes - responseHeadBytes)
     return metrics
   }
 }

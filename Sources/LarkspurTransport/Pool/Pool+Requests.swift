@@ -125,6 +125,7 @@ extension Pool {
   private func demand(of request: PoolRequest) -> PoolMachine.Demand {
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
+    demand.wantsFresh = request.mayFollowUnread && !request.mayBeSentAgain
     demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
     return demand
   }

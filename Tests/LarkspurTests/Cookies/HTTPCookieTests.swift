@@ -182,7 +182,7 @@ import Testing
   @Test func foldedFields() throws {
     let url = try #require(URL(string: "http://example.com/"))
     let rows: [(String, [String])] = [
-      ("a=1, b=2", ["a=1", "b=2"]),
+      ("a=1, b=2", ["a=1", "b=2"]), ("a=1 , b = 2", ["a=1", "b=2"]),
       ("a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT, b=2; Path=/", ["a=1", "b=2"]),
       ("a=1; Expires=Fri, 01-Jan-38 00:00:00 GMT; Path=/,b=2", ["a=1", "b=2"]),
       ("a=\"x, y\"; Path=/", ["a=\"x, y\""]), ("a=1,2,3", ["a=1,2,3"]), ("a=1,, b=2", ["a=1,", "b=2"]),

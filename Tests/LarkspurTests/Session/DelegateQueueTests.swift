@@ -49,6 +49,21 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// A delegate may ask for the queue in the very call that brings content.
+  @Test func theFirstPieceIsAnOperation() async throws {
+    let elsewhere = Mutex(0)
+    let recorder = SessionRecorder()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    recorder.onData = { [weak session] _, _ in
+      let current = OperationQueue.current
+      if current == nil || current !== session?.delegateQueue { elsewhere.withLock { $0 += 1 } }
+    }
+    session.dataTask(with: try url("/bytes/300000")).resume()
+    await recorder.waitForEnds()
+    #expect(elsewhere.withLock { $0 } == 0)
+    session.invalidateAndCancel()
+  }
+
   /// The calls from before come before those that are operations.
   @Test func whoAsksForTheQueueChangesNoOrder() async {
     let queue = DelegateQueue(nil)

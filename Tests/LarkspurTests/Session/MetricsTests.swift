@@ -67,6 +67,29 @@ import Testing
     #expect(one.resourceFetchType == .unknown && one.networkProtocolName == nil)
   }
 
+  private final class Refuser: NSObject, URLSessionDataDelegate {
+    let metrics = AsyncStream<URLSessionTaskMetrics>.makeStream()
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) { completionHandler(.cancel) }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+      self.metrics.continuation.yield(metrics)
+    }
+  }
+
+  @Test func aResponseThatIsNotWanted() async throws {
+    let refuser = Refuser()
+    let session = URLSession(configuration: .ephemeral, delegate: refuser, delegateQueue: nil)
+    session.dataTask(with: try #require(URL(string: server.url("/bytes/1000")))).resume()
+    let metrics = await refuser.metrics.stream.first { _ in true }
+    let one = try #require(metrics?.transactionMetrics.first)
+    #expect(one.countOfResponseHeaderBytesReceived > 0 && one.countOfResponseBodyBytesReceived >= 0)
+    session.invalidateAndCancel()
+  }
+
   @Test func aLoadAndAnother() async throws {
     let session = session { _ in }
     let first = try await load(server.url("/bytes/1000", host: "localhost"), with: session)

@@ -14,4 +14,13 @@ import Testing
     #expect(bytes.take() == nil)
     #expect(bytes.add(from: 9, to: 10))
   }
+
+  /// What is told of the first time is no part of the second.
+  @Test func aBodyThatBeginsAgain() {
+    let bytes = SentBytes()
+    #expect(bytes.add(from: 0, to: 5))
+    for (from, to) in [(5, 7), (0, 3), (3, 7)] as [(Int64, Int64)] { #expect(!bytes.add(from: from, to: to)) }
+    let told = [bytes.take(), bytes.take(), bytes.take()]
+    #expect(told.map { $0?.from } == [0, 0, nil] && told.map { $0?.to } == [7, 7, nil])
+  }
 }

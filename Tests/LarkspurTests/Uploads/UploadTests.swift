@@ -46,6 +46,26 @@ import Testing
     #expect(sent.map(\.total) == sent.map(\.total).sorted())
   }
 
+  /// Behind a challenge or a redirection the count begins anew: that sending is the one that matters.
+  @Test(arguments: ["/hidden", "/redirect-to?status=307&url=/post"], [5_000, 300_000])
+  func aBodyThatIsSentAgain(path: String, count: Int) async throws {
+    server.route("POST", "/hidden") { request in
+      guard request.fields["Authorization"] == nil else { return .text("in") }
+      return TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=a"])
+    }
+    let url = server.url(path).replacing("http://", with: "http://user:password@")
+    var request = URLRequest(url: try #require(URL(string: url)))
+    request.httpMethod = "POST"
+    let recorder = UploadRecorder()
+    let (_, response) = try await session.upload(
+      for: request, from: Data(TestServer.content(count: count)), delegate: recorder)
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    let sent = recorder.sent.withLock { $0 }
+    #expect(sent.reduce(0) { $0 + $1.bytes } == Int64(2 * count))
+    #expect(sent.count { $0.total == count } == 2 && sent.last?.total == Int64(count))
+    #expect(sent.allSatisfy { $0.expected == count && $0.bytes > 0 })
+  }
+
   /// A POST that does not name its type has the one of forms, whichever task sends it.
   @Test func theDefaultType() async throws {
     let form = "application/x-www-form-urlencoded"

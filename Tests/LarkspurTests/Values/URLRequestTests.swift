@@ -194,3 +194,16 @@ import Testing
     #expect(copy.timeoutInterval == 2.5)
   }
 }
+
+extension URLRequestTests {
+  /// As in FoundationNetworking, Foundation's collections know a request by its value.
+  @Test func itIsAnElementOfFoundationsCollections() throws {
+    let request = URLRequest(url: try #require(URL(string: "http://example.com/")))
+    let array = NSArray(array: [request])
+    #expect(array.contains(request) && array.index(of: request) == 0 && array[0] is URLRequest)
+    let mutable = NSMutableArray(array: [request])
+    mutable.remove(request)
+    #expect(mutable.count == 0)
+    #expect(NSOrderedSet(object: request).index(of: request) == 0)
+  }
+}

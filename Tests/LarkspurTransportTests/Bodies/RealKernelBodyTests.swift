@@ -171,6 +171,23 @@ import Testing
     #expect(kernel.sendFile(file, at: 0, count: 3, to: ends.writing) == -Int(Errno.brokenPipe.rawValue))
   }
 
+  /// Nor that it comes behind a part that was sent: the first piece meets a socket that is closed, and the next one its reset.
+  @Test func aConnectionThatBreaksRaisesNoSignal() throws {
+    let scratch = Scratch()
+    let (kernel, count) = (LinuxKernel.shared, 1 << 20)
+    _ = try scratch.written([UInt8](repeating: 1, count: count))
+    let file = try #require(open(scratch.path, O_RDONLY) as Int32?)
+    defer { kernel.close(file) }
+    for _ in 0..<20 {
+      let listener = try BlockingListener(address: .loopback(port: 0))
+      let socket = try ClientSocket(for: .loopback(port: 0), kernel: kernel)
+      _ = try socket.connect(to: .loopback(port: listener.port))
+      do { _ = try listener.accept() }
+      try socket.finishConnecting()
+      while kernel.sendFile(file, at: 0, count: count, to: socket.descriptor.number) > 0 {}
+    }
+  }
+
   @Test func aServerThatStopsReading() async throws {
     let count = 20_000_000
     let scratch = Scratch()

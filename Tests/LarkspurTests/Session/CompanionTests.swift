@@ -1,0 +1,115 @@
+import Foundation
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@testable import Larkspur
+
+/// What the delegate hears that an async call has been given: more than it decides, and all of it before the call returns.
+@Suite(.timeLimit(.minutes(2))) struct CompanionTests {
+  let server: TestServer
+  let session = URLSession(configuration: .ephemeral)
+
+  init() throws { server = try TestServer() }
+
+  private final class Companion: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+    let heard = Mutex<[String]>([])
+    let data = Mutex(Data())
+    let written = Mutex<[Int64]>([])
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+      heard.withLock { $0.append("response \((response as? HTTPURLResponse)?.statusCode ?? 0)") }
+      // Nobody asks.
+      completionHandler(.cancel)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      self.data.withLock { $0 += data }
+    }
+
+    func urlSession(
+      _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+      totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+      written.withLock { $0 += [bytesWritten, totalBytesWritten, totalBytesExpectedToWrite] }
+    }
+
+    func urlSession(
+      _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) { heard.withLock { $0.append("file") } }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+      heard.withLock { $0.append("metrics") }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      heard.withLock { $0.append("end") }
+    }
+  }
+
+  private func request(_ path: String) throws -> URLRequest {
+    URLRequest(url: try #require(URL(string: server.url(path))))
+  }
+
+  @Test(arguments: [0, 5, 300_000]) func data(bytes: Int) async throws {
+    let companion = Companion()
+    let (data, _) = try await session.data(for: request("/bytes/\(bytes)"), delegate: companion)
+    #expect(data.count == bytes && companion.data.withLock { $0 } == data)
+    #expect(companion.heard.withLock { $0 } == ["response 200", "metrics"])
+  }
+
+  @Test func upload() async throws {
+    let companion = Companion()
+    server.route("POST", "/") { .text($0.bodyText) }
+    var request = try request("/")
+    request.httpMethod = "POST"
+    let (data, _) = try await session.upload(for: request, from: Data("abc".utf8), delegate: companion)
+    #expect(data == Data("abc".utf8) && companion.data.withLock { $0 } == data)
+    #expect(companion.heard.withLock { $0 } == ["response 200", "metrics"])
+  }
+
+  @Test func download() async throws {
+    let companion = Companion()
+    let (file, _) = try await session.download(for: request("/bytes/5"), delegate: companion)
+    #expect(try Data(contentsOf: file).count == 5)
+    #expect(companion.written.withLock { $0 } == [5, 5, 5])
+    #expect(companion.heard.withLock { $0 } == ["metrics"])
+    try FileManager.default.removeItem(at: file)
+  }
+
+  /// A session's delegate does not hear of calls that are somebody else's.
+  @Test func theSessionsDelegate() async throws {
+    let companion = Companion()
+    let session = URLSession(configuration: .ephemeral, delegate: companion, delegateQueue: nil)
+    #expect(try await session.data(for: request("/bytes/5")).0.count == 5)
+    #expect(companion.heard.withLock { $0 } == ["metrics"] && companion.data.withLock { $0.isEmpty })
+    session.invalidateAndCancel()
+  }
+
+  private final class Silent: NSObject, URLSessionDataDelegate {
+    let isAsked = TestServer.Signal()
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { isAsked.fire() }
+  }
+
+  /// Its time does not run while the delegate is asked; but who looks after it has the redirection to see.
+  @Test func aRedirectionThatNobodyAnswers() async throws {
+    server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": "/there"]) }
+    let silent = Silent()
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = 0.1
+    let session = URLSession(configuration: configuration, delegate: silent, delegateQueue: nil)
+    let task = session.dataTask(with: try request("/moved"))
+    task.resume()
+    try await silent.isAsked.wait()
+    while task.response == nil { await Task.yield() }
+    #expect((task.response as? HTTPURLResponse)?.statusCode == 302 && task.state == .running && task.error == nil)
+    session.invalidateAndCancel()
+  }
+}
