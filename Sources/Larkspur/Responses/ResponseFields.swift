@@ -140,7 +140,7 @@ enum FieldNames {
   /// Of names that differ in case only the first one counts, in the order of their bytes: a dictionary has none of its own.
   static func canonical(_ fields: [String: String]) -> [String: String] {
     var result: [String: String] = [:]
-    for (name, value) in fields.sorted(by: { $0.key < $1.key }) 
+    for (name, value) in fields.sorted(by: { $0.key < $1.key })
     where !name.isEmpty && result[canonical(name)] == nil {
       result[canonical(name)] = value
     }

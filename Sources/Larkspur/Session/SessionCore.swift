@@ -324,8 +324,9 @@ final class SessionCore: @unchecked Sendable {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, Self.isOver, self)
       }
-      // Before anything is told, its owner has something to say on the delegate's queue, perhaps.
-      run(transfer, asGuest: asGuest && !transfer.collectsMetrics)
+      // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
+      // it wants to hear does not mind.)
+      run(transfer, asGuest: asGuest && (hasSelectiveDelegate || !transfer.collectsMetrics))
     } catch {
       TaskEnding.refuse(task, error, self)
     }

@@ -12,7 +12,9 @@ extension TaskPerformer {
   }
 
   func tellCompanion(of response: URLResponse) {
-    guard let delegate = companion as? any URLSessionDataDelegate, let dataTask = task as? URLSessionDataTask else { return }
+    guard let delegate = companion as? any URLSessionDataDelegate, let dataTask = task as? URLSessionDataTask else {
+      return
+    }
     let session = session
     runLater { delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: { _ in }) }
   }

@@ -4,7 +4,7 @@
 ///
 /// - `example.org` or `.example.org`: the host and every host below it, but not `bad-example.org`;
 /// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address, however it is written;
-/// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network;
+/// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network; `169.254/16` and `127.*`, as macOS writes them, as well;
 /// - `*`: every host.
 ///
 /// With `:port` behind a host or an address in brackets, that port only. Case does not count, nor the dot at the end of
@@ -47,10 +47,14 @@ package struct ProxyExceptions: Hashable, Sendable {
     if word.elementsEqual("*".utf8) { return .all }
     if let slash = word.firstIndex(of: UInt8(ascii: "/")) {
       let digits = word[(slash + 1)...]
-      guard let network = IPAddress(text(unbracketed(word[..<slash]))), digits.allSatisfy(ASCII.isDigit),
+      guard let network = IPAddress(text(unbracketed(word[..<slash]))) ?? filledUp(word[..<slash]),
+        digits.allSatisfy(ASCII.isDigit),
         let bits = Int(text(digits)), bits <= network.bitCount
       else { return nil }
       return .network(network, bits: bits)
+    }
+    if word.suffix(2).elementsEqual(".*".utf8), let network = filledUp(word.dropLast(2)) {
+      return .network(network, bits: 8 * word.count { $0 == UInt8(ascii: ".") })
     }
     if let address = IPAddress(text(word)) { return .address(address, port: nil) }
     guard let (host, digits) = splitPort(word), digits.allSatisfy(ASCII.isDigit) else { return nil }
@@ -59,6 +63,12 @@ package struct ProxyExceptions: Hashable, Sendable {
     if let address = IPAddress(text(host)) { return .address(address, port: port) }
     let name = name(host.first == UInt8(ascii: ".") ? host.dropFirst() : host)
     return name.isEmpty || name.contains(UInt8(ascii: "[")) ? nil : .name(name, port: port)
+  }
+
+  /// An IPv4 address of which the last bytes are left out.
+  private static func filledUp(_ bytes: ArraySlice<UInt8>) -> IPAddress? {
+    let dots = bytes.count { $0 == UInt8(ascii: ".") }
+    return dots < 3 ? IPAddress(text(bytes) + String(repeating: ".0", count: 3 - dots)) : nil
   }
 
   private static func unbracketed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
