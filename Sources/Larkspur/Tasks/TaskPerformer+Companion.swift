@@ -2,7 +2,7 @@ import Foundation
 
 /// What the delegate hears that an async call has been given for itself: besides challenges, redirections and metrics, of the
 /// response and its content, as FoundationNetworking has it. It is told, not asked: the result is the caller's in any case, and
-/// comes when the delegate has heard of everything.
+/// comes when the calls have returned (what an async form does then may take longer).
 extension TaskPerformer {
   static func companion(of task: URLSessionTask) -> (any URLSessionTaskDelegate)? {
     switch task.output {

@@ -20,10 +20,14 @@ extension Connection {
   /// A server that closes behind a response without having said so has done it after this time.
   static let closingTime = Duration.milliseconds(10)
 
-  /// When it is known whether the server closes behind this response, as it may behind each, or behind one that refuses a body.
-  /// Nil: it has kept the connection behind one.
+  /// A body of which a server that refuses it may not have read all, in bytes. Such a server closes soon after.
+  static let unreadBytesMin = 64 * 1024
+
+  /// When it is known whether the server closes behind this response, as it may behind each, or behind one that refuses a large
+  /// body. Nil: it has kept the connection behind one.
   var provenAt: Deadline? {
-    exchangeNumber == 1 || status >= 300 && hasSentBody ? exchangeEnded.advanced(by: Self.closingTime) : nil
+    let isUnproven = exchangeNumber == 1 || status >= 300 && sentBodyBytes >= Self.unreadBytesMin
+    return isUnproven ? exchangeEnded.advanced(by: Self.closingTime) : nil
   }
 
   /// Whether what has come as the present response may not be one: a server that has waited for a request for too long says

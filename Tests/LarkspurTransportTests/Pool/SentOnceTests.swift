@@ -46,6 +46,65 @@ import Testing
     #expect(next.value?.body == "hello" && tests.leftovers(of: pool) == [])
   }
 
+  /// A server that refuses a large body may not have read it, and be about to close, though it has kept the connection before.
+  @Test(arguments: [100, 64 * 1024]) func aLargeBodyThatIsRefused(bytes: Int) {
+    let pool = served()
+    world.advance(by: .milliseconds(10))
+    let refused = tests.fetch(
+      request("PUT", body: bytes), body: [UInt8](repeating: 1, count: bytes), through: pool)
+    world.settle()
+    kernel.peer().send("HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n")
+    world.settle()
+    #expect(refused.value?.status == 409)
+    let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
+    world.settle()
+    #expect(kernel.socketCount == 1 && kernel.peer().receivedText.contains("POST") == (bytes == 100))
+    world.advance(by: .milliseconds(10))
+    kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(running.value?.body == "hello" && tests.leftovers(of: pool) == [])
+  }
+
+  /// Nor does it go over a connection that was used, where it follows a response to a body that may not have been read.
+  @Test(arguments: ["POST", "PUT"]) func whatFollowsAnUnreadBody(method: String) {
+    let pool = served()
+    world.advance(by: .seconds(1))
+    let running = world.start {
+      var request = PoolRequest(request(method, body: 4))
+      request.body = .bytes(Array("body".utf8))
+      request.mayFollowUnread = true
+      let running = try await pool.begin(
+        request, with: pool.endpoint(for: PoolTests.route), in: RequestScope(of: pool))
+      return running.exchange.status
+    }
+    world.settle()
+    let index = method == "POST" ? 1 : 0
+    #expect(kernel.socketCount == index + 1 && kernel.peer(index).receivedText.hasSuffix("body"))
+    kernel.peer(index).send("HTTP/1.1 204 No Content\r\n\r\n")
+    world.settle()
+    #expect(running.value == 204 && tests.leftovers(of: pool) == [])
+  }
+
+  /// What may not wait does not begin, and leaves the connection as it was.
+  @Test(arguments: [true, false]) func whatBeginsNow(isProven: Bool) {
+    let pool = served()
+    if isProven { world.advance(by: .milliseconds(10)) }
+    let running = world.start {
+      var request = PoolRequest(request("POST", body: 4))
+      request.body = .bytes(Array("body".utf8))
+      let (endpoint, scope) = (pool.endpoint(for: PoolTests.route), RequestScope(of: pool))
+      #expect(pool.beginNow(request, with: endpoint, in: scope) == isProven)
+      guard isProven else { return 0 }
+      return try await pool.begin(request, with: endpoint, in: scope).exchange.status
+    }
+    world.settle()
+    #expect(kernel.peer().receivedText.contains("POST") == isProven)
+    if isProven { kernel.peer().send("HTTP/1.1 204 No Content\r\n\r\n") }
+    world.settle()
+    #expect(running.value == (isProven ? 204 : 0) && pool.counts == (connections: 1, idle: 1, waiting: 0))
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   @Test func whoIsCancelledMeanwhileLeavesTheConnectionAsItWas() {
     let pool = served()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
