@@ -111,7 +111,7 @@ static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset
   off_t position = (off_t)offset;
   ssize_t sent = sendfile(descriptor, file, &position, count);
   int error = errno;
-  if (sent < (ssize_t)count && !was_pending) {
+  if ((sent < 0 ? error == EPIPE : (size_t)sent < count) && !was_pending) {
     struct timespec none = {0, 0};
     while (sigtimedwait(&pipe, NULL, &none) < 0 && errno == EINTR) {
     }

@@ -65,7 +65,7 @@ final class DelegateQueue: Sendable {
 
   /// Makes a call there, and returns when it has returned, or when somebody has cancelled it: false.
   @discardableResult func run(_ call: @escaping @Sendable () -> Void, isOften: Bool = false) async -> Bool {
-    // (The next one comes when this one has returned.)
+    // (The next one of this task comes when this one has returned.)
     let isOften = isOften && hasCalledOften.exchange(true, ordering: .relaxed)
     return await withCheckedContinuation { continuation in
       async(

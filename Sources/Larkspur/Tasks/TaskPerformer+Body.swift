@@ -91,10 +91,12 @@ extension TaskPerformer {
 
   /// It begins, or begins again. Behind a redirection it may be another one.
   func expectToSend(_ body: Body) {
-    task.read { details in
+    let isAgain = task.read { details in
       if case .length(let count) = body.length { details.bytesExpectedToSend = Int64(count) }
-      details.bytesSent = 0
+      defer { details.bytesSent = 0 }
+      return details.bytesSent > 0
     }
+    if isAgain { task.updateProgress() }
   }
 
   func bodyStreamOfDelegate() async throws(URLError) -> InputStream? {

@@ -135,6 +135,7 @@ extension TaskPerformer {
     // What the delegate cannot be asked about does not leave its place.
     guard task.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
+    if transfer.isHeldUp { try await transfer.passGate() }
     let task = task
     // Who never answers finds it there when the time would be up, as in FoundationNetworking.
     let timer = transfer.startIdleTimer { task.read { $0.response = response } }

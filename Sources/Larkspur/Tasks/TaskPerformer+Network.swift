@@ -77,7 +77,7 @@ extension TaskPerformer {
       }
       fill(&load)
     }
-    if transfer.hasBegun { littleHasLeft() }
+    if transfer.hasSent { littleHasLeft() }
     var request: PoolRequest
     do throws(URLError) {
       let body = try knownBody(of: load.request) ?? Body()
@@ -157,11 +157,9 @@ extension TaskPerformer {
   }
 
   private func poolRequest(for load: NetworkLoad, _ body: Body) throws(URLError) -> PoolRequest {
-    var request = try core.poolRequest(
+    try core.poolRequest(
       for: load.request, to: load.target, by: load.way, load.extras, body.content, body.length,
       priority: task.poolPriority)
-    request.mayFollowUnread = machine.redirectCount > 0
-    return request
   }
 
   /// Whether anybody wants to know how far the request is, and what the server says before its response.

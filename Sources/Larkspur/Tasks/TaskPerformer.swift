@@ -20,8 +20,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   let wantsMetrics: Bool
   /// The session's delegate, if it is asked what it wants.
   let selective: (any URLSessionSelectiveDelegate)?
-  /// The delegate of an async call.
-  let companion: (any URLSessionTaskDelegate)?
+  let companion: Companion?
   var transactions: [URLSessionTaskTransactionMetrics] = []
   /// Of the first task: another one may go on in its place.
   let creationDate: Date
@@ -81,7 +80,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     own = Confined(Own(machine: TaskMachine(transfer.request)))
     wantsMetrics = transfer.collectsMetrics
     selective = core.selectiveDelegate
-    companion = Self.companion(of: task)
+    companion = Companion(of: task)
     creationDate = task.creationDate
     startDate = wantsMetrics ? Date() : .distantPast
   }

@@ -14,7 +14,7 @@ class TimedWork: RequestScope, @unchecked Sendable {
   private let idleMax: UInt64
   private let totalMax: UInt64
   private var isTimed = false
-  private var lastProgress = Deadline.never
+  private(set) final var lastProgress = Deadline.never
   private var end = Deadline.never
   /// When it was stopped. Nil: it runs.
   private var pausedAt: Deadline?

@@ -32,11 +32,11 @@ extension Transfer: LoopWork {
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
     let (own, core) = (request.own, core)
-    guard engine.startingCount == 0, isPlain, core.memory.isBlank, let body = littleBody, let url = own.url,
+    guard engine.startingCount == 0, isPlain, core.memory.isBlank, let url = own.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
       let way = engine.knownWay(
         to: target, asksDelegate: core.hasDelegate, trafficClass: core.trafficClass(of: request)),
-      way.challenges == nil
+      way.challenges == nil, hasLittleBody
     else { return false }
     if engine.lastTarget !== target { engine.lastTarget = target }
     var sendDate = Date.distantPast
@@ -50,7 +50,7 @@ extension Transfer: LoopWork {
       let extras = RequestComposer.Extras()
       guard !core.pipelines, !request.httpShouldUsePipelining,
         // (What cannot be sent does not wait for a connection first.)
-        own.fields == nil && body.length == .none || (try? poolRequest(to: target, by: way, extras, body)) != nil,
+        own.fields == nil && sentData == nil || poolRequest(to: target, by: way, extras) != nil,
         engine.pool.ask(for: way.endpoint, priority: priority, in: self, for: self)
       else { return false }
       startClock()
@@ -58,49 +58,53 @@ extension Transfer: LoopWork {
       return true
     }
     let extras = core.extras(of: request, by: way, to: target, isRedirected: false)
-    do throws(URLError) {
-      let poolRequest = try poolRequest(to: target, by: way, extras, body)
-      guard engine.pool.beginNow(poolRequest, with: way.endpoint, in: self) else { return false }
-      hasSent(body)
-    } catch {
-      return false
-    }
+    guard let poolRequest = poolRequest(to: target, by: way, extras),
+      engine.pool.beginNow(poolRequest, with: way.endpoint, in: self)
+    else { return false }
+    countSent()
     startClock()
     quick = Quick(target: target, way: way, sendDate: sendDate, extras: extras)
     goOn()
     return true
   }
 
+  /// Nil: it cannot be sent, or waits for the server's consent, which may take long.
   @inline(__always)
   private func poolRequest(
-    to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras, _ body: TaskPerformer.Body
-  ) throws(URLError) -> PoolRequest {
-    try core.poolRequest(for: request, to: target, by: way, extras, body.content, body.length, priority: priority)
+    to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras
+  ) -> PoolRequest? {
+    let body = sentData.map { TaskPerformer.Body($0) } ?? TaskPerformer.Body()
+    let request = try? core.poolRequest(
+      for: request, to: target, by: way, extras, body.content, body.length, priority: priority)
+    return request?.head.context.expectsContinue == true ? nil : request
   }
 
-  /// What is sent, if it is so little that it leaves at once, most often: nobody hears how far it is. Nil: it is not.
-  private var littleBody: TaskPerformer.Body? {
-    switch task?.source ?? .request {
-    case .request:
-      switch request.own.body {
-      case .none: .init()
-      case .data(let data): little(data)
-      case .stream: nil
-      }
-    case .data(let data): little(data)
-    case .file, .delegateStream: nil
+  /// What is sent with the request.
+  private var sentData: Data? {
+    if case .data(let data) = task?.source { return data }
+    if case .data(let data) = request.own.body { return data }
+    return nil
+  }
+
+  /// Whether what is sent is so little that it leaves at once, most often: nobody hears how far it is.
+  private var hasLittleBody: Bool {
+    switch task?.source {
+    case .file, .delegateStream: return false
+    case .data(let data): return data.count <= Self.bodyBytesMax
+    case .request, nil: break
+    }
+    return switch request.own.body {
+    case .none: true
+    case .data(let data): data.count <= Self.bodyBytesMax
+    case .stream: false
     }
   }
 
-  private func little(_ data: Data) -> TaskPerformer.Body? {
-    // What waits for the server's consent may wait for long.
-    guard data.count <= 16 * 1024, request.own.fields?.value(of: "Expect") == nil else { return nil }
-    return TaskPerformer.Body(data)
-  }
+  private static let bodyBytesMax = 16 * 1024
 
-  private func hasSent(_ body: TaskPerformer.Body) {
-    guard body.length != .none, let task else { return }
-    task.read { $0.bytesSent = $0.bytesExpectedToSend }
+  private func countSent() {
+    guard hasSent, let task else { return }
+    task.read { $0.bytesSent = max($0.bytesSent, $0.bytesExpectedToSend) }
   }
 
   private var priority: UInt8 { task?.poolPriority ?? URLSessionTask.poolPriorityDefault }
@@ -119,10 +123,11 @@ extension Transfer: LoopWork {
   }
 
   private func goOn() {
+    // Also if what has come is not the answer yet.
+    progressed()
     guard !isHeldUp, hasBegun || send() else { return goSlowly() }
     do throws(TransportError) {
       guard let running = try answer(for: self) else { return }
-      progressed()
       guard receiveNow(running.exchange) else {
         self.running = consume running
         return goSlowly()
@@ -141,12 +146,10 @@ extension Transfer: LoopWork {
     // What is sent is made once: it may be counted, and the cache is told of it.
     guard engine.pool.hasConnection(for: self), let quick else { return false }
     let extras = core.extras(of: request, by: quick.way, to: quick.target, isRedirected: false)
-    guard let body = littleBody, let request = try? poolRequest(to: quick.target, by: quick.way, extras, body) else {
-      return false
-    }
+    guard let request = poolRequest(to: quick.target, by: quick.way, extras) else { return false }
     self.quick = Quick(target: quick.target, way: quick.way, sendDate: quick.sendDate, extras: extras)
     guard engine.pool.sendNow(request, in: self) else { return false }
-    hasSent(body)
+    countSent()
     return true
   }
 

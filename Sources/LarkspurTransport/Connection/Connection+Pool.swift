@@ -9,7 +9,7 @@ extension Connection {
   /// What the exchange that is over means for the connection.
   var ending: PoolMachine.Ending {
     if isIdle { lookForEnd() }
-    guard hasEndedWell else { return PoolMachine.Ending(isReusable: false) }
+    guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.Ending(isReusable: false) }
     guard head.hasKeepAlive, let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
       return PoolMachine.Ending(isReusable: true)
     }
@@ -17,18 +17,14 @@ extension Connection {
     return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
 
+  /// Whether a large body was not accepted: a server that has not read all of it closes soon after, whatever it says.
+  private var mayHaveLeftUnread: Bool { status >= 300 && sentBodyBytes >= 64 * 1024 }
+
   /// A server that closes behind a response without having said so has done it after this time.
   static let closingTime = Duration.milliseconds(10)
 
-  /// A body of which a server that refuses it may not have read all, in bytes. Such a server closes soon after.
-  static let unreadBytesMin = 64 * 1024
-
-  /// When it is known whether the server closes behind this response, as it may behind each, or behind one that refuses a large
-  /// body. Nil: it has kept the connection behind one.
-  var provenAt: Deadline? {
-    let isUnproven = exchangeNumber == 1 || status >= 300 && sentBodyBytes >= Self.unreadBytesMin
-    return isUnproven ? exchangeEnded.advanced(by: Self.closingTime) : nil
-  }
+  /// When it is known whether the server closes behind each response. Nil: it has kept the connection behind one.
+  var provenAt: Deadline? { exchangeNumber == 1 ? exchangeEnded.advanced(by: Self.closingTime) : nil }
 
   /// Whether what has come as the present response may not be one: a server that has waited for a request for too long says
   /// 408 and closes, just when the request is on its way (RFC 9110 15.5.9). It cannot be on a connection's first request,

@@ -125,7 +125,6 @@ extension Pool {
   private func demand(of request: PoolRequest) -> PoolMachine.Demand {
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
-    demand.wantsFresh = request.mayFollowUnread && !request.mayBeSentAgain
     demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
     return demand
   }
@@ -138,9 +137,10 @@ extension Pool {
   ) -> BegunRequest {
     // It may have been closed since it was chosen.
     let connection = openConnection(id)
-    var begun = BegunRequest(id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh)
+    var begun = BegunRequest(
+      id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh,
+      isIdempotent: request.head.isIdempotent)
     guard let connection else { return begun }
-    begun.isIdempotent = request.head.isIdempotent
     begun.isAlone = connection.isIdle
     if let observer = request.observer { connection.observe(observer) }
     do throws(TransportError) {

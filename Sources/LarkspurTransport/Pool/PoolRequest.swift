@@ -13,9 +13,6 @@ package struct PoolRequest {
   package var observer: Connection.Observer?
   /// Whether it may be pipelined, if it can be.
   package var mayBePipelined = true
-  /// It follows a response that the server may have sent without reading all of the request before. Such servers close, soon
-  /// after: if it must not be sent twice, it gets a connection that nobody has used.
-  package var mayFollowUnread = false
   /// The larger one goes first.
   package var priority: UInt8
   /// For everything, from the wait for a connection to the last byte of the body.

@@ -135,6 +135,9 @@ extension RequestScope {
   /// Whether there is one. `Pool.begin` goes on with it where it has to be waited for.
   package final var hasBegun: Bool { begun != nil }
 
+  /// Whether it has got a connection, and been written to it.
+  package final var hasSent: Bool { begun?.number != nil && begun?.failure == nil }
+
   /// Its exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
   /// `Pool.begin` to look at.
   package final func answer(for work: any LoopWork) throws(TransportError) -> RunningExchange? {
@@ -182,7 +185,7 @@ struct BegunRequest {
   /// Of the exchange. Nil: it has not begun.
   var number: UInt64?
   var isAlone = true
-  var isIdempotent = true
+  let isIdempotent: Bool
   /// Why there is no answer to be had. (Errors are large, and rare.)
   var failure: TransportError? {
     get { failed?.error }
@@ -195,11 +198,14 @@ struct BegunRequest {
     init(_ error: TransportError) { self.error = error }
   }
 
-  init(id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool) {
+  init(
+    id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool, isIdempotent: Bool
+  ) {
     self.id = id
     self.order = order
     self.connection = connection
     self.wantsFresh = wantsFresh
+    self.isIdempotent = isIdempotent
   }
 }
 

@@ -89,6 +89,46 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// One that is slower than the network holds nothing up, and hears of more at a time.
+  @Test func whatIsUntold() {
+    let untold = UntoldContent()
+    #expect(untold.add(Data("ab".utf8), 2))
+    #expect(!untold.add(Data("c".utf8), 1))
+    let piece = untold.take()
+    #expect(piece?.data == Data("abc".utf8) && piece?.count == 3 && piece?.total == 3)
+    #expect(!untold.add(Data("d".utf8), 1))
+    untold.callIsLost()
+    #expect(untold.add(Data("e".utf8), 1))
+    #expect(untold.take()?.total == 5)
+    #expect(untold.take() == nil)
+    #expect(untold.add(Data(), 1))
+  }
+
+  /// A cancelled call's delegate may be somebody's who has gone.
+  @Test func nothingComesBehindTheCancellation() async throws {
+    let (isThere, mayGoOn, hasSent) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .fire(isThere), .wait(mayGoOn),
+      .send("def"), .fire(hasSent), .hang,
+    ])
+    let companion = Companion()
+    let queue = session.delegateQueue
+    let (session, request) = (session, try request("/"))
+    let load = Task { try await session.data(for: request, delegate: companion) }
+    try await isThere.wait()
+    while companion.data.withLock({ $0.count }) < 3 { await Task.yield() }
+    let task = try #require(await session.allTasks.first)
+    queue.isSuspended = true
+    mayGoOn.fire()
+    try await hasSent.wait()
+    while task.countOfBytesReceived < 6 { await Task.yield() }
+    load.cancel()
+    while task.state == .running { await Task.yield() }
+    queue.isSuspended = false
+    _ = await load.result
+    #expect(companion.data.withLock { $0 } == Data("abc".utf8))
+  }
+
   private final class Silent: NSObject, URLSessionDataDelegate {
     let isAsked = TestServer.Signal()
 

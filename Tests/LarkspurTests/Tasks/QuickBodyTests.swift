@@ -145,6 +145,39 @@ import Testing
     #expect(try await session.data(for: get()).0 == Data((status == 200 ? "new" : "old").utf8))
   }
 
+  /// A body that waits for the server's consent, whoever asks for that, is nobody's quick load.
+  @Test(arguments: [true, false]) func consent(isAskedForByTheRequest: Bool) async throws {
+    server.enqueue(Self.first + [.expectRequest] + Self.ok + [.hang])
+    let configuration = URLSessionConfiguration.ephemeral
+    var request = try post()
+    if isAskedForByTheRequest {
+      request.setValue("100-continue", forHTTPHeaderField: "Expect")
+    } else {
+      configuration.httpAdditionalHeaders = ["Expect": "100-continue"]
+    }
+    let session = URLSession(configuration: configuration)
+    for _ in 0..<2 { _ = try await session.data(for: get()) }
+    #expect(try await session.data(for: request).0 == Data("ok".utf8))
+    #expect(server.requests.last?.body == Array("xxx".utf8))
+  }
+
+  /// A server that says that it is at work keeps the load alive.
+  @Test func aServerThatTakesItsTime() async throws {
+    let (hasCome, mayGoOn) = (TestServer.Signal(), TestServer.Signal())
+    server.enqueue(
+      Self.first + [.expectRequest, .fire(hasCome), .wait(mayGoOn), .send("HTTP/1.1 102 Processing\r\n\r\n")] + [.hang])
+    try await openConnection()
+    let (session, request) = (session, try post())
+    let load = Task { try await session.data(for: request) }
+    try await hasCome.wait()
+    let transfer = try #require(await session.allTasks.first?.read { $0.transfer })
+    let before = await transfer.engine.loop.run { transfer.lastProgress }
+    mayGoOn.fire()
+    while await transfer.engine.loop.run({ transfer.lastProgress }) == before { await Task.yield() }
+    load.cancel()
+    _ = await load.result
+  }
+
   /// A GET with a body is refused, wherever it is begun.
   @Test func aGETWithABody() async throws {
     server.enqueue(Self.first + [.hang])
