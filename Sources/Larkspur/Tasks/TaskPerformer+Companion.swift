@@ -6,7 +6,7 @@ import Foundation
 struct Companion: Sendable {
   fileprivate let data: (any URLSessionDataDelegate)?
   fileprivate let download: (any URLSessionDownloadDelegate)?
-  fileprivate let untold = UntoldContent()
+  fileprivate let untold = Untold<ReceivedBytes>()
 
   /// Nil: the task has none, or he is told of content in any case.
   init?(of task: URLSessionTask) {
@@ -30,13 +30,15 @@ extension TaskPerformer {
     }
   }
 
-  /// - Parameter count: How many bytes have come since the last call.
-  func tellCompanion(ofContent count: Int) {
+  /// - Parameters:
+  ///   - count: How many bytes have come since the last call.
+  ///   - received: How many have come in all.
+  func tellCompanion(ofContent count: Int, _ received: Int64) {
     guard count > 0, let companion else { return }
     let (task, session) = (task, session)
     // (A slice would make the next piece move all that has come.)
     let data = task is URLSessionDownloadTask || companion.data == nil ? Data() : Data(content.data.suffix(count))
-    guard companion.untold.add(data, count) else { return }
+    guard companion.untold.add(ReceivedBytes(data: data, count: Int64(count), total: received)) else { return }
     runLater(otherwise: { companion.untold.callIsLost() }) {
       // Whom the delegate works for may be gone when the task has been cancelled.
       while let piece = companion.untold.take(), task.state != .canceling {

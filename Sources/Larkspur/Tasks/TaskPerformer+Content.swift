@@ -239,12 +239,12 @@ extension TaskPerformer {
     if let failure = content.failure { throw failure }
     let count = content.pendingCount
     content.pendingCount = 0
-    let isWatched = task.read { details in
+    let (received, isWatched) = task.read { details in
       details.bytesReceived += Int64(count)
-      return details.progress != nil
+      return (details.bytesReceived, details.progress != nil)
     }
     if isWatched { task.updateProgress() }
-    if companion != nil { tellCompanion(ofContent: count) }
+    if companion != nil { tellCompanion(ofContent: count, received) }
     return true
   }
 
@@ -260,7 +260,7 @@ extension TaskPerformer {
       return (details.bytesReceived, details.progress != nil)
     }
     if isWatched { task.updateProgress() }
-    if companion != nil { tellCompanion(ofContent: count) }
+    if companion != nil { tellCompanion(ofContent: count, received) }
     switch task.output {
     case .dataHandler, .dataResult, .fileHandler, .fileResult: return
     case .bytes(let channel):

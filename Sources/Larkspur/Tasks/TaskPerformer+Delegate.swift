@@ -55,14 +55,14 @@ extension TaskPerformer {
   }
 
   /// Tells how much of a body of `expected` bytes has left.
-  func tellLater(of sentBytes: SentBytes, expected: Int64) {
+  func tellLater(of sentBytes: Untold<SentBytes>, expected: Int64) {
     let (task, session, core) = (task, session, core)
     runLater(otherwise: { sentBytes.callIsLost() }) {
-      while let (before, total) = sentBytes.take() {
+      while let sent = sentBytes.take() {
         Self.call(
           { session, delegate in
             delegate.urlSession(
-              session, task: task, didSendBodyData: total - before, totalBytesSent: total,
+              session, task: task, didSendBodyData: sent.to - sent.from, totalBytesSent: sent.to,
               totalBytesExpectedToSend: expected)
             return true
           }, for: task, of: session, core)

@@ -199,7 +199,7 @@ extension TaskPerformer {
     }
     guard total > before else { return }
     task.updateProgress()
-    guard hasDelegate, wants(.sentBody), sentBytes.add(from: before, to: total) else { return }
+    guard hasDelegate, wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else { return }
     tellLater(of: sentBytes, expected: expected)
   }
 

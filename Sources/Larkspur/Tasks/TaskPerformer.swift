@@ -67,7 +67,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// Its delegate has heard that there is no network.
   var hasWaitedForConnectivity = false
   var hasTriedAgainAtOnce = false
-  lazy var sentBytes = SentBytes()
+  lazy var sentBytes = Untold<SentBytes>()
   /// What a program's protocol has failed with: the task's error is this very one.
   var protocolFailure: (any Error)?
 

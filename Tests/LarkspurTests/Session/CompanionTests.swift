@@ -91,17 +91,20 @@ import Testing
 
   /// One that is slower than the network holds nothing up, and hears of more at a time.
   @Test func whatIsUntold() {
-    let untold = UntoldContent()
-    #expect(untold.add(Data("ab".utf8), 2))
-    #expect(!untold.add(Data("c".utf8), 1))
+    let untold = Untold<ReceivedBytes>()
+    func add(_ text: String, _ total: Int64) -> Bool {
+      untold.add(ReceivedBytes(data: Data(text.utf8), count: Int64(text.utf8.count), total: total))
+    }
+    #expect(add("ab", 2))
+    #expect(!add("c", 3))
     let piece = untold.take()
     #expect(piece?.data == Data("abc".utf8) && piece?.count == 3 && piece?.total == 3)
-    #expect(!untold.add(Data("d".utf8), 1))
+    #expect(!add("d", 4))
     untold.callIsLost()
-    #expect(untold.add(Data("e".utf8), 1))
+    #expect(add("e", 5))
     #expect(untold.take()?.total == 5)
     #expect(untold.take() == nil)
-    #expect(untold.add(Data(), 1))
+    #expect(add("f", 6))
   }
 
   /// A cancelled call's delegate may be somebody's who has gone.

@@ -4,22 +4,24 @@ import Testing
 
 @Suite struct SentBytesTests {
   @Test func aCallThatIsDroppedIsMadeUpFor() {
-    let bytes = SentBytes()
-    #expect(bytes.add(from: 0, to: 5))
-    #expect(!bytes.add(from: 5, to: 7))
+    let bytes = Untold<SentBytes>()
+    #expect(bytes.add(SentBytes(from: 0, to: 5)))
+    #expect(!bytes.add(SentBytes(from: 5, to: 7)))
     bytes.callIsLost()
-    #expect(bytes.add(from: 7, to: 9))
+    #expect(bytes.add(SentBytes(from: 7, to: 9)))
     let told = bytes.take()
     #expect(told?.from == 0 && told?.to == 9)
     #expect(bytes.take() == nil)
-    #expect(bytes.add(from: 9, to: 10))
+    #expect(bytes.add(SentBytes(from: 9, to: 10)))
   }
 
   /// What is told of the first time is no part of the second.
   @Test func aBodyThatBeginsAgain() {
-    let bytes = SentBytes()
-    #expect(bytes.add(from: 0, to: 5))
-    for (from, to) in [(5, 7), (0, 3), (3, 7)] as [(Int64, Int64)] { #expect(!bytes.add(from: from, to: to)) }
+    let bytes = Untold<SentBytes>()
+    #expect(bytes.add(SentBytes(from: 0, to: 5)))
+    for (from, to) in [(5, 7), (0, 3), (3, 7)] as [(Int64, Int64)] {
+      #expect(!bytes.add(SentBytes(from: from, to: to)))
+    }
     let told = [bytes.take(), bytes.take(), bytes.take()]
     #expect(told.map { $0?.from } == [0, 0, nil] && told.map { $0?.to } == [7, 7, nil])
   }
