@@ -116,15 +116,22 @@ struct Client: Sendable {
       received = data.count
     case .discard: received = try await discarder.load(url, by: session)
     case .bytes:
-      var count = 0
-      for try await _ in try await session.bytes(from: url).0 { count += 1 }
-      received = count
+      received = try await Self.count(session.bytes(from: url).0)
     case .download:
       let (file, _) = try await session.download(from: url)
       received = (try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int) ?? 0
       try FileManager.default.removeItem(at: file)
     }
     guard received == workload.bodyBytes else { throw Failure(description: "\(received) bytes of body") }
+  }
+}
+
+extension Client {
+  @concurrent
+  static func count(_ bytes: URLSession.AsyncBytes) async throws -> Int {
+    var count = 0
+    for try await _ in bytes { count += 1 }
+    return count
   }
 }
 

@@ -6,6 +6,8 @@ import Synchronization
 final class BytesChannel: Sendable {
   private struct State {
     var piece: [UInt8]?
+    /// What readers have left of pieces before it. Their order is the callers': one as a rule, as readers.
+    var left: [UInt8]?
     var end: Result<Void, any Error>?
     /// One as a rule. A program may read on two tasks, and then each of them gets some of the pieces.
     var readers: [CheckedContinuation<Void, Never>] = []
@@ -67,6 +69,7 @@ final class BytesChannel: Sendable {
     while true {
       let (piece, end, writer) = state.withLock {
         state -> ([UInt8]?, Result<Void, any Error>?, CheckedContinuation<Void, Never>?) in
+        if let left = state.left.take() { return (left, nil, nil) }
         guard let piece = state.piece.take() else { return (nil, state.end, nil) }
         return (piece, nil, state.writer.take())
       }
@@ -78,12 +81,20 @@ final class BytesChannel: Sendable {
       }
       await withCheckedContinuation { continuation in
         let goesOn = state.withLock { state -> Bool in
-          if state.piece != nil || state.end != nil { return true }
+          if state.left != nil || state.piece != nil || state.end != nil { return true }
           state.readers.append(continuation)
           return false
         }
         if goesOn { continuation.resume() }
       }
     }
+  }
+  /// The end of a piece that a reader has not used, for the next reader.
+  func putBack(_ rest: [UInt8]) {
+    let readers = state.withLock { state in
+      state.left = rest + (state.left ?? [])
+      return state.takeReaders()
+    }
+    for reader in readers { reader.resume() }
   }
 }
