@@ -13,9 +13,11 @@ extension ClientLoop {
   }
 
   /// Whether something has come that the loop looked for in place of a sleep. To everybody else it sleeps: mail wakes it.
-  func findsAnswer() -> Bool {
+  ///
+  /// - Parameter turn: When the turn began in which the request was sent.
+  func findsAnswer(since turn: Deadline) -> Bool {
     guard waiting.state.choice.looks(processorTime: { SystemThread.currentClock.nanoseconds }) else { return false }
-    let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
+    let end = turn.advanced(byNanoseconds: Self.lookNanoseconds)
     while true {
       wait(milliseconds: 0)
       let (hasCome, isLate) = (waiting.state.eventCount > 0, kernel.now() >= end)
@@ -26,14 +28,18 @@ extension ClientLoop {
   }
 
   /// Whether a guest has found what it waits for. The loop's thread sleeps at its bell meanwhile. Nil: the guest is to go.
-  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool? {
-    let end = kernel.now().advanced(byNanoseconds: Self.lookNanoseconds)
+  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place, since turn: Deadline) -> Bool? {
+    let end = turn.advanced(byNanoseconds: Self.lookNanoseconds)
     return bell.whileLooking {
       while true {
         guard let hasEvents = place.poller.wait(milliseconds: 0) else { return nil }
-        if hasEvents, takeEvents(of: place.poller) == nil { return awaited.hasCome ? true : nil }
+        var turn: Deadline?
+        if hasEvents {
+          turn = takeEvents(of: place.poller)
+          if turn == nil { return awaited.hasCome ? true : nil }
+        }
         // (It may be the loop that has got it.)
-        let (hasCome, isLate) = (awaited.hasCome, kernel.now() >= end)
+        let (hasCome, isLate) = (awaited.hasCome, (turn ?? kernel.now()) >= end)
         if isLate { place.choice.lookedInVain() } else if hasCome { place.choice.found() }
         if hasCome || isLate { return hasCome }
         SystemThread.yield()
