@@ -55,27 +55,17 @@ extension URLSession {
     }
 
     /// What an iterator shares with its copies.
-    ///
-    /// Safe: it is one task's at a time, as they are. So accesses to its piece need no check, which would cost ten times as much.
     @usableFromInline
-    final class Reader {
+    final class Reader: UnreadBytes {
       private let life: Life
-      @exclusivity(unchecked) @usableFromInline var piece: [UInt8] = []
-      @exclusivity(unchecked) @usableFromInline var position = 0
       /// It has thrown, or returned nil.
       private var isOver = false
 
       init(_ life: Life) { self.life = life }
 
       deinit {
-        if unsafe position < piece.count { life.channel.putBack(unsafe Array(piece[position...])) }
-      }
-
-      @inlinable
-      func take() -> UInt8? {
-        guard unsafe position < piece.count else { return nil }
-        unsafe position += 1
-        return unsafe piece[position - 1]
+        let left = rest
+        if !left.isEmpty { life.channel.putBack(left) }
       }
 
       @usableFromInline
@@ -83,18 +73,18 @@ extension URLSession {
         guard !isOver else { return nil }
         let life = life
         isOver = true
-        repeat {
-          let next = try await withTaskCancellationHandler {
+        while true {
+          let piece = try await withTaskCancellationHandler {
             try await life.channel.read()
           } onCancel: {
             life.task.cancel()
           }
-          guard let next else { return nil }
-          unsafe piece = next
-          unsafe position = 0
-        } while unsafe piece.isEmpty
-        isOver = false
-        return take()
+          guard let piece else { return nil }
+          rest = piece
+          guard let byte = take() else { continue }
+          isOver = false
+          return byte
+        }
       }
     }
   }
