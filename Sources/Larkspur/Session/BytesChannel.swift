@@ -6,7 +6,7 @@ import Synchronization
 final class BytesChannel: Sendable {
   private struct State {
     var piece: [UInt8]?
-    /// What readers have left of pieces before it. Their order is the callers': one as a rule, as readers.
+    /// What a reader has left of a piece before that one.
     var left: [UInt8]?
     var end: Result<Void, any Error>?
     /// One as a rule. A program may read on two tasks, and then each of them gets some of the pieces.
