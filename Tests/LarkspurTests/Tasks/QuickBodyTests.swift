@@ -12,9 +12,11 @@ import Testing
   let server: TestServer
   let session: URLSession
 
-  init() throws {
-    server = try TestServer()
-    session = URLSession(configuration: .ephemeral)
+  init() throws { try self.init(TestServer(), URLSession(configuration: .ephemeral)) }
+
+  private init(_ server: TestServer, _ session: URLSession) {
+    self.server = server
+    self.session = session
   }
 
   private func get() throws -> URLRequest { URLRequest(url: try #require(URL(string: server.url("/")))) }
@@ -36,6 +38,11 @@ import Testing
 
   private func openConnection() async throws {
     for _ in 0..<2 { #expect(try await session.data(for: get()).0 == Data("ok".utf8)) }
+  }
+
+  private static func isQuick(_ task: URLSessionTask) async throws -> Bool {
+    let transfer = try #require(task.read { $0.transfer })
+    return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
   }
 
   private struct Outcome: Equatable {
@@ -67,8 +74,7 @@ import Testing
     }
     try await hasCome.wait()
     let task = try #require(await session.allTasks.first)
-    let transfer = try #require(task.read { $0.transfer })
-    #expect(await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil })
+    #expect(try await Self.isQuick(task))
     mayAnswer.fire()
     let outcome = await load.value
     #expect(server.requests.dropFirst(2).first?.body.count == bytes)
@@ -83,6 +89,61 @@ import Testing
     let request = try #require(server.requests.last)
     #expect(request.method == "POST" && request.fields["Content-Type"] == "application/x-www-form-urlencoded")
     #expect(request.body == Array(repeating: UInt8(ascii: "x"), count: bytes))
+  }
+
+  @Test(arguments: [1, 16 * 1024]) func itIsSentOverTLS(bytes: Int) async throws {
+    let authority = try TestCA()
+    let secure = try TestServer(tls: TestServer.TLS(certificate: authority.issue()))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.tlsTrustSettings.roots = .only([try ServerTrustTests.certificate(authority.rootCertificateDER)])
+    let others = QuickBodyTests(secure, URLSession(configuration: configuration))
+    #expect(
+      try await others.load(others.post(bytes), answeredBy: Self.ok + [.hang]) == Outcome(status: 200, text: "ok"))
+    #expect(secure.requests.last?.body == Array(repeating: UInt8(ascii: "x"), count: bytes))
+  }
+
+  @Test func itBringsACookie() async throws {
+    let script = Self.answer("200 OK", "Set-Cookie: a=b\r\n", "ok") + [.expectRequest] + Self.ok + [.hang]
+    #expect(try await load(post(), answeredBy: script).text == "ok")
+    #expect(try await session.data(for: get()).0 == Data("ok".utf8))
+    #expect(server.requests.last?.fields["Cookie"] == "a=b")
+  }
+
+  /// All connections are others', and the one that comes free is not used until it goes on.
+  @Test(arguments: [true, false]) func itWaitsForAConnection(andIsCancelled isCancelled: Bool) async throws {
+    let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
+    server.enqueue(
+      Self.first + [.expectRequest, .fire(hasCome), .wait(mayAnswer)] + Self.ok
+        + [.expectRequest] + Self.ok + [.expectRequest] + Self.ok + [.hang])
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    let others = QuickBodyTests(server, URLSession(configuration: configuration))
+    try await others.openConnection()
+    let (session, busy, request) = (others.session, try get(), try post())
+    let first = Task { try await session.data(for: busy).0 }
+    try await hasCome.wait()
+    let second = Task { try await session.data(for: request).0 }
+    var waiting: URLSessionTask?
+    while waiting == nil {
+      waiting = await session.allTasks.first { $0.originalRequest?.httpMethod == "POST" }
+    }
+    let task = try #require(waiting)
+    while try await !Self.isQuick(task) { await Task.yield() }
+    if isCancelled {
+      second.cancel()
+      let error = await #expect(throws: URLError.self) { try await second.value }
+      #expect(error?.code == .cancelled)
+    } else {
+      task.suspend()
+    }
+    mayAnswer.fire()
+    #expect(try await first.value == Data("ok".utf8))
+    #expect(try await session.data(for: busy).0 == Data("ok".utf8))
+    #expect(server.requests.allSatisfy { $0.method == "GET" })
+    guard !isCancelled else { return }
+    task.resume()
+    #expect(try await second.value == Data("ok".utf8))
+    #expect(server.requests.map(\.method) == ["GET", "GET", "GET", "GET", "POST"])
   }
 
   @Test func anAnswerInTwoPieces() async throws {
