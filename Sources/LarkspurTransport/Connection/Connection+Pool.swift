@@ -31,11 +31,6 @@ extension Connection {
   /// unless the connection was kept before.
   var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
 
-  /// Whether a request that was begun here, and that the server has most likely not seen, may be sent once more.
-  func mayReplay(_ request: PoolRequest) -> Bool {
-    request.body.isRepeatable && (request.head.isIdempotent || holdsBody)
-  }
-
   /// Whether a request that has failed here may be sent once more, over another connection.
   func mayReplay(_ request: PoolRequest, _ isBegun: Bool, after error: TransportError) -> Bool {
     guard !isBegun || request.body.isRepeatable else { return false }

@@ -139,7 +139,7 @@ extension Pool {
     let connection = openConnection(id)
     var begun = BegunRequest(
       id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh,
-      isIdempotent: request.head.isIdempotent)
+      isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
     guard let connection else { return begun }
     begun.isAlone = connection.isIdle
     if let observer = request.observer { connection.observe(observer) }
@@ -161,7 +161,7 @@ extension Pool {
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
     if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
-    if !begun.wantsFresh, connection.mayHaveBeenLate, connection.mayReplay(request) { throw .connectionClosed }
+    if begun.mayBeUnanswered { throw .connectionClosed }
     if scope.failedPeer != nil { scope.failedPeer = nil }
     return RunningExchange(exchange, on: begun.id, in: scope)
   }

@@ -147,9 +147,7 @@ extension RequestScope {
     }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if connection.mayHaveBeenLate, begun?.wantsFresh == false, begun?.isIdempotent == true || connection.holdsBody {
-        throw .connectionClosed
-      }
+      if begun?.mayBeUnanswered == true { throw .connectionClosed }
       begun = nil
       if failedPeer != nil { failedPeer = nil }
       return RunningExchange(exchange, on: id, in: self)
@@ -185,7 +183,8 @@ struct BegunRequest {
   /// Of the exchange. Nil: it has not begun.
   var number: UInt64?
   var isAlone = true
-  let isIdempotent: Bool
+  private let isRepeatable: Bool
+  private let isIdempotent: Bool
   /// Why there is no answer to be had. (Errors are large, and rare.)
   var failure: TransportError? {
     get { failed?.error }
@@ -199,13 +198,21 @@ struct BegunRequest {
   }
 
   init(
-    id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool, isIdempotent: Bool
+    id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
+    isIdempotent: Bool
   ) {
     self.id = id
     self.order = order
     self.connection = connection
     self.wantsFresh = wantsFresh
+    self.isRepeatable = isRepeatable
     self.isIdempotent = isIdempotent
+  }
+
+  /// Whether the head that has come may not be its answer, and it may be sent once more.
+  var mayBeUnanswered: Bool {
+    guard !wantsFresh, let connection, connection.mayHaveBeenLate else { return false }
+    return isRepeatable && (isIdempotent || connection.holdsBody)
   }
 }
 
