@@ -161,7 +161,7 @@ extension Pool {
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
     if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
-    if begun.mayBeUnanswered { throw .connectionClosed }
+    if begun.mayBeUnanswered(on: connection) { throw .connectionClosed }
     if scope.failedPeer != nil { scope.failedPeer = nil }
     return RunningExchange(exchange, on: begun.id, in: scope)
   }

@@ -147,7 +147,7 @@ extension RequestScope {
     }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if begun?.mayBeUnanswered == true { throw .connectionClosed }
+      if begun?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
       begun = nil
       if failedPeer != nil { failedPeer = nil }
       return RunningExchange(exchange, on: id, in: self)
@@ -210,9 +210,9 @@ struct BegunRequest {
   }
 
   /// Whether the head that has come may not be its answer, and it may be sent once more.
-  var mayBeUnanswered: Bool {
-    guard !wantsFresh, let connection, connection.mayHaveBeenLate else { return false }
-    return isRepeatable && (isIdempotent || connection.holdsBody)
+  @inline(__always)
+  func mayBeUnanswered(on connection: Connection) -> Bool {
+    connection.mayHaveBeenLate && !wantsFresh && isRepeatable && (isIdempotent || connection.holdsBody)
   }
 }
 
