@@ -89,6 +89,7 @@ final class BytesChannel: Sendable {
       }
     }
   }
+
   /// The end of a piece that a reader has not used, for the next reader.
   func putBack(_ rest: [UInt8]) {
     let readers = state.withLock { state in

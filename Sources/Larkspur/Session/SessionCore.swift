@@ -286,12 +286,12 @@ final class SessionCore: @unchecked Sendable {
     }
     transfer.beginsWhenAwaited = true
     await Waiter.suspend(for: transfer)
-    guard transfer.cameAtOnce else {
-      if transfer.comesAlone { loop.goesOn(since: transfer.completed) }
-      return
+    if transfer.cameAtOnce {
+      // Who never waits lets the executor's other tasks come now and then.
+      if letsOthersCome(at: transfer.completed) { await Task.yield() }
+    } else if transfer.comesAlone {
+      loop.goesOn(since: transfer.completed)
     }
-    // Who never waits lets the executor's other tasks come now and then.
-    if letsOthersCome(at: transfer.completed) { await Task.yield() }
   }
 
   /// Whether it is time for that: each five milliseconds it is, for which a guest may hold the thread in any case.

@@ -28,9 +28,8 @@ extension ClientLoop {
     // Whoever has the loop is in the midst of something.
     if isCurrent { return own.state.work.append(work) }
     guard takesGuests else { return post(work) }
-    let turn = asGuest ? takeTurn(asGuestWith: { performAsGuest(work) }) : nil
-    if turn == nil { post(work) }
-    if let awaited, waits(for: awaited, since: turn) { return }
+    if !asGuest || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
+    if let awaited, waits(for: awaited) { return }
     sendToPoller()
   }
 
@@ -45,24 +44,22 @@ extension ClientLoop {
     if takesGuests, !isCurrent { guest.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 
-  /// A turn on a thread that brings something, while the loop's own sleeps. Returns when it began; nil: the loop does not sleep, or
-  /// somebody else was first.
-  func takeTurn(asGuestWith work: () -> Void) -> Deadline? {
+  /// A turn on a thread that brings something, while the loop's own sleeps. False: it does not, or somebody else was first.
+  func takeTurn(asGuestWith work: () -> Void) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
-    guard isSleeping.load(ordering: .relaxed) else { return nil }
+    guard isSleeping.load(ordering: .relaxed) else { return false }
     var successors = TurnSuccessors()
-    let began: Deadline?? = turns.withLockIfAvailable {
+    let isDone: Bool? = turns.withLockIfAvailable {
       defer { endTurn(&successors) }
-      guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return nil }
+      guard isSleeping.load(ordering: .relaxed), !isStopping.load(ordering: .relaxed) else { return false }
       beginTurn()
-      let now = own.state.now
       own.state.isGuests = true
       work()
       endGuestsWork()
-      return now
+      return true
     }
     successors.call()
-    return began ?? nil
+    return isDone == true
   }
 
   /// Goes on on the loop's own thread: sockets are opened there, in its namespace and with its rights.
@@ -84,9 +81,7 @@ extension ClientLoop {
   }
 
   /// Waits for what is awaited, if that is worth it. False: it has not come, and no guest will look for it.
-  ///
-  /// - Parameter turn: When the guest's turn began, if he has had one.
-  private func waits(for awaited: any AwaitedByGuest, since turn: Deadline?) -> Bool {
+  private func waits(for awaited: any AwaitedByGuest) -> Bool {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
     var comesToTheLoop = false
     guests.wait { place in
@@ -97,7 +92,7 @@ extension ClientLoop {
           comesToTheLoop = true
           return nil
         }
-        guard let hasCome = finds(awaited, at: &place, since: turn ?? kernel.now()) else { return nil }
+        guard let hasCome = finds(awaited, at: &place) else { return nil }
         if hasCome { return true }
       }
       return GuestWaits.maySleep ? guests.sleep { sleeps(for: awaited, at: &place) } : nil

@@ -3,8 +3,15 @@ import LarkspurIO
 
 /// Answers that are looked for, where a sleep is dearer: by the loop's thread, or by a guest.
 extension ClientLoop {
-  /// So long an answer is looked for. One that takes longer is not near, and slept for.
-  static let lookNanoseconds: UInt64 = 100_000
+  /// How long an answer is looked for, from the first look on. One that takes longer is not near, and slept for.
+  private struct Patience {
+    private var end = Deadline.never
+
+    mutating func isOver(at now: Deadline) -> Bool {
+      if end == .never { end = now.advanced(byNanoseconds: 100_000) }
+      return now >= end
+    }
+  }
 
   /// A caller on the loop sends a request now, and nobody else has anything under way: where that is cheaper, the loop's next
   /// wait is spent awake.
@@ -13,14 +20,12 @@ extension ClientLoop {
   }
 
   /// Whether something has come that the loop looked for in place of a sleep. To everybody else it sleeps: mail wakes it.
-  ///
-  /// - Parameter turn: When the turn began in which the request was sent.
-  func findsAnswer(since turn: Deadline) -> Bool {
+  func findsAnswer() -> Bool {
     guard waiting.state.choice.looks(processorTime: { SystemThread.currentClock.nanoseconds }) else { return false }
-    let end = turn.advanced(byNanoseconds: Self.lookNanoseconds)
+    var patience = Patience()
     while true {
       wait(milliseconds: 0)
-      let (hasCome, isLate) = (waiting.state.eventCount > 0, kernel.now() >= end)
+      let (hasCome, isLate) = (waiting.state.eventCount > 0, patience.isOver(at: kernel.now()))
       if isLate { waiting.state.choice.lookedInVain() } else if hasCome { waiting.state.choice.found() }
       if hasCome || isLate { return hasCome }
       SystemThread.yield()
@@ -28,18 +33,16 @@ extension ClientLoop {
   }
 
   /// Whether a guest has found what it waits for. The loop's thread sleeps at its bell meanwhile. Nil: the guest is to go.
-  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place, since turn: Deadline) -> Bool? {
-    let end = turn.advanced(byNanoseconds: Self.lookNanoseconds)
+  func finds(_ awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool? {
+    var patience = Patience()
     return bell.whileLooking {
       while true {
         guard let hasEvents = place.poller.wait(milliseconds: 0) else { return nil }
-        var turn: Deadline?
-        if hasEvents {
-          turn = takeEvents(of: place.poller)
-          if turn == nil { return awaited.hasCome ? true : nil }
+        guard let now = hasEvents ? takeEvents(of: place.poller) : kernel.now() else {
+          return awaited.hasCome ? true : nil
         }
         // (It may be the loop that has got it.)
-        let (hasCome, isLate) = (awaited.hasCome, (turn ?? kernel.now()) >= end)
+        let (hasCome, isLate) = (awaited.hasCome, patience.isOver(at: now))
         if isLate { place.choice.lookedInVain() } else if hasCome { place.choice.found() }
         if hasCome || isLate { return hasCome }
         SystemThread.yield()

@@ -231,12 +231,10 @@ package final class ClientLoop: @unchecked Sendable {
   package func takeTurn(mayWait: Bool = true) {
     // Whether the coming wait is for a single answer.
     var expectsAnswer = false
-    var began = Deadline.never
     // Nil: there is something to do.
     let end: Deadline? = turns.withLockAfterOthers {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
-      began = own.state.now
       own.state.isGuests = false
       let hasEvents = takeEvents()
       takeMail()
@@ -256,7 +254,7 @@ package final class ClientLoop: @unchecked Sendable {
     if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker, isAtPoller: !bell.isInUse) }
     // (After that: a guest may have a turn to end.)
-    if end == nil || !expectsAnswer || !findsAnswer(since: began) { sleep(until: end) }
+    if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -477,11 +475,11 @@ extension ClientLoop: TaskExecutor {
     if guest.load(ordering: .relaxed) == thread {
       guest.store(0, ordering: .relaxed)
       // (When that turn is over the loop may be gone, for the runtime holds no executor: nothing here may want it then.)
-      let turn = takeTurn {
+      let isDone = takeTurn {
         run(job)
         sendToPoller()
       }
-      if turn != nil { return }
+      if isDone { return }
     }
     mailbox.withLock { $0.jobs.append(job) }
     mailArrived()

@@ -40,11 +40,6 @@ import Testing
     for _ in 0..<2 { #expect(try await session.data(for: get()).0 == Data("ok".utf8)) }
   }
 
-  private static func isQuick(_ task: URLSessionTask) async throws -> Bool {
-    let transfer = try #require(task.read { $0.transfer })
-    return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
-  }
-
   private struct Outcome: Equatable {
     var status: Int?
     var text: String?
@@ -74,7 +69,7 @@ import Testing
     }
     try await hasCome.wait()
     let task = try #require(await session.allTasks.first)
-    #expect(try await Self.isQuick(task))
+    #expect(await task.isQuick)
     mayAnswer.fire()
     let outcome = await load.value
     #expect(server.requests.dropFirst(2).first?.body.count == bytes)
@@ -128,7 +123,7 @@ import Testing
       waiting = await session.allTasks.first { $0.originalRequest?.httpMethod == "POST" }
     }
     let task = try #require(waiting)
-    while try await !Self.isQuick(task) { await Task.yield() }
+    while await !task.isQuick { await Task.yield() }
     if isCancelled {
       second.cancel()
       let error = await #expect(throws: URLError.self) { try await second.value }

@@ -59,12 +59,6 @@ import Testing
     )
   }
 
-  /// Whether no task of Swift's own runs for it.
-  private func isQuick(_ task: URLSessionTask) async -> Bool {
-    guard let transfer = task.read({ $0.transfer }) else { return false }
-    return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
-  }
-
   struct Answer: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var script: TestServer.Script
@@ -129,7 +123,7 @@ import Testing
     if let retry = answer.retry { server.enqueue(retry + [.hang]) }
     let (task, outcome) = try await second()
     try await hasCome.wait()
-    #expect(await isQuick(task))
+    #expect(await task.isQuick)
     mayAnswer.fire()
     let end = try #require(await outcome())
     #expect(end.text == answer.text && end.code == answer.code && (answer.code != nil || end.status == answer.status))
@@ -143,7 +137,7 @@ import Testing
     server.enqueue(Self.ok + [.hang])
     let (task, outcome) = try await second()
     try await hasCome.wait()
-    #expect(await isQuick(task))
+    #expect(await task.isQuick)
     task.cancel()
     #expect(await outcome()?.code == .cancelled)
     #expect(try await session.data(for: request()).0 == Data("ok".utf8))
@@ -166,13 +160,13 @@ import Testing
       ])
     let (task, outcome) = try await second()
     try await hasCome.wait()
-    #expect(await isQuick(task))
+    #expect(await task.isQuick)
     task.suspend()
     if whileTheAnswerComes {
       mayAnswer.fire()
       try await isAnswered.wait()
       // The loop has seen it by then: it is asked.
-      for _ in 0..<3 { _ = await isQuick(task) }
+      for _ in 0..<3 { _ = await task.isQuick }
       #expect(task.state == .suspended)
     }
     task.resume()
@@ -207,7 +201,7 @@ import Testing
     if end == .timedOut { request.timeoutInterval = 0.2 }
     let (task, outcome) = try begin(request, in: session)
     // (Its time may be up before anybody looks.)
-    while end != .timedOut, !(await isQuick(task)) { await Task.yield() }
+    while end != .timedOut, !(await task.isQuick) { await Task.yield() }
     switch end {
     case .answered, .answeredOverAnother:
       mayAnswer.fire()
@@ -266,7 +260,7 @@ import Testing
     }
     let (task, outcome) = try begin(URLRequest(url: urls[0]), in: session)
     try await hasCome.wait()
-    #expect(await isQuick(task))
+    #expect(await task.isQuick)
     server.route("GET", "/waits", respond: answer)
     #expect(try await session.data(from: urls[1]).0 == Data("known".utf8))
     mayAnswer.fire()
@@ -284,7 +278,7 @@ import Testing
     server.route("GET", "/login", script: [.send(Self.answer("200 OK", "Set-Cookie: a=b\r\n", "")), .serveRoutes])
     let (task, outcome) = try begin(request("/page"), in: session)
     try await hasCome.wait()
-    #expect(await isQuick(task))
+    #expect(await task.isQuick)
     _ = try await session.data(for: request("/login"))
     mayAnswer.fire()
     #expect(await outcome()?.text == "nobody's")
@@ -425,5 +419,15 @@ import Testing
       if case .failure(let error) = result { #expect((error as? URLError)?.code == .cancelled) }
     }
     #expect(try await session.data(for: request).0 == Data("ok".utf8))
+  }
+}
+
+extension URLSessionTask {
+  /// Whether it has begun, and no task of Swift's own runs for it.
+  var isQuick: Bool {
+    get async {
+      guard let transfer = read({ $0.transfer }) else { return false }
+      return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
+    }
   }
 }
