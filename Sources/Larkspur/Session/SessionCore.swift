@@ -287,18 +287,19 @@ final class SessionCore: @unchecked Sendable {
     transfer.beginsWhenAwaited = true
     await Waiter.suspend(for: transfer)
     if transfer.cameAtOnce {
-      // Who never waits lets the executor's other tasks come now and then.
-      if letsOthersCome(at: transfer.completed) { await Task.yield() }
+      if othersMayCome.load(ordering: .relaxed) <= transfer.completed.nanoseconds { await letOthersCome(on: loop) }
     } else if transfer.comesAlone {
       loop.goesOn(since: transfer.completed)
     }
   }
 
-  /// Whether it is time for that: each five milliseconds it is, for which a guest may hold the thread in any case.
-  private func letsOthersCome(at moment: Deadline) -> Bool {
-    guard othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds else { return false }
-    othersMayCome.store(moment.advanced(byNanoseconds: 5_000_000).nanoseconds, ordering: .relaxed)
-    return true
+  /// Who never waits lets the executor's other tasks come now and then: each five milliseconds, for which a guest may hold the
+  /// thread in any case. Where there are some it is after the next load again.
+  private func letOthersCome(on loop: ClientLoop) async {
+    let moment = loop.clockReading
+    await Task.yield()
+    let next = loop.othersCame(since: moment) ? moment : moment.advanced(byNanoseconds: 5_000_000)
+    othersMayCome.store(next.nanoseconds, ordering: .relaxed)
   }
 
   /// Begins what is awaited.

@@ -80,6 +80,16 @@ extension ClientLoop {
     if moment.advanced(byNanoseconds: GuestWaits.quickNanoseconds) < kernel.now() { guests.learn(wasWorthIt: false) }
   }
 
+  /// What the clock says, to any thread.
+  package var clockReading: Deadline { kernel.now() }
+
+  /// Whether other tasks have had the thread of one that let them come: then they want it, and guests are to wait less often.
+  package func othersCame(since moment: Deadline) -> Bool {
+    guard moment.advanced(byNanoseconds: GuestWaits.othersNanoseconds) < kernel.now() else { return false }
+    guests.learn(wasWorthIt: false)
+    return true
+  }
+
   /// Waits for what is awaited, if that is worth it. False: it has not come, and no guest will look for it.
   private func waits(for awaited: any AwaitedByGuest) -> Bool {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
@@ -95,7 +105,7 @@ extension ClientLoop {
         guard let hasCome = finds(awaited, at: &place) else { return nil }
         if hasCome { return true }
       }
-      return GuestWaits.maySleep ? guests.sleep { sleeps(for: awaited, at: &place) } : nil
+      return guests.sleep { sleeps(for: awaited, at: &place) }
     }
     return comesToTheLoop || awaited.hasCome
   }

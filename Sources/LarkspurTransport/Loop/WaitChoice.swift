@@ -3,12 +3,12 @@
 /// Theory of operation. A sleep costs a processor that falls asleep and has to be woken: in a virtual machine that may be more
 /// than the answer takes to come. Then it is cheaper, and several times as quick, to look. Which of the two is cheaper depends on
 /// machine and server. So both are tried, by the processor time that is taken from one wait to the next for a number of waits, with
-/// all that is done in between.
+/// all that is done in between; and what is looked for goes on to be measured, since machines and servers change their pace.
 ///
 /// ```
 ///   resting --> measuringSleep --> measuringLook --not dearer--> looking
 ///      ^               ^                 |                         |  |
-///      |               '-----------------+-------------------------'  |
+///      |               '-----------------+----dearer, or long-----'  |
 ///      '-----dearer, or looks in vain----'<---------looks in vain-----'
 /// ```
 ///
@@ -32,6 +32,8 @@ struct WaitChoice {
   /// How many looks have gone well since the last one in vain, as far as it matters.
   private var luck = 0
   private var costOfSleep: UInt64 = 0
+  /// How many waits have been looked for since it was measured.
+  private var looked = 0
   private var measurement = Measurement()
 
   // In waits.
@@ -39,6 +41,8 @@ struct WaitChoice {
   static let restMax = 4_096
   static let measuredCount = 32
   static let lookingCount = 4_096
+  /// After so many looks it is seen whether they have become dearer.
+  static let watchedCount = 128
   /// So many looks pay for one in vain.
   static let luckMax = 64
 
@@ -57,10 +61,14 @@ struct WaitChoice {
   ///   - thread: Whoever waits. What a wait costs after which another goes on is not known.
   ///   - processorTime: What it has taken so far, in nanoseconds. Asked for only while that is measured.
   mutating func looks(on thread: UInt64 = 0, processorTime: () -> UInt64) -> Bool {
-    if phase == .measuringSleep || phase == .measuringLook { measurement.take(processorTime(), on: thread) }
+    switch phase {
+    case .measuringSleep, .measuringLook: measurement.take(processorTime(), on: thread)
+    case .looking where left == 0: measurement.take(processorTime(), on: thread)
+    case .resting, .looking, .alwaysLooking: break
+    }
     if left == 0 {
       goOn()
-      if phase != .looking { measurement = Measurement(at: processorTime(), on: thread) }
+      measurement = Measurement(at: processorTime(), on: thread)
     }
     left -= 1
     switch phase {
@@ -86,18 +94,24 @@ struct WaitChoice {
     (phase, left) = (.resting, rest)
   }
 
+  private mutating func measureSleep() { (phase, left) = (.measuringSleep, Self.measuredCount) }
+
   private mutating func goOn() {
     switch phase {
-    case .resting, .looking: (phase, left) = (.measuringSleep, Self.measuredCount)
+    case .resting: measureSleep()
     case .measuringSleep:
       guard let mean = measurement.mean else { return giveUp() }
       costOfSleep = mean
       (phase, left) = (.measuringLook, Self.measuredCount)
     case .measuringLook:
-      // (What is saved of the caller's time is worth an eighth.)
-      guard let mean = measurement.mean, mean - min(mean, costOfSleep) <= costOfSleep / 8 else { return giveUp() }
+      guard let mean = measurement.mean, mean <= costOfSleep else { return giveUp() }
       rest = max(rest / 2, Self.restMin)
-      (phase, left) = (.looking, Self.lookingCount)
+      (phase, left, looked) = (.looking, Self.watchedCount, 0)
+    case .looking:
+      looked += Self.watchedCount
+      let isDearer = measurement.sum > costOfSleep * UInt64(Self.watchedCount)
+      if isDearer || looked >= Self.lookingCount { return measureSleep() }
+      left = Self.watchedCount
     case .alwaysLooking: break
     }
   }
@@ -110,7 +124,7 @@ extension WaitChoice {
     /// Whether the wait since then counts.
     private var isCounted = true
     private var count: UInt64 = 0
-    private var sum: UInt64 = 0
+    private(set) var sum: UInt64 = 0
 
     init() {}
 

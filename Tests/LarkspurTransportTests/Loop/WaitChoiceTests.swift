@@ -27,11 +27,21 @@ import Testing
     #expect(looks(in: looked, asleep: 30, look: 25) == looked)
   }
 
-  @Test(arguments: [(UInt64(24), UInt64(27), true), (24, 28, false)])
-  mutating func theCallersTimeIsWorthAnEighth(asleep: UInt64, look: UInt64, isWorthIt: Bool) {
+  @Test(arguments: [(UInt64(24), UInt64(24), true), (24, 25, false)])
+  mutating func itSleepsWhereThatIsCheaper(asleep: UInt64, look: UInt64, isWorthIt: Bool) {
     let before = WaitChoice.restMin + 2 * WaitChoice.measuredCount
     #expect(looks(in: before, asleep: asleep, look: look) == WaitChoice.measuredCount)
     #expect(looks(in: 1, asleep: asleep, look: look) == (isWorthIt ? 1 : 0))
+  }
+
+  /// Both are measured again when looks have become dearer, long before their time is over: the server's pace has changed.
+  @Test(arguments: [WaitChoice.watchedCount, 20 * WaitChoice.watchedCount]) mutating func looksBecomeDearer(after count: Int) {
+    _ = looks(in: WaitChoice.restMin + 2 * WaitChoice.measuredCount, asleep: 30, look: 25)
+    #expect(looks(in: count, asleep: 30, look: 25) == count)
+    #expect(looks(in: WaitChoice.watchedCount, asleep: 30, look: 31) == WaitChoice.watchedCount)
+    #expect(looks(in: WaitChoice.measuredCount, asleep: 32, look: 31) == 0)
+    let looked = WaitChoice.measuredCount + WaitChoice.watchedCount
+    #expect(looks(in: looked, asleep: 32, look: 31) == looked)
   }
 
   /// Where it is dearer it is tried ever more seldom.
