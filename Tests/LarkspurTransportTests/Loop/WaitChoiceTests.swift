@@ -35,7 +35,8 @@ import Testing
   }
 
   /// Both are measured again when looks have become dearer, long before their time is over: the server's pace has changed.
-  @Test(arguments: [WaitChoice.watchedCount, 20 * WaitChoice.watchedCount]) mutating func looksBecomeDearer(after count: Int) {
+  @Test(arguments: [WaitChoice.watchedCount, 20 * WaitChoice.watchedCount])
+  mutating func looksBecomeDearer(after count: Int) {
     _ = looks(in: WaitChoice.restMin + 2 * WaitChoice.measuredCount, asleep: 30, look: 25)
     #expect(looks(in: count, asleep: 30, look: 25) == count)
     #expect(looks(in: WaitChoice.watchedCount, asleep: 30, look: 31) == WaitChoice.watchedCount)
