@@ -119,6 +119,65 @@ import Testing
         == .certificateInvalid)
   }
 
+  // MARK: - Home-made certificates, as OpenSSL's tool makes them when it is told nothing
+
+  private static var homeMade: TestCertificate.Request {
+    var request = TestCertificate.Request.authority("home-made")
+    request.keyUsage = nil
+    return request
+  }
+
+  private func problem(
+    trusting root: TestCertificate.Request, below intermediate: ((inout TestCertificate.Request) -> Void)? = nil,
+    leaf change: (inout TestCertificate.Request) -> Void = { _ in }
+  ) async throws -> TLSError.Problem? {
+    let root = try TestCA(root)
+    let issuer = if let intermediate { try root.intermediate(.ecP256, intermediate) } else { root }
+    var request = TestCertificate.Request()
+    change(&request)
+    return try await SecureClient(trusting: root).get(from: try Self.server(for: request, by: issuer)).problem
+  }
+
+  /// What a root says of itself is its owner's, and path validation does not ask for it (RFC 5280 6.1.1).
+  @Test func homeMadeRoots() async throws {
+    var root = Self.homeMade
+    #expect(try await problem(trusting: root) == nil)
+    root.subjectKeyIdentifier = .absent
+    root.authorityKeyIdentifier = .absent
+    root.basicConstraints?.isCritical = false
+    #expect(try await problem(trusting: root) == nil)
+    root.basicConstraints = nil
+    #expect(try await problem(trusting: root) == .certificateInvalid)
+  }
+
+  /// The issuer is found by its name, and proved by its signature.
+  @Test func homeMadeLeaves() async throws {
+    let found = try await problem(
+      trusting: Self.homeMade,
+      leaf: {
+        ($0.subjectKeyIdentifier, $0.authorityKeyIdentifier) = (.absent, .absent)
+        ($0.keyUsage, $0.extendedKeyUsage, $0.basicConstraints) = (nil, nil, nil)
+      })
+    #expect(found == nil)
+  }
+
+  /// Nobody trusts an intermediate for its own sake.
+  @Test func homeMadeIntermediates() async throws {
+    let root = Self.homeMade
+    #expect(try await problem(trusting: root, below: { $0.subjectKeyIdentifier = .absent }) == nil)
+    #expect(try await problem(trusting: root, below: { $0.keyUsage = nil }) == .certificateInvalid)
+    #expect(try await problem(trusting: root, below: { $0.basicConstraints = nil }) == .certificateInvalid)
+  }
+
+  /// A server's own certificate as its root.
+  @Test func homeMadeServers() async throws {
+    var request = Self.homeMade
+    request.alternativeNames = [.dns("localhost")]
+    let own = try TestCA.selfSigned(request)
+    let server = try TestServer(tls: .init(certificate: own))
+    #expect(try await SecureClient(trusting: TestCA(own)).get(from: server).problem == nil)
+  }
+
   @Test func strangers() async throws {
     let (ca, other) = (try TestCA(), try TestCA())
     let server = try Self.server(for: .init(), by: other)
