@@ -287,7 +287,8 @@ final class SessionCore: @unchecked Sendable {
     transfer.beginsWhenAwaited = true
     await Waiter.suspend(for: transfer)
     if transfer.cameAtOnce {
-      if othersMayCome.load(ordering: .relaxed) <= transfer.completed.nanoseconds { await letOthersCome(on: loop) }
+      let moment = transfer.completed
+      if othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds { await letOthersCome(on: loop, since: moment) }
     } else if transfer.comesAlone {
       loop.goesOn(since: transfer.completed)
     }
@@ -295,10 +296,12 @@ final class SessionCore: @unchecked Sendable {
 
   /// Who never waits lets the executor's other tasks come now and then: each five milliseconds, for which a guest may hold the
   /// thread in any case. Where there are some it is after the next load again.
-  private func letOthersCome(on loop: ClientLoop) async {
-    let moment = loop.clockReading
+  ///
+  /// - Parameter moment: When the last answer came.
+  private func letOthersCome(on loop: ClientLoop, since moment: Deadline) async {
+    let now = loop.clockReading
     await Task.yield()
-    let next = loop.othersCame(since: moment) ? moment : moment.advanced(byNanoseconds: 5_000_000)
+    let next = loop.othersCame(since: now, after: moment) ? now : now.advanced(byNanoseconds: 5_000_000)
     othersMayCome.store(next.nanoseconds, ordering: .relaxed)
   }
 

@@ -84,8 +84,14 @@ extension ClientLoop {
   package var clockReading: Deadline { kernel.now() }
 
   /// Whether other tasks have had the thread of one that let them come: then they want it, and guests are to wait less often.
-  package func othersCame(since moment: Deadline) -> Bool {
-    guard moment.advanced(byNanoseconds: GuestWaits.othersNanoseconds) < kernel.now() else { return false }
+  ///
+  /// - Parameters:
+  ///   - moment: When it let them come.
+  ///   - answer: When what it had waited for came. In twice as long as it took to get from there to here, however slow the
+  ///     machine, a thread is had again that nobody else wants.
+  package func othersCame(since moment: Deadline, after answer: Deadline) -> Bool {
+    let most = max(2 * (moment.nanoseconds - min(answer, moment).nanoseconds), GuestWaits.othersNanoseconds)
+    guard moment.advanced(byNanoseconds: most) < kernel.now() else { return false }
     guests.learn(wasWorthIt: false)
     return true
   }

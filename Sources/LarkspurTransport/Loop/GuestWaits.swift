@@ -8,11 +8,10 @@ final class GuestWaits: @unchecked Sendable {
   /// As long as it takes to learn that a server is not near. (The kernel's clock is set anew for each shorter time: that
   /// costs more than the wait saves.)
   static let milliseconds: Int32 = 5
-  /// A thread of Swift's own waits no longer for what comes again and again. Where it is the only one, all of the program's other
-  /// tasks wait meanwhile.
-  static let quickNanoseconds: UInt64 = ProcessorCount.available > 1 ? 300_000 : 100_000
+  /// A thread of Swift's own waits no longer for what comes again and again.
+  static let quickNanoseconds: UInt64 = 300_000
   /// Who lets others come and goes on no later was the only one. (Among several threads another may have to be woken for him.)
-  static let othersNanoseconds: UInt64 = ProcessorCount.available > 1 ? quickNanoseconds : 5_000
+  static let othersNanoseconds: UInt64 = ProcessorCount.available > 1 ? quickNanoseconds : 0
 
   private let lock = AdaptiveMutex()
   private let isAsleep = Atomic(false)
