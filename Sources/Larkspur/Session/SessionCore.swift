@@ -284,8 +284,10 @@ final class SessionCore: @unchecked Sendable {
       // (Who waits for it with a higher one raises that of its task later.)
       transfer.callersPriority = ClientLoop.callersPriority
     }
-    transfer.beginsWhenAwaited = true
-    await Waiter.suspend(for: transfer)
+    // Who may wait as a guest need not suspend if it comes meanwhile, and hears only then that he has been cancelled.
+    transfer.beginsWhenAwaited = !transfer.comesAlone || !transfer.callerPrefersNone || Task.isCancelled
+    if !transfer.beginsWhenAwaited { begin(transfer) }
+    if !transfer.cameAtOnce { await Waiter.suspend(for: transfer) }
     if transfer.cameAtOnce {
       let moment = transfer.completed
       if othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds { await letOthersCome(on: loop, since: moment) }

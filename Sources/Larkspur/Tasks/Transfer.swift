@@ -55,6 +55,15 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var failure: (any Error)?
 
   // Who waits for that.
+  private enum Stage: UInt8, AtomicRepresentable {
+    case running
+    case awaited
+    case complete
+  }
+
+  /// Of the caller's task and whoever completes the transfer, the one who comes second wakes. (Waking is order enough; this is one
+  /// that ThreadSanitizer sees, too.)
+  private let stage = Atomic(Stage.running)
   private var waiter: Waiter?
   /// It has not begun when the caller suspends.
   var beginsWhenAwaited = false
@@ -66,12 +75,10 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// It has come alone, as those before it.
   var comesAlone = false
   /// When that was: for who has awaited it.
-  var completed: Deadline { isComplete.load(ordering: .acquiring) ? completion : .never }
+  var completed: Deadline { stage.load(ordering: .acquiring) == .complete ? completion : .never }
   private var completion = Deadline.never
   /// It had come before the caller's task could suspend.
   var cameAtOnce = false
-  /// Waking is order enough; this is one that ThreadSanitizer sees, too.
-  private let isComplete = Atomic(false)
 
   /// - Parameter isWatched: A delegate wants to hear of it.
   init(
@@ -196,7 +203,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
-    guard isComplete.load(ordering: .acquiring) else { throw URLError(.unknown) }
+    guard stage.load(ordering: .acquiring) == .complete else { throw URLError(.unknown) }
     if let failure { throw failure }
     guard let content = content(), let response else { throw URLError(.unknown) }
     return (content, response)
@@ -210,15 +217,15 @@ final class Transfer: TimedWork, @unchecked Sendable {
 extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
   func isAwaited(by waiter: Waiter) {
     self.waiter = waiter
+    if stage.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return turnIsOver() }
     if beginsWhenAwaited { core.begin(self) }
   }
 
   func waitIsCancelled() { core.cancel(self) }
 
   func turnIsOver() {
-    isComplete.store(true, ordering: .releasing)
-    waiter.take()?.wake()
+    if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 
-  var hasCome: Bool { isComplete.load(ordering: .sequentiallyConsistent) }
+  var hasCome: Bool { stage.load(ordering: .sequentiallyConsistent) == .complete }
 }
