@@ -414,6 +414,13 @@ larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow 
   return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), 0);
 }
 
+// OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
+// ("RH": it has not begun a record. Between head and body of one, versions before 3.0.14 free what is still in use:
+// CVE-2024-4741.)
+static void free_record_buffer(larkspur_tls *tls, larkspur_tls_status status) {
+  if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
+}
+
 larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room) {
   begin(tls, flow);
   if (tls->has_ended) return end(tls, tls->ending, 0);
@@ -425,18 +432,15 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     total += count;
     if (returned != 1) {
       status = status_of(tls, returned);
+      free_record_buffer(tls, status);
       break;
     }
-    // Asking again would come to nothing, and would allocate a record buffer for it.
+    // Asking again would come to nothing, and would allocate a record buffer for it. (The last one is free: all of it has been read.)
     if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
       status = larkspur_tls_wants_input;
       break;
     }
   }
-  // OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
-  // ("RH": it has not begun a record. Between head and body of one, versions before 3.0.14 free what is still in use:
-  // CVE-2024-4741.)
-  if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
   if (status == larkspur_tls_closed || status == larkspur_tls_failed) {
     tls->has_ended = true;
     tls->ending = status;
