@@ -224,6 +224,8 @@ extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
   func waitIsCancelled() { core.cancel(self) }
 
   func turnIsOver() {
+    // (What the loop itself has done since the answer came is no sign of others who want the caller's thread.)
+    if comesAlone, stage.load(ordering: .relaxed) == .awaited { completion = engine.loop.clockReading }
     if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 
