@@ -301,7 +301,7 @@ final class SessionCore: @unchecked Sendable {
   ///
   /// - Parameter moment: When the last answer came.
   private func letOthersCome(on loop: ClientLoop, since moment: Deadline) async {
-    let now = loop.clockReading
+    let now = loop.kernel.now()
     await Task.yield()
     let next = loop.othersCame(since: now, after: moment) ? now : now.advanced(byNanoseconds: 5_000_000)
     othersMayCome.store(next.nanoseconds, ordering: .relaxed)

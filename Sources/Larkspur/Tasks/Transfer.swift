@@ -225,7 +225,7 @@ extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
 
   func turnIsOver() {
     // (What the loop itself has done since the answer came is no sign of others who want the caller's thread.)
-    if comesAlone, stage.load(ordering: .relaxed) == .awaited { completion = engine.loop.clockReading }
+    if comesAlone, stage.load(ordering: .relaxed) == .awaited { completion = engine.loop.kernel.now() }
     if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 

@@ -80,9 +80,6 @@ extension ClientLoop {
     if moment.advanced(byNanoseconds: GuestWaits.quickNanoseconds) < kernel.now() { guests.learn(wasWorthIt: false) }
   }
 
-  /// What the clock says, to any thread.
-  package var clockReading: Deadline { kernel.now() }
-
   /// Whether other tasks have had the thread of one that let them come: then they want it, and guests are to wait less often.
   ///
   /// - Parameters:
