@@ -86,6 +86,8 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func openPoller() -> Int32 { linux.openPoller() }
   func openWakeUp() -> Int32 { linux.openWakeUp() }
   func wake(_ descriptor: Int32) { linux.wake(descriptor) }
+  func openTimer() -> Int32 { linux.openTimer() }
+  func setTimer(_ descriptor: Int32, to moment: Deadline) { linux.setTimer(descriptor, to: moment) }
 
   // MARK: - Nobody asks for these
 

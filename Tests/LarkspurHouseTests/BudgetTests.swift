@@ -252,4 +252,6 @@ final class CountingKernel: Kernel {
   }
   func openWakeUp() -> Int32 { other { kernel.openWakeUp() } }
   func wake(_ descriptor: Int32) { other { kernel.wake(descriptor) } }
+  func openTimer() -> Int32 { other { kernel.openTimer() } }
+  func setTimer(_ descriptor: Int32, to moment: Deadline) { other { kernel.setTimer(descriptor, to: moment) } }
 }

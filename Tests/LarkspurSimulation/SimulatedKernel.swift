@@ -14,6 +14,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private enum Kind {
     case poller
     case wakeUp
+    case timer
     case link(Link)
   }
 
@@ -29,6 +30,8 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private var hosts: [(address: SocketAddress, host: Host)] = []
   private var descriptors: [Kind?] = [nil, nil, nil]
   private var hasWakeUpEdge = false
+  /// Of the timers; the first to go off resets it.
+  private var alarm: UInt64?
   private var hot: [Link] = []
 
   /// All that there have been.
@@ -83,12 +86,14 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     happen()
   }
 
-  private var hasNews: Bool { hasWakeUpEdge || !hot.isEmpty }
+  private var isAlarmDue: Bool { alarm.map { $0 <= time } ?? false }
+  private var hasNews: Bool { hasWakeUpEdge || isAlarmDue || !hot.isEmpty }
 
   /// By then everything is over, or goes round for ever.
   static let timeMax = seconds(30 * 24 * 3600)
 
   private func rest(until end: UInt64) {
+    let end = min(end, alarm ?? .max)
     while !hasNews {
       guard let next = queue.soonest, next <= end, time < Self.timeMax else {
         isAtRest = end == .max && queue.soonest == nil
@@ -209,7 +214,10 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   func openWakeUp() -> Int32 { open(.wakeUp) }
 
   func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
-    if case .wakeUp? = descriptors[Int(descriptor)] { return 0 }
+    switch descriptors[Int(descriptor)] {
+    case .wakeUp, .timer: return 0
+    default: break
+    }
     guard let link = link(descriptor, "watch") else { return -Errno.badDescriptor.rawValue }
     if fails() { return -Errno.noMemory.rawValue }
     link.registration = (slot, registration)
@@ -241,6 +249,11 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
       hasWakeUpEdge = false
       events.append(PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
+    if isAlarmDue {
+      alarm = nil
+      events.append(
+        PollerEvent(slot: Alarm.slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
+    }
     var taken = 0
     while taken < hot.count, events.count < weather.eventsPerWaitMax {
       let link = hot[taken]
@@ -253,6 +266,10 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   }
 
   func wake(_ descriptor: Int32) { hasWakeUpEdge = true }
+
+  func openTimer() -> Int32 { open(.timer) }
+
+  func setTimer(_ descriptor: Int32, to moment: Deadline) { alarm = moment.nanoseconds }
 
   private func open(_ kind: Kind) -> Int32 {
     // The first three are the standard streams'.

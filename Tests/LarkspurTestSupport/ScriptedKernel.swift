@@ -53,6 +53,7 @@ package final class ScriptedKernel: Kernel {
     package var watches = 0
     package var waits = 0
     package var wakes = 0
+    package var alarms = 0
     /// Reads and writes of files.
     package var fileCopies = 0
     package var sentFiles = 0
@@ -90,6 +91,8 @@ package final class ScriptedKernel: Kernel {
   enum Kind {
     case poller
     case wakeUp(hasEdge: Bool)
+    /// It goes off then.
+    case timer(Deadline)
     case socket(Int)
     case file(Int)
     /// One end of a pipe; both have its number.
@@ -318,7 +321,7 @@ package final class ScriptedKernel: Kernel {
       case .socket(let index):
         state.sockets[index].isOpen = false
         state.sockets[index].slot = nil
-      case .poller, .wakeUp, .file, .pipe: break
+      case .poller, .wakeUp, .timer, .file, .pipe: break
       case nil: state.offences.append("close of \(descriptor), which is not open")
       }
     }
@@ -332,7 +335,10 @@ package final class ScriptedKernel: Kernel {
     called()
     return with { state in
       state.counts.watches += 1
-      if case .wakeUp = state.descriptors[descriptor] { return 0 }
+      switch state.descriptors[descriptor] {
+      case .wakeUp, .timer: return 0
+      default: break
+      }
       if !state.watchFaults.isEmpty { return -state.watchFaults.removeFirst().rawValue }
       return state.withSocket(descriptor, "watch", else: -Errno.badDescriptor.rawValue) { socket in
         socket.slot = slot
@@ -351,7 +357,7 @@ package final class ScriptedKernel: Kernel {
       if !state.waitFaults.isEmpty { return .failure(state.waitFaults.removeFirst()) }
       let list = state.takeEvents()
       state.isAtRest = list.isEmpty && milliseconds != 0
-      state.waitMilliseconds = milliseconds
+      state.waitMilliseconds = milliseconds < 0 ? state.alarm.timeoutMilliseconds(from: state.now) : milliseconds
       return .success(list)
     }
     switch list {
@@ -371,6 +377,19 @@ package final class ScriptedKernel: Kernel {
     }
   }
 
+  package func openTimer() -> Int32 { with { $0.open(.timer(.never)) } }
+
+  package func setTimer(_ descriptor: Int32, to moment: Deadline) {
+    called()
+    with { state in
+      state.counts.alarms += 1
+      guard case .timer = state.descriptors[descriptor] else {
+        return state.offences.append("setting \(descriptor), which is no open timer")
+      }
+      state.descriptors[descriptor] = .timer(moment)
+    }
+  }
+
   func called() {
     let number = with { state in
       state.calls += 1
@@ -384,6 +403,11 @@ package final class ScriptedKernel: Kernel {
 extension ScriptedKernel.State {
   /// How many sockets have been opened.
   var opened: Int { sockets.count { $0.wasOpened } }
+
+  /// When the next timer goes off.
+  fileprivate var alarm: Deadline {
+    descriptors.values.map { if case .timer(let moment) = $0 { moment } else { .never } }.min() ?? .never
+  }
 
   mutating func open(_ kind: ScriptedKernel.Kind) -> Int32 {
     var number = ScriptedKernel.firstDescriptor
@@ -432,9 +456,13 @@ extension ScriptedKernel.State {
   fileprivate mutating func takeEvents() -> [PollerEvent] {
     var events: [PollerEvent] = []
     for (descriptor, kind) in descriptors {
-      guard case .wakeUp(hasEdge: true) = kind else { continue }
-      descriptors[descriptor] = .wakeUp(hasEdge: false)
-      events.append(PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
+      let slot: UInt32
+      switch kind {
+      case .wakeUp(hasEdge: true): (slot, descriptors[descriptor]) = (.max, .wakeUp(hasEdge: false))
+      case .timer(let moment) where moment <= now: (slot, descriptors[descriptor]) = (Alarm.slot, .timer(.never))
+      default: continue
+      }
+      events.append(PollerEvent(slot: slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
     for index in sockets.indices where sockets[index].isOpen {
       sockets[index].arrive()

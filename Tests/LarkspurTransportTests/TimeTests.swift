@@ -105,6 +105,39 @@ import Testing
     #expect(kernel.counts.waits == waits + 1)
   }
 
+  /// A wait need not be told how long it may take: a timer for an earlier one that ended before serves the next, too.
+  @Test func deadlinesThatMoveOnSetNoTimer() {
+    let running = exchanges(Array(repeating: .seconds(60), count: 10))
+    let alarms = kernel.counts.alarms
+    for _ in 0..<5 {
+      world.advance(by: .seconds(10))
+      peer.send(Self.response)
+      world.settle()
+    }
+    #expect(kernel.counts.alarms == alarms)
+    // It goes off for a deadline that is long over, and is set for the present one.
+    world.advance(by: .seconds(10))
+    #expect(kernel.counts.alarms == alarms + 1)
+    #expect(kernel.waitMilliseconds == 50_000)
+    world.advance(by: .seconds(50) - .nanoseconds(1))
+    #expect(!running.isOver)
+    world.advance(by: .nanoseconds(1))
+    #expect(running.transportError == .timedOut(.awaitingHead))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func aSoonerDeadlineSetsTheTimer() {
+    let running = exchanges([.seconds(60), .seconds(5)])
+    let alarms = kernel.counts.alarms
+    peer.send(Self.response)
+    world.settle()
+    #expect(kernel.counts.alarms == alarms + 1)
+    #expect(kernel.waitMilliseconds == 5_000)
+    world.advance(by: .seconds(5))
+    #expect(running.transportError == .timedOut(.awaitingHead))
+    #expect(world.leftovers == [])
+  }
+
   // MARK: - Stale events
 
   /// An event of a socket that has been closed, whose slot is another's by now.

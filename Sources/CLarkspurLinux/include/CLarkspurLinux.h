@@ -27,6 +27,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
@@ -73,6 +74,16 @@ static inline int larkspur_epoll_wait(int poller, struct larkspur_event *out, in
 }
 
 static inline int larkspur_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+static inline int larkspur_timerfd(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
+
+// To a moment of the monotonic clock. (Zero would stop it.)
+static inline int larkspur_timerfd_set(int descriptor, uint64_t nanoseconds) {
+  if (nanoseconds == 0) nanoseconds = 1;
+  struct itimerspec time = {
+      .it_value = {.tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000)}};
+  return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &time, NULL);
+}
 
 static inline int larkspur_socket(int family, int type) {
   return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

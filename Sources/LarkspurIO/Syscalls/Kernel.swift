@@ -60,6 +60,10 @@ package protocol Kernel: AnyObject, Sendable {
   func openWakeUp() -> Int32
   /// Has the poller report a wake-up descriptor, once for each call or for several.
   func wake(_ descriptor: Int32)
+
+  func openTimer() -> Int32
+  /// Has the poller report a timer at `moment`, once, and no longer at the moment that was set before.
+  func setTimer(_ descriptor: Int32, to moment: Deadline)
 }
 
 extension Kernel {

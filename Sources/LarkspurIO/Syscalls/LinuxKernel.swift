@@ -141,6 +141,13 @@ package final class LinuxKernel: Kernel {
     // Nobody reads the counter. At a billion a second it is full after five centuries.
     _ = unsafe write(descriptor, &one, MemoryLayout<UInt64>.size)
   }
+
+  package func openTimer() -> Int32 { result(larkspur_timerfd()) }
+
+  // (It fails only for what is no timer.)
+  package func setTimer(_ descriptor: Int32, to moment: Deadline) {
+    _ = larkspur_timerfd_set(descriptor, moment.nanoseconds)
+  }
 }
 
 // MARK: - Files

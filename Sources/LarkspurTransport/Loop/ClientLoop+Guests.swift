@@ -28,8 +28,9 @@ extension ClientLoop {
     // Whoever has the loop is in the midst of something.
     if isCurrent { return own.state.work.append(work) }
     guard takesGuests else { return post(work) }
-    if !asGuest || !takeTurn(asGuestWith: { performAsGuest(work) }) { post(work) }
-    if let awaited, waits(for: awaited) { return }
+    let isDone = asGuest && takeTurn(asGuestWith: { performAsGuest(work) }, andWaits: awaited != nil)
+    if !isDone { post(work) }
+    if let awaited, waits(for: awaited, untilAlarm: isDone) { return }
     sendToPoller()
   }
 
@@ -45,7 +46,9 @@ extension ClientLoop {
   }
 
   /// A turn on a thread that brings something, while the loop's own sleeps. False: it does not, or somebody else was first.
-  func takeTurn(asGuestWith work: () -> Void) -> Bool {
+  ///
+  /// - Parameter waits: The thread may wait at the poller then, until the alarm goes off.
+  func takeTurn(asGuestWith work: () -> Void, andWaits waits: Bool = false) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
     guard isSleeping.load(ordering: .relaxed) else { return false }
     var successors = TurnSuccessors()
@@ -55,7 +58,7 @@ extension ClientLoop {
       beginTurn()
       own.state.isGuests = true
       work()
-      endGuestsWork()
+      endGuestsWork(waits: waits)
       return true
     }
     successors.call()
@@ -67,7 +70,9 @@ extension ClientLoop {
     while own.state.isGuests { await Waiter.suspend { waiter in post { waiter.wake() } } }
   }
 
-  private func endGuestsWork() {
+  private func endGuestsWork(waits: Bool) {
+    if waits { own.state.alarm.goOff(by: own.state.now.advanced(byNanoseconds: GuestWaits.nanoseconds)) }
+    own.state.alarm.goOff(by: own.state.sleepsUntil)
     if !own.state.followers.isEmpty { callFollowers() }
     // What is left is the loop's, which may have meant to sleep for longer.
     if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
@@ -94,7 +99,9 @@ extension ClientLoop {
   }
 
   /// Waits for what is awaited, if that is worth it. False: it has not come, and no guest will look for it.
-  private func waits(for awaited: any AwaitedByGuest) -> Bool {
+  ///
+  /// - Parameter untilAlarm: The alarm is set for that.
+  private func waits(for awaited: any AwaitedByGuest, untilAlarm: Bool) -> Bool {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
     var comesToTheLoop = false
     guests.wait { place in
@@ -108,16 +115,19 @@ extension ClientLoop {
         guard let hasCome = finds(awaited, at: &place) else { return nil }
         if hasCome { return true }
       }
-      return guests.sleep { sleeps(for: awaited, at: &place) }
+      return guests.sleep { sleeps(for: awaited, at: &place, untilAlarm: untilAlarm) }
     }
     return comesToTheLoop || awaited.hasCome
   }
 
   /// Sleeps until it has come. Returns whether that was worth it; nil: nobody knows.
-  private func sleeps(for awaited: any AwaitedByGuest, at place: inout GuestWaits.Place) -> Bool? {
+  private func sleeps(
+    for awaited: any AwaitedByGuest, at place: inout GuestWaits.Place, untilAlarm: Bool
+  ) -> Bool? {
     let began = kernel.now()
+    let milliseconds = untilAlarm ? -1 : Int32(GuestWaits.nanoseconds / 1_000_000)
     for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
-      guard let hasEvents = place.poller.wait(milliseconds: GuestWaits.milliseconds) else { return nil }
+      guard let hasEvents = place.poller.wait(milliseconds: milliseconds) else { return nil }
       guard hasEvents else { return false }
       guard let turn = takeEvents(of: place.poller) else { return nil }
       guard turn < began.advanced(byNanoseconds: GuestWaits.quickNanoseconds) else { return false }
@@ -140,7 +150,7 @@ extension ClientLoop {
         if let event = poller.event(at: index) { take(event) } else { isLoopWanted = true }
       }
       runJobs()
-      endGuestsWork()
+      endGuestsWork(waits: true)
     }
     successors.call()
     // Who woke it has been told that it is awake.

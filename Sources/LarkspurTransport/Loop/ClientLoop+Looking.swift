@@ -58,7 +58,7 @@ extension ClientLoop {
       bell.leave()
       return wait(milliseconds: 0)
     }
-    guard bell.isInUse else { return wait(milliseconds: milliseconds(to: end)) }
+    guard bell.isInUse else { return wait(milliseconds: -1) }
     bell.wait(until: end, now: kernel.now) {
       wait(milliseconds: 0)
       // (Nobody wakes it there, but for one who comes late.)

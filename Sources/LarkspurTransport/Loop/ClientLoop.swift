@@ -78,6 +78,8 @@ package final class ClientLoop: @unchecked Sendable {
     var soonest = Deadline.never
     /// How long the loop sleeps at most.
     var sleepsUntil = Deadline.never
+    /// Ends the sleeps of the loop and of guests.
+    var alarm: Alarm
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
     /// Who wants to be called when this turn's jobs have run.
@@ -155,9 +157,9 @@ package final class ClientLoop: @unchecked Sendable {
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     watcher = poller.watcher
+    own = Confined(State(alarm: try Alarm(at: poller, kernel: kernel), now: kernel.now()))
     guests = GuestWaits(poller.guest, choice: choice)
     waiting = Confined(Waiting(poller: poller, choice: choice))
-    own = Confined(State(now: kernel.now()))
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
@@ -245,6 +247,7 @@ package final class ClientLoop: @unchecked Sendable {
       guard mayWait, !hasWork else { return nil }
       swap(&expectsAnswer, &own.state.expectsAnswer)
       own.state.sleepsUntil = own.state.soonest
+      own.state.alarm.goOff(by: own.state.soonest)
       bell.choose(mayUse: hasEvents && !expectsAnswer)
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
@@ -292,6 +295,7 @@ package final class ClientLoop: @unchecked Sendable {
 
   var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.work.isEmpty || !own.state.yielding.isEmpty }
 
+  /// - Parameter milliseconds: How long it waits at most. -1: until the alarm goes off.
   func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
@@ -314,13 +318,9 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   func take(_ event: PollerEvent) {
+    guard event.slot != Alarm.slot else { return own.state.alarm.wentOff() }
     channel(at: event.slot, registration: event.registration)?
       .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
-  }
-
-  /// The clock is read again only if a deadline depends on it.
-  func milliseconds(to deadline: Deadline) -> Int32 {
-    deadline == .never ? -1 : deadline.timeoutMilliseconds(from: kernel.now())
   }
 
   private func wakeYielding() {

@@ -5,9 +5,8 @@ import Synchronization
 final class GuestWaits: @unchecked Sendable {
   /// A response may come in so many parts.
   static let waitsMax = 4
-  /// As long as it takes to learn that a server is not near. (The kernel's clock is set anew for each shorter time: that
-  /// costs more than the wait saves.)
-  static let milliseconds: Int32 = 5
+  /// As long as it takes to learn that a server is not near. So often at most the alarm is set for guests.
+  static let nanoseconds: UInt64 = 5_000_000
   /// A thread of Swift's own waits no longer for what comes again and again.
   static let quickNanoseconds: UInt64 = 300_000
   /// Who lets others come and goes on no later was the only one. (Among several threads another may have to be woken for him.)

@@ -40,6 +40,8 @@ struct WaitChoice {
   static let restMin = 64
   static let restMax = 4_096
   static let measuredCount = 32
+  /// After so many looks it is seen whether they are far dearer.
+  static let glanceCount = 8
   static let lookingCount = 4_096
   /// After so many looks it is seen whether they have become dearer.
   static let watchedCount = 128
@@ -62,7 +64,11 @@ struct WaitChoice {
   ///   - processorTime: What it has taken so far, in nanoseconds. Asked for only while that is measured.
   mutating func looks(on thread: UInt64 = 0, processorTime: () -> UInt64) -> Bool {
     switch phase {
-    case .measuringSleep, .measuringLook: measurement.take(processorTime(), on: thread)
+    case .measuringSleep: measurement.take(processorTime(), on: thread)
+    case .measuringLook:
+      measurement.take(processorTime(), on: thread)
+      // Where sleeps are cheap a look takes twice as much: it need not be done often to see that.
+      if measurement.count == Self.glanceCount, isFarDearer { giveUp() }
     case .looking where left == 0: measurement.take(processorTime(), on: thread)
     case .resting, .looking, .alwaysLooking: break
     }
@@ -88,6 +94,8 @@ struct WaitChoice {
 
   /// It could not be looked: what this wait costs says nothing.
   mutating func couldNotLook() { measurement.leaveOut() }
+
+  private var isFarDearer: Bool { measurement.sum > costOfSleep * UInt64(Self.glanceCount) * 3 / 2 }
 
   private mutating func giveUp() {
     rest = min(rest * 2, Self.restMax)
@@ -123,7 +131,7 @@ extension WaitChoice {
     private var last: (time: UInt64, thread: UInt64) = (0, 0)
     /// Whether the wait since then counts.
     private var isCounted = true
-    private var count: UInt64 = 0
+    private(set) var count = 0
     private(set) var sum: UInt64 = 0
 
     init() {}
@@ -143,6 +151,6 @@ extension WaitChoice {
     mutating func leaveOut() { isCounted = false }
 
     /// Nil: there were too few.
-    var mean: UInt64? { count < WaitChoice.measuredCount / 2 ? nil : sum / count }
+    var mean: UInt64? { count < WaitChoice.measuredCount / 2 ? nil : sum / UInt64(count) }
   }
 }

@@ -198,6 +198,22 @@ import Testing
     }
   }
 
+  /// Who waits for what does not come goes after a while, though nothing happens at the poller.
+  @Test(.timeLimit(.minutes(2))) func guestsDoNotWaitForEver() async {
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<3 {
+        group.addTask { [loop] in
+          for _ in 0..<300 {
+            let awaited = AwaitedAnswer()
+            loop.perform(GuestWork {}, asGuest: true, for: awaited)
+            #expect(!awaited.hasCome)
+          }
+        }
+      }
+    }
+    loop.stop()
+  }
+
   /// What is waited for in vain is not waited for the next time, and not for twice as many times after each that follows.
   @Test func guestsWaitWhereItIsWorthIt() throws {
     let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)

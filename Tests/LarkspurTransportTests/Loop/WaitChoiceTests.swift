@@ -50,9 +50,9 @@ import Testing
     #expect(looks(in: WaitChoice.restMin, asleep: 1, look: 9) == 0)
     var rest = WaitChoice.restMin
     for _ in 0..<10 {
-      #expect(looks(in: 2 * WaitChoice.measuredCount, asleep: 1, look: 9) == WaitChoice.measuredCount)
+      #expect(looks(in: 2 * WaitChoice.measuredCount, asleep: 8, look: 9) == WaitChoice.measuredCount)
       rest = min(2 * rest, WaitChoice.restMax)
-      #expect(looks(in: rest, asleep: 1, look: 9) == 0)
+      #expect(looks(in: rest, asleep: 8, look: 9) == 0)
     }
     #expect(rest == WaitChoice.restMax)
     // And with each success less seldom.
@@ -62,6 +62,17 @@ import Testing
     choice.lookedInVain()
     #expect(looks(in: WaitChoice.restMax, asleep: 9, look: 1) == 0)
     #expect(looks(in: WaitChoice.measuredCount + 1, asleep: 9, look: 1) == 1)
+  }
+
+  /// What is far dearer is seen at a glance.
+  @Test(arguments: [(UInt64(15), false), (16, true)])
+  mutating func looksThatAreFarDearer(look: UInt64, isFar: Bool) {
+    let count = isFar ? WaitChoice.glanceCount : WaitChoice.measuredCount
+    #expect(looks(in: WaitChoice.restMin + WaitChoice.measuredCount, asleep: 10, look: look) == 0)
+    #expect(looks(in: count, asleep: 10, look: look) == count)
+    #expect(looks(in: 2 * WaitChoice.restMin, asleep: 10, look: look) == 0)
+    #expect(looks(in: WaitChoice.measuredCount, asleep: 10, look: look) == 0)
+    #expect(looks(in: count, asleep: 10, look: look) == count)
   }
 
   /// One look in vain ends the looking, whatever the phase, unless enough have not been.
