@@ -31,7 +31,8 @@ extension Transfer: LoopWork {
 
   /// False: it has to be waited for something, and nothing has been done.
   func beginQuickly() -> Bool {
-    let (own, core) = (request.own, core)
+    // (Each of these is asked for once: who asks a class for another one holds on to that, and lets it go, at each time.)
+    let (own, core, engine) = (request.own, core, engine)
     guard engine.startingCount == 0, isPlain, core.memory.isBlank, let url = own.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
       let way = engine.knownWay(
@@ -46,12 +47,13 @@ extension Transfer: LoopWork {
     } else {
       guard core.policy(of: request) == .useProtocolCachePolicy else { return false }
     }
-    guard engine.pool.hasIdleConnection(to: way.endpoint) else {
+    let (pool, endpoint) = (engine.pool, way.endpoint)
+    guard pool.hasIdleConnection(to: endpoint) else {
       let extras = RequestComposer.Extras()
       guard !core.pipelines, !request.httpShouldUsePipelining,
         // (What cannot be sent does not wait for a connection first.)
         own.fields == nil && sentData == nil || poolRequest(to: target, by: way, extras) != nil,
-        engine.pool.ask(for: way.endpoint, priority: priority, in: self, for: self)
+        pool.ask(for: endpoint, priority: priority, in: self, for: self)
       else { return false }
       startClock()
       quick = Quick(target: target, way: way, sendDate: sendDate, extras: extras)
@@ -59,11 +61,11 @@ extension Transfer: LoopWork {
     }
     let extras = core.extras(of: request, by: way, to: target, isRedirected: false)
     guard let poolRequest = poolRequest(to: target, by: way, extras),
-      engine.pool.beginNow(poolRequest, with: way.endpoint, in: self)
+      pool.beginNow(poolRequest, with: endpoint, in: self)
     else { return false }
     countSent()
     startClock()
-    quick = Quick(target: target, way: way, sendDate: sendDate, extras: extras)
+    quick = Quick(target: consume target, way: consume way, sendDate: sendDate, extras: consume extras)
     goOn()
     return true
   }

@@ -24,12 +24,8 @@ package struct Alarm: ~Copyable {
   private init(_ timer: consuming Descriptor) { self.timer = timer }
 
   /// Whoever waits at the poller from now on is woken at `deadline` at the latest.
-  @inline(__always)
   package mutating func goOff(by deadline: Deadline) {
-    if deadline < moment { set(to: deadline) }
-  }
-
-  private mutating func set(to deadline: Deadline) {
+    guard deadline < moment else { return }
     moment = deadline
     timer.kernel.setTimer(timer.number, to: deadline)
   }

@@ -71,9 +71,10 @@ struct TLSLayer: ~Copyable {
     return outer.hasOutput || outgoing.count > 0 && !outer.waitsForInput
   }
 
-  /// What there is to send, and whether plaintext could be added to it.
+  /// What there is to send, and whether plaintext could be added to it. (Mutating: of what cannot be changed the compiler makes
+  /// a copy first.)
   var sendingState: (hasOutput: Bool, waitsForInput: Bool) {
-    (hasOutput, writingWaitsForInput || outer?.waitsForInput == true)
+    mutating get { (hasOutput, writingWaitsForInput || outer?.waitsForInput == true) }
   }
 
   private var hasOuterInput: Bool { outer?.hasInput == true }

@@ -71,11 +71,12 @@ extension ClientLoop {
   }
 
   private func endGuestsWork(waits: Bool) {
-    if waits { own.state.alarm.goOff(by: own.state.now.advanced(byNanoseconds: GuestWaits.nanoseconds)) }
-    own.state.alarm.goOff(by: own.state.sleepsUntil)
+    let sleepsUntil = own.state.sleepsUntil
+    let guestsEnd = waits ? own.state.now.advanced(byNanoseconds: GuestWaits.nanoseconds) : .never
+    own.state.alarm.goOff(by: guestsEnd < sleepsUntil ? guestsEnd : sleepsUntil)
     if !own.state.followers.isEmpty { callFollowers() }
     // What is left is the loop's, which may have meant to sleep for longer.
-    if hasWork || own.state.soonest < own.state.sleepsUntil { wake() }
+    if hasWork || own.state.soonest < sleepsUntil { wake() }
   }
 
   /// What a thread has waited for goes on, whether it was a guest that waited or the loop.
