@@ -84,7 +84,7 @@ package final class LinuxKernel: Kernel {
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
       guard let base = bytes.baseAddress else { return }
       // Safe: the room behind the `count` initialised bytes belongs to the span.
-      received = unsafe recv(descriptor, base + count, bytes.count - count, 0)
+      received = unsafe larkspur_receive(descriptor, base + count, bytes.count - count)
       if received > 0 { count += received }
     }
     return result(received)

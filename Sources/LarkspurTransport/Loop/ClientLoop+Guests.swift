@@ -28,9 +28,15 @@ extension ClientLoop {
     // Whoever has the loop is in the midst of something.
     if isCurrent { return own.state.work.append(work) }
     guard takesGuests else { return post(work) }
-    let isDone = asGuest && takeTurn(asGuestWith: { performAsGuest(work) }, andWaits: awaited != nil)
+    var began: Deadline?
+    let isDone =
+      asGuest
+      && takeTurn(andWaits: awaited != nil) {
+        began = now
+        performAsGuest(work)
+      }
     if !isDone { post(work) }
-    if let awaited, waits(for: awaited, untilAlarm: isDone) { return }
+    if let awaited, waits(for: awaited, since: began) { return }
     sendToPoller()
   }
 
@@ -48,7 +54,7 @@ extension ClientLoop {
   /// A turn on a thread that brings something, while the loop's own sleeps. False: it does not, or somebody else was first.
   ///
   /// - Parameter waits: The thread may wait at the poller then, until the alarm goes off.
-  func takeTurn(asGuestWith work: () -> Void, andWaits waits: Bool = false) -> Bool {
+  func takeTurn(andWaits waits: Bool = false, asGuestWith work: () -> Void) -> Bool {
     // Not even to try the lock is cheaper where somebody else holds it.
     guard isSleeping.load(ordering: .relaxed) else { return false }
     var successors = TurnSuccessors()
@@ -101,8 +107,8 @@ extension ClientLoop {
 
   /// Waits for what is awaited, if that is worth it. False: it has not come, and no guest will look for it.
   ///
-  /// - Parameter untilAlarm: The alarm is set for that.
-  private func waits(for awaited: any AwaitedByGuest, untilAlarm: Bool) -> Bool {
+  /// - Parameter moment: When the guest's turn began, in which the alarm was set for that. Nil: it has taken none.
+  private func waits(for awaited: any AwaitedByGuest, since moment: Deadline?) -> Bool {
     guard !awaited.hasCome, !isCurrent, isSleeping.load(ordering: .relaxed) else { return awaited.hasCome }
     var comesToTheLoop = false
     guests.wait { place in
@@ -116,17 +122,17 @@ extension ClientLoop {
         guard let hasCome = finds(awaited, at: &place) else { return nil }
         if hasCome { return true }
       }
-      return guests.sleep { sleeps(for: awaited, at: &place, untilAlarm: untilAlarm) }
+      return guests.sleep { sleeps(for: awaited, at: &place, since: moment) }
     }
     return comesToTheLoop || awaited.hasCome
   }
 
   /// Sleeps until it has come. Returns whether that was worth it; nil: nobody knows.
   private func sleeps(
-    for awaited: any AwaitedByGuest, at place: inout GuestWaits.Place, untilAlarm: Bool
+    for awaited: any AwaitedByGuest, at place: inout GuestWaits.Place, since moment: Deadline?
   ) -> Bool? {
-    let began = kernel.now()
-    let milliseconds = untilAlarm ? -1 : Int32(GuestWaits.nanoseconds / 1_000_000)
+    let milliseconds = moment == nil ? Int32(GuestWaits.nanoseconds / 1_000_000) : -1
+    let began = moment ?? kernel.now()
     for _ in 0..<GuestWaits.waitsMax where !awaited.hasCome {
       guard let hasEvents = place.poller.wait(milliseconds: milliseconds) else { return nil }
       guard hasEvents else { return false }
