@@ -1,27 +1,27 @@
 /// Bytes on their way out: whole arrays are queued without a copy and leave in gathered writes.
 ///
 /// The queue allocates only when it grows past what it has held before.
-package struct ByteQueue: ~Copyable {
+public struct ByteQueue: ~Copyable {
   private var segments: [[UInt8]] = []
   private var first = 0
   /// How much of the first segment has left already.
   private(set) var firstOffset = 0
-  package private(set) var byteCount = 0
+  public private(set) var byteCount = 0
 
-  package init() {}
+  public init() {}
 
-  package var isEmpty: Bool { byteCount == 0 }
+  public var isEmpty: Bool { byteCount == 0 }
 
-  package var segmentCount: Int { segments.count - first }
+  public var segmentCount: Int { segments.count - first }
 
-  package mutating func append(_ bytes: [UInt8]) {
+  public mutating func append(_ bytes: [UInt8]) {
     guard !bytes.isEmpty else { return }
     segments.append(bytes)
     byteCount += bytes.count
   }
 
   /// Forgets the first `count` bytes: they have been written.
-  package mutating func drop(_ count: Int) {
+  public mutating func drop(_ count: Int) {
     var left = min(max(count, 0), byteCount)
     byteCount -= left
     guard byteCount > 0 else {
@@ -49,12 +49,12 @@ package struct ByteQueue: ~Copyable {
   }
 
   /// Lends the first segment, or nothing.
-  package borrowing func lendFirst<T>(to body: (Span<UInt8>) -> T) -> T {
+  public borrowing func lendFirst<T>(to body: (Span<UInt8>) -> T) -> T {
     guard !isEmpty else { return body(Span()) }
     return body(segment(0).span.extracting(firstOffset...))
   }
 
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     segments.removeAll(keepingCapacity: true)
     first = 0
     firstOffset = 0

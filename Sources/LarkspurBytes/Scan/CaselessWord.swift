@@ -1,17 +1,17 @@
 /// A word to look for in any letter case: letters, digits, '-' and '_', kept so that comparing one of 8 to 24 is a matter of a few
 /// instructions. What is compared often belongs in a `static let`.
-package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
+public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
   private let first: UInt64
   private let middle: UInt64
   private let last: UInt64
   private let letters: StaticString
-  package let count: Int
+  public let count: Int
 
-  package init(stringLiteral letters: StaticString) { self.init(letters) }
+  public init(stringLiteral letters: StaticString) { self.init(letters) }
 
   /// `letters` is given in lower case.
-  package init(_ letters: StaticString) {
+  public init(_ letters: StaticString) {
     let count = letters.utf8CodeUnitCount
     // Safe: a word of eight letters or more is read within its bounds; a shorter one is compared letter by letter.
     let start = unsafe UnsafeRawPointer(letters.utf8Start)
@@ -31,7 +31,7 @@ package struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   }
 
   /// Whether `range` of `bytes`, which holds visible ASCII, reads this word.
-  package func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+  public func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count == count, range.lowerBound >= 0, range.upperBound <= bytes.count else { return false }
     // Safe: both have `count` bytes. Setting bit 5 on both sides makes capitals small and
     // leaves small letters, digits and '-'; '_' alone becomes what it becomes on the other side too.

@@ -1,13 +1,13 @@
 /// Where a field stands: its name, and its value without the white space around it. Positions count from the
 /// first byte of the head or trailer section that it belongs to.
-package struct FieldPosition: Hashable, Sendable {
+public struct FieldPosition: Hashable, Sendable {
   // Positions fit: limits keep every section below 2 GiB.
   private var nameStart: UInt32
   private var nameEnd: UInt32
   fileprivate var valueStart: UInt32
   fileprivate var valueEnd: UInt32
 
-  package init(name: Range<Int>, value: Range<Int>) {
+  public init(name: Range<Int>, value: Range<Int>) {
     self.init(
       nameStart: name.lowerBound, nameEnd: name.upperBound, valueStart: value.lowerBound, valueEnd: value.upperBound)
   }
@@ -19,48 +19,48 @@ package struct FieldPosition: Hashable, Sendable {
     self.valueEnd = UInt32(truncatingIfNeeded: valueEnd)
   }
 
-  package var name: Range<Int> { Int(nameStart)..<max(Int(nameStart), Int(nameEnd)) }
-  package var value: Range<Int> { Int(valueStart)..<max(Int(valueStart), Int(valueEnd)) }
+  public var name: Range<Int> { Int(nameStart)..<max(Int(nameStart), Int(nameEnd)) }
+  public var value: Range<Int> { Int(valueStart)..<max(Int(valueStart), Int(valueEnd)) }
   /// The length of the name, which tells most fields apart.
-  package var nameCount: Int { Int(nameEnd &- nameStart) }
+  public var nameCount: Int { Int(nameEnd &- nameStart) }
 }
 
 /// Where the fields of a head or of a trailer section stand in its bytes, in order. A folded value still holds
 /// its line breaks. The table keeps its memory from one response to the next.
-package struct FieldTable: Sendable {
+public struct FieldTable: Sendable {
   /// More than `count`: the rest is room.
   private var storage: [FieldPosition] = []
   private var used = 0
 
-  package init() {}
+  public init() {}
 
-  package var count: Int { used }
+  public var count: Int { used }
 
-  package subscript(_ index: Int) -> FieldPosition { storage[index] }
+  public subscript(_ index: Int) -> FieldPosition { storage[index] }
 
-  package mutating func append(_ position: FieldPosition) {
+  public mutating func append(_ position: FieldPosition) {
     if count == storage.count { grow() }
     storage[count] = position
     used += 1
   }
 
   /// Lets the last field's value go on after a fold, from `start` to `end`.
-  package mutating func extendLast(from start: Int, to end: Int) {
+  public mutating func extendLast(from start: Int, to end: Int) {
     guard count > 0 else { return }
     if storage[count - 1].value.isEmpty { storage[count - 1].valueStart = UInt32(truncatingIfNeeded: start) }
     storage[count - 1].valueEnd = UInt32(truncatingIfNeeded: end)
   }
 
-  package mutating func removeAll() { used = 0 }
+  public mutating func removeAll() { used = 0 }
 
   /// The first field called `name`. `bytes` is what the table describes.
-  package func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
+  public func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
     let index = index(of: name, from: 0, in: bytes)
     return index < count ? storage[index] : nil
   }
 
   /// Whether there is a field of one of these names.
-  package func contains(_ one: CaselessWord, or other: CaselessWord, in bytes: Span<UInt8>) -> Bool {
+  public func contains(_ one: CaselessWord, or other: CaselessWord, in bytes: Span<UInt8>) -> Bool {
     let lengths = Self.lengths(one) | Self.lengths(other)
     var index = self.index(from: 0, nameLengths: lengths)
     while index < count {
@@ -74,7 +74,7 @@ package struct FieldTable: Sendable {
   private static func lengths(_ word: CaselessWord) -> UInt32 { 1 << UInt32(truncatingIfNeeded: word.count & 31) }
 
   /// The first field called `name` from `index` on, or `count`.
-  package func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
+  public func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
     let lengths = Self.lengths(name)
     var index = self.index(from: index, nameLengths: lengths)
     while index < count, !name.matches(bytes, storage[index].name) {
@@ -85,7 +85,7 @@ package struct FieldTable: Sendable {
 
   /// The first field from `index` on whose name may be as long as one of `lengths` (bit N: N bytes, modulo 32), or
   /// `count`. The length of a name rules almost every field out without a comparison.
-  package func index(from index: Int, nameLengths lengths: UInt32) -> Int {
+  public func index(from index: Int, nameLengths lengths: UInt32) -> Int {
     // Safe: `used` fields are initialised.
     unsafe storage.withUnsafeBufferPointer { fields in
       var index = max(index, 0)

@@ -6,14 +6,14 @@ import CLarkspurScan
 /// machine then reads the line byte by byte and knows what is wrong with it. Tests hold the two against each other.
 extension Scan {
   /// `HTTP/1.x SP 3DIGIT SP reason CRLF`.
-  package struct StatusLine {
-    package var minorVersion: Int
-    package var status: Int
+  public struct StatusLine {
+    public var minorVersion: Int
+    public var status: Int
     /// Where the reason phrase ends: it starts at 13.
-    package var reasonEnd: Int
+    public var reasonEnd: Int
   }
 
-  package static func plainStatusLine(in bytes: Span<UInt8>, from start: Int) -> StatusLine? {
+  public static func plainStatusLine(in bytes: Span<UInt8>, from start: Int) -> StatusLine? {
     unsafe bytes.withUnsafeBytes { raw in
       guard start >= 0, raw.count - start >= 16 else { return nil }
       // Safe: the sixteen bytes from `start` on are inside the span.
@@ -42,7 +42,7 @@ extension Scan {
   ///   - end: No line ends behind this index.
   ///   - lineBytesMax: Longer lines are not plain.
   ///   - fieldsMax: No more are put into the table.
-  package static func plainFieldLines(
+  public static func plainFieldLines(
     in bytes: Span<UInt8>, from start: Int, base: Int, end: Int, lineBytesMax: Int, fieldsMax: Int,
     into table: inout FieldTable
   ) -> Int {

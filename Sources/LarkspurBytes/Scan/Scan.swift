@@ -2,9 +2,9 @@ import CLarkspurScan
 
 /// Searches in bytes, sixteen at a time. The answers are the same as those of a plain loop over `isToken`
 /// and `isFieldValueByte`, and a test compares the two.
-package enum Scan {
+public enum Scan {
   /// The index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
-  package static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+  public static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
     var index = start
     let end = min(end, bytes.count)
     // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
@@ -32,7 +32,7 @@ package enum Scan {
 
   /// The index of the first byte in `start..<end` that may not stand in a field value or a reason phrase
   /// (a control character other than HTAB; obs-text may: RFC 9110 5.5), or `end`.
-  package static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+  public static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
     var index = start
     let end = min(end, bytes.count)
     // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
@@ -54,13 +54,13 @@ package enum Scan {
   }
 
   /// Whether `byte` is a `tchar`.
-  package static func isToken(_ byte: UInt8) -> Bool {
+  public static func isToken(_ byte: UInt8) -> Bool {
     // One bit per ASCII character, in two words.
     let word = byte < 64 ? tokenBits.low : tokenBits.high
     return byte < 128 && word & (1 &<< UInt64(byte & 63)) != 0
   }
 
-  package static func isFieldValueByte(_ byte: UInt8) -> Bool {
+  public static func isFieldValueByte(_ byte: UInt8) -> Bool {
     byte >= 0x20 ? byte != 0x7f : byte == 0x09
   }
 

@@ -3,7 +3,7 @@ extension ByteQueue {
   ///
   /// Safe: the pointers are good until `body` returns, and each array is lent that long.
   @unsafe
-  package borrowing func withSegments(
+  public borrowing func withSegments(
     atMost limit: Int, bytes bytesMax: Int = .max, _ body: (UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Void
   ) {
     let count = min(limit, segmentCount)

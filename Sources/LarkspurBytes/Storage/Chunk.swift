@@ -8,20 +8,20 @@
 /// A chunk that nobody gives back to a `ChunkPool` frees its memory when it goes out of scope. `Chunk()` holds
 /// nothing and costs nothing: it stands where a chunk may come.
 @safe
-package struct Chunk: ~Copyable {
+public struct Chunk: ~Copyable {
   /// Nil for the empty chunk only.
   private let base: UnsafeMutableRawPointer?
-  package let capacity: Int
+  public let capacity: Int
   private var start = 0
   private var end = 0
 
-  package init() {
+  public init() {
     // Safe: there is nothing to own, and every use of `base` asks whether it is there.
     unsafe base = nil
     capacity = 0
   }
 
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     unsafe self.init(adopting: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
   }
 
@@ -45,13 +45,13 @@ package struct Chunk: ~Copyable {
   }
 
   /// The number of bytes that are waiting to be read.
-  package var count: Int { end - start }
+  public var count: Int { end - start }
 
   /// The number of bytes that fit behind the last one.
-  package var spareCapacity: Int { capacity - end }
+  public var spareCapacity: Int { capacity - end }
 
   /// The bytes that are waiting to be read.
-  package var bytes: Span<UInt8> {
+  public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
       guard let base = unsafe base else { return Span() }
@@ -64,12 +64,12 @@ package struct Chunk: ~Copyable {
   }
 
   /// Lends some of the bytes that are waiting to be read.
-  package func lend(_ range: Range<Int>, to consume: (Span<UInt8>) -> Void) {
+  public func lend(_ range: Range<Int>, to consume: (Span<UInt8>) -> Void) {
     consume(bytes.extracting(range))
   }
 
   /// Forgets the first `count` bytes. When none are left, the whole capacity is spare again.
-  package mutating func drop(_ count: Int) {
+  public mutating func drop(_ count: Int) {
     start = min(start + max(count, 0), end)
     if start == end {
       start = 0
@@ -78,7 +78,7 @@ package struct Chunk: ~Copyable {
   }
 
   /// Lends the spare capacity to `fill`, and keeps what it appended there.
-  package mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
+  public mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
     // Safe: only asked whether it is there.
     guard let base = unsafe base else {
       var nothing = OutputRawSpan()
@@ -92,7 +92,7 @@ package struct Chunk: ~Copyable {
   }
 
   /// Moves the unread bytes to the front, so that all spare room is behind them.
-  package mutating func compact() {
+  public mutating func compact() {
     guard start > 0, let base = unsafe base else { return }
     // Safe: both ranges lie inside the allocation; `copyMemory` allows overlap.
     unsafe base.copyMemory(from: base + start, byteCount: end - start)
@@ -101,7 +101,7 @@ package struct Chunk: ~Copyable {
   }
 
   /// Appends as many of `source`'s bytes as fit and returns how many did.
-  package mutating func append(_ source: Span<UInt8>) -> Int {
+  public mutating func append(_ source: Span<UInt8>) -> Int {
     guard let base = unsafe base else { return 0 }
     let count = min(source.count, spareCapacity)
     unsafe source.withUnsafeBytes { bytes in
@@ -117,7 +117,7 @@ package struct Chunk: ~Copyable {
 
 extension [UInt8] {
   /// Becomes a copy of `bytes`, in the same storage if it is large enough.
-  package mutating func assign(copying bytes: Span<UInt8>) {
+  public mutating func assign(copying bytes: Span<UInt8>) {
     // The heads of one server's responses are often of one size: then the array stays as it is, but for its bytes.
     guard count == bytes.count else {
       removeAll(keepingCapacity: true)
@@ -130,7 +130,7 @@ extension [UInt8] {
   }
 
   /// Appends a copy of `bytes`.
-  package mutating func append(copying bytes: Span<UInt8>) {
+  public mutating func append(copying bytes: Span<UInt8>) {
     // Safe: the buffer is lent for the copy, and a mutated array cannot share memory with a borrowed span.
     unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }

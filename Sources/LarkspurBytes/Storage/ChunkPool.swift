@@ -3,21 +3,21 @@
 /// A pool belongs to one loop. Its sizes are powers of two from 16 KiB to 512 KiB, and it keeps at most
 /// `bytesMax` bytes; what comes back beyond that is freed.
 @safe
-package struct ChunkPool: ~Copyable {
-  package static let smallest = 16 * 1024
-  package static let largest = 512 * 1024
+public struct ChunkPool: ~Copyable {
+  public static let smallest = 16 * 1024
+  public static let largest = 512 * 1024
   private static let sizes = 6
 
   private var free: [[UnsafeMutableRawPointer]] = unsafe Array(repeating: [], count: ChunkPool.sizes)
   private var byteCount = 0
   private let bytesMax: Int
   /// How many bytes have been taken and not come back.
-  package private(set) var bytesLent = 0
+  public private(set) var bytesLent = 0
   /// The chunk that came back last: in steady state it is the only one, and goes back and forth without a look at
   /// the lists.
   private var latest = Chunk()
 
-  package init(bytesMax: Int = 1024 * 1024) {
+  public init(bytesMax: Int = 1024 * 1024) {
     self.bytesMax = bytesMax
   }
 
@@ -27,7 +27,7 @@ package struct ChunkPool: ~Copyable {
   }
 
   /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
-  package mutating func take(atLeast capacity: Int) -> Chunk {
+  public mutating func take(atLeast capacity: Int) -> Chunk {
     guard let size = Self.size(holding: capacity) else {
       bytesLent &+= capacity
       return Chunk(capacity: capacity)
@@ -46,7 +46,7 @@ package struct ChunkPool: ~Copyable {
     return unsafe Chunk(adopting: base, capacity: rounded)
   }
 
-  package mutating func recycle(_ chunk: consuming Chunk) {
+  public mutating func recycle(_ chunk: consuming Chunk) {
     bytesLent &-= chunk.capacity
     guard chunk.capacity > 0, Self.isPooled(chunk.capacity) else { return }
     // What came back last is what will be wanted next: larger chunks make room for it, or else it goes.

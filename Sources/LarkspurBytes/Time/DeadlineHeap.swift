@@ -3,13 +3,13 @@
 /// The heap is kept lazily. Whoever holds a deadline puts one entry in, and moves the deadline later without
 /// telling the heap; when the entry comes up, the holder says what the deadline is by then. A time-out that
 /// every request pushes back thus costs nothing per request.
-package struct DeadlineHeap: ~Copyable {
-  package struct Entry: Equatable {
-    package var deadline: Deadline
-    package var slot: UInt32
-    package var registration: UInt32
+public struct DeadlineHeap: ~Copyable {
+  public struct Entry: Equatable {
+    public var deadline: Deadline
+    public var slot: UInt32
+    public var registration: UInt32
 
-    package init(deadline: Deadline, slot: UInt32, registration: UInt32) {
+    public init(deadline: Deadline, slot: UInt32, registration: UInt32) {
       self.deadline = deadline
       self.slot = slot
       self.registration = registration
@@ -18,14 +18,14 @@ package struct DeadlineHeap: ~Copyable {
 
   private var entries: [Entry] = []
 
-  package init() {}
+  public init() {}
 
-  package var count: Int { entries.count }
+  public var count: Int { entries.count }
 
   /// The soonest deadline, or `never`.
-  package var soonest: Deadline { entries.first?.deadline ?? .never }
+  public var soonest: Deadline { entries.first?.deadline ?? .never }
 
-  package mutating func insert(_ entry: Entry) {
+  public mutating func insert(_ entry: Entry) {
     var index = entries.count
     entries.append(entry)
     while index > 0 {
@@ -37,7 +37,7 @@ package struct DeadlineHeap: ~Copyable {
   }
 
   /// Takes the soonest entry out if it is due at `now`.
-  package mutating func popDue(at now: Deadline) -> Entry? {
+  public mutating func popDue(at now: Deadline) -> Entry? {
     guard let top = entries.first, top.deadline <= now else { return nil }
     let last = entries.removeLast()
     guard !entries.isEmpty else { return top }
@@ -54,7 +54,7 @@ package struct DeadlineHeap: ~Copyable {
   }
 
   /// Drops the entries that are not wanted any more, in one go: what is dropped costs nothing meanwhile but memory.
-  package mutating func removeAll(where isStale: (Entry) -> Bool) {
+  public mutating func removeAll(where isStale: (Entry) -> Bool) {
     let kept = entries.filter { !isStale($0) }
     entries.removeAll(keepingCapacity: true)
     for entry in kept { insert(entry) }

@@ -4,7 +4,7 @@
 /// moves it on. While it lies in the past, the distance is what may go at once; it is never further back than a burst.
 /// When it lies in the future, more went than was there (a kernel call gives what it gives), and nothing goes until then:
 /// the average holds all the same.
-package struct TokenBucket: Hashable, Sendable {
+public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64
   private var paidUntil: Deadline
@@ -12,7 +12,7 @@ package struct TokenBucket: Hashable, Sendable {
   /// - Parameters:
   ///   - bytesPerSecond: At least one.
   ///   - burstBytes: What may go at once after a pause; by default what goes in a tenth of a second.
-  package init(bytesPerSecond: Int, burstBytes: Int? = nil, now: Deadline) {
+  public init(bytesPerSecond: Int, burstBytes: Int? = nil, now: Deadline) {
     self.bytesPerSecond = UInt64(max(bytesPerSecond, 1))
     burstNanoseconds = Self.nanoseconds(
       for: max(burstBytes ?? bytesPerSecond / 10, 1), at: self.bytesPerSecond)
@@ -20,7 +20,7 @@ package struct TokenBucket: Hashable, Sendable {
   }
 
   /// How many bytes may go at `now`.
-  package func available(at now: Deadline) -> Int {
+  public func available(at now: Deadline) -> Int {
     let start = max(paidUntil.nanoseconds, now.nanoseconds - min(now.nanoseconds, burstNanoseconds))
     guard now.nanoseconds > start else { return 0 }
     let product = (now.nanoseconds - start).multipliedFullWidth(by: bytesPerSecond)
@@ -29,14 +29,14 @@ package struct TokenBucket: Hashable, Sendable {
   }
 
   /// So many bytes have gone. They may be more than were available.
-  package mutating func take(_ count: Int, at now: Deadline) {
+  public mutating func take(_ count: Int, at now: Deadline) {
     let start = max(paidUntil.nanoseconds, now.nanoseconds - min(now.nanoseconds, burstNanoseconds))
     let (sum, overflow) = start.addingReportingOverflow(Self.nanoseconds(for: count, at: bytesPerSecond))
     paidUntil = overflow ? .never : Deadline(nanoseconds: sum)
   }
 
   /// When it is worth going on: as soon as a quarter of the burst may go. For each single byte would be a wake-up each.
-  package var refill: Deadline {
+  public var refill: Deadline {
     let wait = max(burstNanoseconds / 4, Self.nanoseconds(for: 1, at: bytesPerSecond))
     return paidUntil.advanced(by: .nanoseconds(Int64(clamping: wait)))
   }
