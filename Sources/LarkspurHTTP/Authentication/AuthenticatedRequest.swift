@@ -1,11 +1,11 @@
 /// What Digest and the memory of credentials look at in a request.
-package struct AuthenticatedRequest: Sendable {
+public struct AuthenticatedRequest: Sendable {
   /// How the hash of the body is found, for Digest's `auth-int`. Nil: it cannot be (the body is a stream, say).
-  package typealias BodyHash = @Sendable (DigestHash) -> [UInt8]?
+  public typealias BodyHash = @Sendable (DigestHash) -> [UInt8]?
 
-  package let method: String
+  public let method: String
   /// The request target as the asker sees it: see ``init(method:target:to:bodyHash:)``.
-  package let target: String
+  public let target: String
   private let body: Body
 
   private enum Body: Sendable {
@@ -17,7 +17,7 @@ package struct AuthenticatedRequest: Sendable {
   ///   - target: As it stands in the request line. Of an absolute one, an origin sees the path and the query only: a proxy
   ///     takes the rest away (RFC 9112 3.2.1).
   ///   - bodyHash: Nil: there is no body.
-  package init(method: String, target: String, to role: AuthenticationTarget.Role, bodyHash: BodyHash? = nil) {
+  public init(method: String, target: String, to role: AuthenticationTarget.Role, bodyHash: BodyHash? = nil) {
     self.method = method
     self.target = role == .origin ? Self.originForm(target) : target
     body = bodyHash.map(Body.some) ?? .none
@@ -56,20 +56,20 @@ package struct AuthenticatedRequest: Sendable {
 }
 
 /// Who asks: an origin or a proxy. What is known of one is never told to another.
-package struct AuthenticationTarget: Hashable, Sendable {
-  package enum Role: Hashable, Sendable {
+public struct AuthenticationTarget: Hashable, Sendable {
+  public enum Role: Hashable, Sendable {
     case origin
     case proxy
   }
 
-  package let role: Role
+  public let role: Role
   /// In lower case: `http`, `https`; a proxy's kind.
-  package let scheme: String
+  public let scheme: String
   /// In lower case.
-  package let host: String
-  package let port: Int
+  public let host: String
+  public let port: Int
 
-  package init(_ role: Role, scheme: String, host: String, port: Int) {
+  public init(_ role: Role, scheme: String, host: String, port: Int) {
     self.role = role
     self.scheme = scheme.lowercased()
     self.host = host.lowercased()

@@ -7,23 +7,23 @@
 /// that the challenge gave (RFC 7616 3.3). A proxy is one space as a whole. A refusal forgets the answer.
 ///
 /// Everything is kept by target: role, scheme, host and port. Nothing that one target was told or has said reaches another.
-package struct AuthenticationLedger: Sendable {
+public struct AuthenticationLedger: Sendable {
   // A hostile server, or one name after the other of a wildcard domain, would otherwise fill the memory. Of each, the
   // oldest makes room.
 
   /// Targets that are remembered.
-  package static let targetsMax = 256
+  public static let targetsMax = 256
   /// Spaces of one target.
-  package static let spacesMax = 16
+  public static let spacesMax = 16
   /// Directories of one space of Basic's.
-  package static let directoriesMax = 32
+  public static let directoriesMax = 32
   /// Nonces whose uses are counted.
-  package static let noncesMax = 512
+  public static let noncesMax = 512
 
   /// An answer that goes out unasked.
-  package struct Preemptive: Hashable, Sendable {
-    package let value: String
-    package let answer: AuthenticationAnswer
+  public struct Preemptive: Hashable, Sendable {
+    public let value: String
+    public let answer: AuthenticationAnswer
   }
 
   fileprivate struct Entry {
@@ -51,17 +51,17 @@ package struct AuthenticationLedger: Sendable {
   private var uses: [NonceKey: NonceUse] = [:]
   private var nonces: [NonceKey] = []
 
-  package init(hash: @escaping DigestHash.Function) { self.hash = hash }
+  public init(hash: @escaping DigestHash.Function) { self.hash = hash }
 
   /// Nothing is remembered: no request can carry anything unasked.
-  package var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { entries.isEmpty }
 
   // MARK: - Fields
 
   /// The value of `Authorization` or `Proxy-Authorization`. Nil: the answer cannot be written.
   ///
   /// `clientNonce`: random, a new one for each call.
-  package mutating func authorization(
+  public mutating func authorization(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
     clientNonce: String
   ) -> String? {
@@ -72,7 +72,7 @@ package struct AuthenticationLedger: Sendable {
   }
 
   /// What the request may carry unasked. Nil: nothing is known of its space.
-  package mutating func preemptive(
+  public mutating func preemptive(
     for request: AuthenticatedRequest, to target: AuthenticationTarget, clientNonce: String
   ) -> Preemptive? {
     guard let known = entries[target] else { return nil }
@@ -122,7 +122,7 @@ package struct AuthenticationLedger: Sendable {
   // MARK: - Memory
 
   /// The target has accepted the answer. `info`: the values of `Authentication-Info` or `Proxy-Authentication-Info`.
-  package mutating func remember(
+  public mutating func remember(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
     info: [String] = []
   ) {
@@ -143,32 +143,32 @@ package struct AuthenticationLedger: Sendable {
   }
 
   /// The target has refused the answer. Another credential that it took meanwhile stays.
-  package mutating func forget(_ answer: AuthenticationAnswer, of target: AuthenticationTarget) {
+  public mutating func forget(_ answer: AuthenticationAnswer, of target: AuthenticationTarget) {
     guard let entry = take(answer.offer.space, of: target) else { return }
     if entry.answer.credential != answer.credential { entries[target, default: []].append(entry) }
     removeIfEmpty(target)
   }
 
   /// Who knows whom.
-  package struct Known: Hashable, Sendable {
-    package let target: AuthenticationTarget
-    package let space: AuthenticationOffer.Space
-    package let credential: PasswordCredential
+  public struct Known: Hashable, Sendable {
+    public let target: AuthenticationTarget
+    public let space: AuthenticationOffer.Space
+    public let credential: PasswordCredential
   }
 
-  package var known: Set<Known> {
+  public var known: Set<Known> {
     Set(entries.flatMap { target, entries in entries.map { $0.known(to: target) } })
   }
 
   /// Forgets the answers with these credentials in these places.
-  package mutating func forget(_ known: Set<Known>) {
+  public mutating func forget(_ known: Set<Known>) {
     for target in targets {
       entries[target]?.removeAll { known.contains($0.known(to: target)) }
       removeIfEmpty(target)
     }
   }
 
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     entries = [:]
     targets = []
     uses = [:]

@@ -22,8 +22,8 @@
 /// one target: a redirect to another one begins with a new machine, and so with nothing. Invariants: at most `answersMax`
 /// requests are sent; one of `ask`, `send`, `deliver` and `cancel` follows each challenge; a fact that does not belong to
 /// the state changes nothing.
-package struct AuthenticationMachine: Sendable {
-  package enum State: Hashable, Sendable {
+public struct AuthenticationMachine: Sendable {
+  public enum State: Hashable, Sendable {
     case idle
     /// The first is asked about, the others wait.
     case asking([AuthenticationOffer])
@@ -32,7 +32,7 @@ package struct AuthenticationMachine: Sendable {
     case over
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     /// Find a credential for this.
     case ask(Question)
     /// Send the request again with this answer.
@@ -47,21 +47,21 @@ package struct AuthenticationMachine: Sendable {
     case cancel
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
-  package struct Question: Hashable, Sendable {
-    package let offer: AuthenticationOffer
+  public struct Question: Hashable, Sendable {
+    public let offer: AuthenticationOffer
     /// Credentials that were refused in this space, for this request.
-    package let failures: Int
+    public let failures: Int
 
-    package init(_ offer: AuthenticationOffer, failures: Int) {
+    public init(_ offer: AuthenticationOffer, failures: Int) {
       self.offer = offer
       self.failures = failures
     }
   }
 
   /// Why there is no answer.
-  package enum Reason: Hashable, Sendable {
+  public enum Reason: Hashable, Sendable {
     /// The response names no scheme at all, or none that can be read.
     case noChallenge
     /// It names only schemes that cannot be answered.
@@ -75,11 +75,11 @@ package struct AuthenticationMachine: Sendable {
 
   /// Requests with a credential, for one request of the user's. A server that refuses everything and an owner with an
   /// answer to every question would go on for ever.
-  package static let answersMax = 20
+  public static let answersMax = 20
   /// New nonces for one credential. A server that finds every nonce too old is never asked anything else.
-  package static let renewalsMax = 3
+  public static let renewalsMax = 3
 
-  package private(set) var state = State.idle
+  public private(set) var state = State.idle
   private var answers = 0
   private var renewals = 0
   /// Somebody has given a credential for this request.
@@ -87,10 +87,10 @@ package struct AuthenticationMachine: Sendable {
   private var failures: [AuthenticationOffer.Space: Int] = [:]
   private var rejected: Set<AuthenticationOffer.Space> = []
 
-  package init() {}
+  public init() {}
 
   /// The request goes out with an answer that nobody asked for.
-  package mutating func sentPreemptively(_ answer: AuthenticationAnswer) {
+  public mutating func sentPreemptively(_ answer: AuthenticationAnswer) {
     guard state == .idle else { return }
     state = .sent(answer, isPreemptive: true)
   }
@@ -100,7 +100,7 @@ package struct AuthenticationMachine: Sendable {
   /// - Parameters:
   ///   - fields: The values of `WWW-Authenticate` or `Proxy-Authenticate`.
   ///   - canHashBody: Whether the request's body can be read before it is sent, which Digest's `auth-int` needs.
-  package mutating func challenged(_ fields: [String], canHashBody: Bool = true, into actions: inout Actions) {
+  public mutating func challenged(_ fields: [String], canHashBody: Bool = true, into actions: inout Actions) {
     let list = AuthenticationOffer.List(fields)
     switch state {
     case .idle: break
@@ -126,13 +126,13 @@ package struct AuthenticationMachine: Sendable {
   }
 
   /// The target has answered otherwise than with a challenge: whatever it says, it has let the credential pass.
-  package mutating func accepted(into actions: inout Actions) {
+  public mutating func accepted(into actions: inout Actions) {
     guard case .sent(let answer, _) = state else { return }
     state = .idle
     actions.append(.remember(answer))
   }
 
-  package mutating func credentialGiven(_ credential: PasswordCredential, into actions: inout Actions) {
+  public mutating func credentialGiven(_ credential: PasswordCredential, into actions: inout Actions) {
     guard case .asking(let offers) = state, let offer = offers.first else { return }
     renewals = 0
     hasAsked = true
@@ -140,25 +140,25 @@ package struct AuthenticationMachine: Sendable {
   }
 
   /// There is no credential, and nobody is to be asked any more.
-  package mutating func credentialDeclined(into actions: inout Actions) {
+  public mutating func credentialDeclined(into actions: inout Actions) {
     guard case .asking = state else { return }
     end(.deliver(.noCredential), &actions)
   }
 
   /// The owner has nothing for this space, but may have for another one.
-  package mutating func spaceRejected(into actions: inout Actions) {
+  public mutating func spaceRejected(into actions: inout Actions) {
     guard case .asking(let offers) = state, let offer = offers.first else { return }
     rejected.insert(offer.space)
     ask(offers, &actions)
   }
 
-  package mutating func cancelled(into actions: inout Actions) {
+  public mutating func cancelled(into actions: inout Actions) {
     guard case .asking = state else { return }
     end(.cancel, &actions)
   }
 
   /// The answer that was to be sent cannot be written: the user's name has a colon, say, or there is no such hash.
-  package mutating func answerFailed(into actions: inout Actions) {
+  public mutating func answerFailed(into actions: inout Actions) {
     guard case .sent(_, isPreemptive: false) = state else { return }
     end(.deliver(.credentialUnusable), &actions)
   }

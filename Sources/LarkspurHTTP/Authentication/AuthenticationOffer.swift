@@ -1,21 +1,21 @@
 /// A challenge that can be answered.
-package enum AuthenticationOffer: Hashable, Sendable {
+public enum AuthenticationOffer: Hashable, Sendable {
   /// Nil: the server names no realm, against RFC 7617 2. Some do not.
   case basic(realm: String?)
   case digest(DigestChallenge)
 
-  package enum Method: Hashable, Sendable {
+  public enum Method: Hashable, Sendable {
     case basic
     case digest
   }
 
   /// What a credential is asked for. Two challenges of one space are one question.
-  package struct Space: Hashable, Sendable {
-    package let method: Method
-    package let realm: String?
+  public struct Space: Hashable, Sendable {
+    public let method: Method
+    public let realm: String?
   }
 
-  package var space: Space {
+  public var space: Space {
     switch self {
     case .basic(let realm): Space(method: .basic, realm: realm)
     case .digest(let challenge): Space(method: .digest, realm: challenge.realm)
@@ -31,14 +31,14 @@ package enum AuthenticationOffer: Hashable, Sendable {
   }
 
   /// What a response offers.
-  package struct List: Hashable, Sendable {
+  public struct List: Hashable, Sendable {
     /// The strongest first.
-    package var offers: [AuthenticationOffer]
+    public var offers: [AuthenticationOffer]
     /// Schemes that cannot be answered, in lower case: Negotiate and NTLM, a Digest with an unknown algorithm.
-    package var unsupported: [String]
+    public var unsupported: [String]
 
     /// Reads the values of `WWW-Authenticate` or `Proxy-Authenticate`.
-    package init(_ fields: [String]) {
+    public init(_ fields: [String]) {
       offers = []
       unsupported = []
       for challenge in Challenge.read(fields) {
@@ -58,11 +58,11 @@ package enum AuthenticationOffer: Hashable, Sendable {
 }
 
 /// A challenge and what answers it.
-package struct AuthenticationAnswer: Hashable, Sendable {
-  package var offer: AuthenticationOffer
-  package let credential: PasswordCredential
+public struct AuthenticationAnswer: Hashable, Sendable {
+  public var offer: AuthenticationOffer
+  public let credential: PasswordCredential
 
-  package init(_ offer: AuthenticationOffer, _ credential: PasswordCredential) {
+  public init(_ offer: AuthenticationOffer, _ credential: PasswordCredential) {
     self.offer = offer
     self.credential = credential
   }

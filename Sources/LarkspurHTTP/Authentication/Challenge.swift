@@ -1,38 +1,38 @@
 /// What a server or a proxy asks for before it answers (RFC 9110 11.3), as it stands in the field.
-package struct Challenge: Hashable, Sendable {
-  package struct Parameter: Hashable, Sendable {
+public struct Challenge: Hashable, Sendable {
+  public struct Parameter: Hashable, Sendable {
     /// In lower case.
-    package let name: String
+    public let name: String
     /// Without quotes and escapes.
-    package let value: String
+    public let value: String
   }
 
   /// In lower case.
-  package let scheme: String
+  public let scheme: String
   /// Nil: it comes with parameters, or with nothing.
-  package let token68: String?
+  public let token68: String?
   /// In their order. No name stands twice.
-  package let parameters: [Parameter]
+  public let parameters: [Parameter]
 
-  package subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+  public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
   // What a peer may make us read and keep. A hostile server would otherwise send challenges by the thousand, each of
   // which is looked at and compared with the others.
 
   /// Fields of one response. Those behind it are not read.
-  package static let fieldsMax = 32
+  public static let fieldsMax = 32
   /// Bytes of one field. A longer one is not read.
-  package static let fieldBytesMax = 32 * 1024
+  public static let fieldBytesMax = 32 * 1024
   /// Challenges of one response. Those behind it are not read.
-  package static let challengesMax = 16
+  public static let challengesMax = 16
   /// Parameters of one challenge. One that has more does not count.
-  package static let parametersMax = 32
+  public static let parametersMax = 32
 
   /// Reads the values of `WWW-Authenticate` or `Proxy-Authenticate`, one field or many, each with any number of challenges.
   ///
   /// A challenge that breaks the grammar does not count, nor does what stands behind it in the same field: where the
   /// next one begins cannot be told. Those before it and those of other fields do.
-  package static func read(_ fields: [String]) -> [Challenge] {
+  public static func read(_ fields: [String]) -> [Challenge] {
     var challenges: [Challenge] = []
     for field in fields.prefix(fieldsMax) where field.utf8.count <= fieldBytesMax {
       var reader = ChallengeReader(field)
@@ -43,12 +43,12 @@ package struct Challenge: Hashable, Sendable {
 }
 
 /// What a response says about the authentication that its request has passed (RFC 9110 11.6.3).
-package struct AuthenticationInfo: Hashable, Sendable {
+public struct AuthenticationInfo: Hashable, Sendable {
   /// The nonce that the server would like to see next (RFC 7616 3.5).
-  package let nextNonce: String?
+  public let nextNonce: String?
 
   /// Reads the values of `Authentication-Info` or `Proxy-Authentication-Info`. What breaks the grammar says nothing.
-  package init(_ fields: [String]) {
+  public init(_ fields: [String]) {
     var nonce: String?
     for field in fields.prefix(Challenge.fieldsMax) where field.utf8.count <= Challenge.fieldBytesMax {
       var reader = ChallengeReader(field)

@@ -1,32 +1,32 @@
 /// A challenge of the scheme Digest (RFC 7616 3.3).
-package struct DigestChallenge: Hashable, Sendable {
+public struct DigestChallenge: Hashable, Sendable {
   /// What a response protects.
-  package enum Quality: String, Hashable, Sendable {
+  public enum Quality: String, Hashable, Sendable {
     case authentication = "auth"
     /// The body as well.
     case integrity = "auth-int"
   }
 
-  package let realm: String
-  package var nonce: String
-  package let opaque: String?
-  package let algorithm: DigestAlgorithm
+  public let realm: String
+  public var nonce: String
+  public let opaque: String?
+  public let algorithm: DigestAlgorithm
   /// Those that we know. None: the server is of RFC 2069's time, and wants a response without counts.
-  package let qualities: Set<Quality>
+  public let qualities: Set<Quality>
   /// The nonce of the request before was too old; its user and password were right.
-  package let isStale: Bool
+  public let isStale: Bool
   /// The server wants to see the user's name hashed.
-  package let hashesUser: Bool
+  public let hashesUser: Bool
   /// The server says that it reads UTF-8.
-  package let isUTF8: Bool
+  public let isUTF8: Bool
   /// URIs, absolute or not, of the protection space. None: all of the server.
-  package let domain: [String]
+  public let domain: [String]
 
   /// URIs of a domain that count. A server could otherwise make every later request compare itself with thousands.
-  package static let domainMax = 32
+  public static let domainMax = 32
 
   /// Nil: it is no Digest challenge, or one that cannot be answered.
-  package init?(_ challenge: Challenge) {
+  public init?(_ challenge: Challenge) {
     guard challenge.scheme == "digest", let realm = challenge["realm"], let nonce = challenge["nonce"],
       let algorithm = DigestAlgorithm(challenge["algorithm"])
     else { return nil }
@@ -44,7 +44,7 @@ package struct DigestChallenge: Hashable, Sendable {
   }
 
   /// The body's integrity is the server's wish only where it offers nothing else: it costs reading the body twice.
-  package var quality: Quality? {
+  public var quality: Quality? {
     qualities.contains(.authentication) ? .authentication : qualities.first
   }
 }

@@ -1,20 +1,20 @@
 /// The answer to a Digest challenge: the value of `Authorization` or `Proxy-Authorization` (RFC 7616 3.4).
-package struct DigestResponse {
-  package let challenge: DigestChallenge
-  package let credential: PasswordCredential
-  package let request: AuthenticatedRequest
+public struct DigestResponse {
+  public let challenge: DigestChallenge
+  public let credential: PasswordCredential
+  public let request: AuthenticatedRequest
   /// How many requests have carried this nonce, this one included.
-  package let nonceCount: UInt32
-  package let clientNonce: String
+  public let nonceCount: UInt32
+  public let clientNonce: String
   /// The nonces that went into the key of a `-sess` algorithm. Nil: those of this request.
-  package let keyNonces: KeyNonces?
+  public let keyNonces: KeyNonces?
 
-  package struct KeyNonces: Hashable, Sendable {
-    package let server: String
-    package let client: String
+  public struct KeyNonces: Hashable, Sendable {
+    public let server: String
+    public let client: String
   }
 
-  package init(
+  public init(
     to challenge: DigestChallenge, of credential: PasswordCredential, for request: AuthenticatedRequest,
     nonceCount: UInt32, clientNonce: String, keyNonces: KeyNonces? = nil
   ) {
@@ -27,7 +27,7 @@ package struct DigestResponse {
   }
 
   /// Nil: there is no such hash, or none of the body, or a name or a password that cannot be sent.
-  package func authorization(hash function: DigestHash.Function) -> String? {
+  public func authorization(hash function: DigestHash.Function) -> String? {
     // They would stand in a field: a line break would begin another one.
     guard credential.isPrintable, !clientNonce.isEmpty else { return nil }
     func hex(_ text: String) -> String? { function(challenge.algorithm.hash, Array(text.utf8)).map(hexadecimal) }

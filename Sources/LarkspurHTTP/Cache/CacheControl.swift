@@ -2,18 +2,18 @@
 ///
 /// Of a directive that is there twice the first counts (RFC 9111 4.2.1). A number that cannot be read is kept as
 /// `invalid`, for its presence means something: a lifetime that is no number is none.
-package struct CacheControl: Hashable, Sendable {
+public struct CacheControl: Hashable, Sendable {
   /// Seconds, of which there may be no more than a 32-bit number holds (RFC 9111 1.2.2).
-  package enum Delta: Hashable, Sendable {
+  public enum Delta: Hashable, Sendable {
     case seconds(Int)
     case invalid
 
     /// Nothing, if it is invalid.
-    package var seconds: Int? { if case .seconds(let seconds) = self { seconds } else { nil } }
+    public var seconds: Int? { if case .seconds(let seconds) = self { seconds } else { nil } }
   }
 
   /// What `no-cache` reaches.
-  package enum Scope: Hashable, Sendable {
+  public enum Scope: Hashable, Sendable {
     case nothing
     /// Only these fields, in lower case.
     case fields([String])
@@ -21,41 +21,41 @@ package struct CacheControl: Hashable, Sendable {
   }
 
   /// More seconds than this count as this many: 2^31, 68 years.
-  package static let deltaSecondsMax = 1 << 31
+  public static let deltaSecondsMax = 1 << 31
 
   /// How many fields `no-cache` may name. Each is looked for in the response, and a field holds tens of thousands: with more
   /// it reaches everything, as RFC 9111 5.2.2.4 allows.
-  package static let fieldNamesMax = 100
+  public static let fieldNamesMax = 100
 
-  package private(set) var maxAge: Delta?
-  package private(set) var sharedMaxAge: Delta?
-  package private(set) var noCache = Scope.nothing
-  package private(set) var noStore = false
-  package private(set) var isPublic = false
-  package private(set) var isPrivate = false
-  package private(set) var mustRevalidate = false
-  package private(set) var mustUnderstand = false
-  package private(set) var isImmutable = false
-  package private(set) var staleWhileRevalidate: Delta?
-  package private(set) var staleIfError: Delta?
+  public private(set) var maxAge: Delta?
+  public private(set) var sharedMaxAge: Delta?
+  public private(set) var noCache = Scope.nothing
+  public private(set) var noStore = false
+  public private(set) var isPublic = false
+  public private(set) var isPrivate = false
+  public private(set) var mustRevalidate = false
+  public private(set) var mustUnderstand = false
+  public private(set) var isImmutable = false
+  public private(set) var staleWhileRevalidate: Delta?
+  public private(set) var staleIfError: Delta?
   /// `seconds(deltaSecondsMax)` if it has no argument.
-  package private(set) var maxStale: Delta?
-  package private(set) var minFresh: Delta?
-  package private(set) var onlyIfCached = false
+  public private(set) var maxStale: Delta?
+  public private(set) var minFresh: Delta?
+  public private(set) var onlyIfCached = false
   /// There is a directive, known or not.
-  package private(set) var isPresent = false
+  public private(set) var isPresent = false
 
-  package init() {}
+  public init() {}
 
   /// Reads the lines of `Cache-Control` among `fields`.
-  package init(_ fields: CacheFields) {
+  public init(_ fields: CacheFields) {
     for field in fields where field.name.isCaselessly("Cache-Control") {
       for member in ListMembers.split(field.value) { read(member) }
     }
   }
 
   /// That of a request. `Pragma: no-cache` means the same where there is no `Cache-Control` (RFC 9111 5.4).
-  package static func ofRequest(_ fields: CacheFields) -> CacheControl {
+  public static func ofRequest(_ fields: CacheFields) -> CacheControl {
     var control = CacheControl(fields)
     if !control.isPresent, fields.members(named: "Pragma").contains(where: { $0.isCaselessly("no-cache") }) {
       control.noCache = .everything

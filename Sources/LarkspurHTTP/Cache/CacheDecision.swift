@@ -7,7 +7,7 @@
 ///     stale, has none ──────────────► load ──────► 5xx or no answer: perhaps serve stale
 ///
 /// It knows no clock, no storage and no URIs: the candidates are those that are stored under the request's key.
-package enum CacheDecision: Sendable {
+public enum CacheDecision: Sendable {
   /// Ask the server, with these fields more. The number is that of a candidate that may stand in if the server fails.
   case load(standIn: Int?, adding: CacheFields)
   case validate(candidate: Int, adding: CacheFields)
@@ -16,7 +16,7 @@ package enum CacheDecision: Sendable {
 }
 
 /// Why there is no answer.
-package enum CacheFailure: Hashable, Sendable {
+public enum CacheFailure: Hashable, Sendable {
   /// The request takes stored responses only, and there is none.
   case notStored
   /// The same in the words of HTTP: the answer is a 504 (RFC 9111 5.2.1.7).
@@ -24,8 +24,8 @@ package enum CacheFailure: Hashable, Sendable {
 }
 
 /// How a candidate answers a request.
-package struct CacheServing: Sendable {
-  package enum Form: Hashable, Sendable {
+public struct CacheServing: Sendable {
+  public enum Form: Hashable, Sendable {
     case whole
     /// The head only.
     case head
@@ -35,20 +35,19 @@ package struct CacheServing: Sendable {
     case notModified
   }
 
-  package var candidate: Int
-  package var form: Form
+  public var candidate: Int
+  public var form: Form
   /// In whole seconds.
-  package var age: Int
-  package var isStale: Bool
+  public var age: Int
+  public var isStale: Bool
   /// With these fields added the request should be sent all the same, and its answer kept for the next time
   /// (RFC 5861 3).
-  package var refresh: CacheFields?
+  public var refresh: CacheFields?
 }
 
 extension CacheDecision {
   /// - Parameter now: Seconds since 1970.
-  package static func decide(_ request: CacheRequest, among candidates: [StoredResponse], now: Double) -> CacheDecision
-  {
+  public static func decide(_ request: CacheRequest, among candidates: [StoredResponse], now: Double) -> CacheDecision {
     guard request.isGet || request.isHead, !request.hasBody else { return absent(request) }
     switch request.policy {
     case .ignoringStored: return .load(standIn: nil, adding: [])
@@ -70,7 +69,7 @@ extension CacheDecision {
 
   /// The most recent of those that match. One that names the fields that chose it goes before one that names none
   /// (RFC 9111 4.1).
-  package static func selected(for request: CacheRequest, among candidates: [StoredResponse]) -> Int? {
+  public static func selected(for request: CacheRequest, among candidates: [StoredResponse]) -> Int? {
     candidates.indices.filter { index in
       let stored = candidates[index]
       return stored.selection.matches(request.fields, isLenient: request.isLenient) && isReadable(stored, for: request)
@@ -150,7 +149,7 @@ extension CacheDecision {
   }
 
   /// What tells caches on the way not to answer.
-  package static func bypassing(_ request: CacheRequest) -> CacheFields {
+  public static func bypassing(_ request: CacheRequest) -> CacheFields {
     var fields: CacheFields = []
     if !request.control.isPresent { fields.append((name: "Cache-Control", value: "no-cache")) }
     // For caches of HTTP/1.0 (RFC 9111 5.4).
@@ -169,7 +168,7 @@ extension CacheDecision {
   }
 
   /// How the response answers the request; nil: not at all.
-  package static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
+  public static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
     if request.isHead { return stored.part == nil ? .head : nil }
     guard let wanted = request.fields.firstValue(named: "Range") else { return stored.part == nil ? .whole : nil }
     // RFC 9110 14.2: a range is of a 200; any other response is the same with it or without.

@@ -1,5 +1,5 @@
 /// Header fields in the order in which they came. A name may be there more than once, and its case does not count.
-package typealias CacheFields = [(name: String, value: String)]
+public typealias CacheFields = [(name: String, value: String)]
 
 extension Array where Element == (name: String, value: String) {
   /// The values of all lines of that name, in their order.

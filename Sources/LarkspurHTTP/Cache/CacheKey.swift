@@ -2,12 +2,12 @@
 ///
 /// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A
 /// password is no part of it either, and would not be safe here; the user's name is, for two users see two things.
-package enum CacheKey {
+public enum CacheKey {
   /// Nil: the URI is not absolute.
   ///
   /// - Parameter host: The `Host` that is sent, if a program has set it: it is that of the target (RFC 9110 7.1). Where it is
   ///   not the URI's, it stands in the fragment's place. (In the authority's it would let one server answer for another.)
-  package static func make(method: String, uri: String, host: String? = nil) -> String? {
+  public static func make(method: String, uri: String, host: String? = nil) -> String? {
     let bytes = Array(uri.utf8)
     let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
     guard let colon = bytes[..<end].firstIndex(of: ASCII.colon), colon > 0 else { return nil }
@@ -66,7 +66,7 @@ package enum CacheKey {
   }
 
   /// Scheme, host and port of a key.
-  package static func origin(of key: String) -> Substring {
+  public static func origin(of key: String) -> Substring {
     let uri = key.firstIndex(of: " ").map { key[key.index(after: $0)...] } ?? key[...]
     guard let colon = uri.range(of: "://") else { return uri }
     let authority = uri[colon.upperBound...].prefix { $0 != "/" && $0 != "?" }

@@ -1,5 +1,5 @@
 /// What the answer to a request does to a cache: the writing side of RFC 9111, but for the storing itself.
-package enum CacheOutcome: Sendable {
+public enum CacheOutcome: Sendable {
   /// The answer is for the caller. The cache stays as it is.
   case deliver
   /// The answer is for the caller, and may be stored.
@@ -23,7 +23,7 @@ package enum CacheOutcome: Sendable {
   ///   - isWanted: The answer may be stored even if nothing says how long it is fresh or how to validate it.
   ///   - requestTime: When the request was sent, in seconds since 1970.
   ///   - now: When the head of the answer came.
-  package static func received(
+  public static func received(
     status: Int, fields: CacheFields, for request: CacheRequest, candidate: StoredResponse?, isValidated: Bool,
     isWanted: Bool = false, requestTime: Double, now: Double
   ) -> CacheOutcome {

@@ -10,34 +10,34 @@
 ///
 /// Numbers are little-endian. A file that is cut off, or that somebody has changed in passing, is no record. It is
 /// not proof against those who mean it: whoever may write to a user's files needs no such tricks.
-package struct CacheRecord: Sendable {
+public struct CacheRecord: Sendable {
   /// What it holds of a response that did not come over HTTP.
-  package struct Plain: Sendable {
-    package var mimeType: String?
-    package var expectedCount: Int64
-    package var textEncodingName: String?
+  public struct Plain: Sendable {
+    public var mimeType: String?
+    public var expectedCount: Int64
+    public var textEncodingName: String?
 
-    package init(mimeType: String?, expectedCount: Int64, textEncodingName: String?) {
+    public init(mimeType: String?, expectedCount: Int64, textEncodingName: String?) {
       self.mimeType = mimeType
       self.expectedCount = expectedCount
       self.textEncodingName = textEncodingName
     }
   }
 
-  package enum Kind: Sendable {
+  public enum Kind: Sendable {
     case http(version: String, StoredResponse)
     case plain(Plain)
   }
 
-  package var key: String
-  package var uri: String
+  public var key: String
+  public var uri: String
   /// Seconds since 1970.
-  package var storedTime: Double
-  package var kind: Kind
+  public var storedTime: Double
+  public var kind: Kind
   /// What the program has put beside it.
-  package var userInfo: [UInt8]
+  public var userInfo: [UInt8]
 
-  package init(key: String, uri: String, storedTime: Double, kind: Kind, userInfo: [UInt8] = []) {
+  public init(key: String, uri: String, storedTime: Double, kind: Kind, userInfo: [UInt8] = []) {
     self.key = key
     self.uri = uri
     self.storedTime = storedTime
@@ -45,14 +45,14 @@ package struct CacheRecord: Sendable {
     self.userInfo = userInfo
   }
 
-  package static let prefixCount = 32
+  public static let prefixCount = 32
   /// A head larger than this is not believed: its size would be how much memory a broken file makes us ask for.
-  package static let headBytesMax = 1 << 20
+  public static let headBytesMax = 1 << 20
 
   private static let name: [UInt8] = Array("LKC1".utf8)
 
   /// Everything before the body. Nil: the head is too large.
-  package func head(body: Span<UInt8>) -> [UInt8]? {
+  public func head(body: Span<UInt8>) -> [UInt8]? {
     var writer = RecordWriter()
     write(to: &writer)
     let head = writer.bytes
@@ -69,7 +69,7 @@ package struct CacheRecord: Sendable {
   }
 
   /// What a file that starts so says of its head: how many bytes the prefix and the head have together.
-  package static func headEnd(prefix: [UInt8]) -> Int? {
+  public static func headEnd(prefix: [UInt8]) -> Int? {
     guard prefix.count >= prefixCount, prefix.starts(with: name) else { return nil }
     var reader = RecordReader(bytes: prefix[4..<8])
     guard let count = reader.number(UInt32.self), count <= headBytesMax else { return nil }
@@ -78,7 +78,7 @@ package struct CacheRecord: Sendable {
 
   /// The record, and where its body is: in a file that is all there. Of a file without its body it reads the head, if
   /// `isBodyWanted` is false.
-  package static func parse(_ file: [UInt8], isBodyWanted: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
+  public static func parse(_ file: [UInt8], isBodyWanted: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
     guard let headEnd = headEnd(prefix: file), headEnd <= file.count else { return nil }
     var sizes = RecordReader(bytes: file[8..<prefixCount])
     guard let checksum = sizes.number(UInt64.self), let bodyCount = sizes.number(UInt64.self),

@@ -1,7 +1,7 @@
 /// What a cache has to know of a request.
-package struct CacheRequest: Sendable {
+public struct CacheRequest: Sendable {
   /// How far stored responses may be used.
-  package enum Policy: Hashable, Sendable {
+  public enum Policy: Hashable, Sendable {
     /// As HTTP has it (RFC 9111).
     case byProtocol
     case ignoringStored
@@ -15,18 +15,18 @@ package struct CacheRequest: Sendable {
     case revalidating
   }
 
-  package var method: String
-  package var fields: CacheFields
-  package var policy: Policy
+  public var method: String
+  public var fields: CacheFields
+  public var policy: Policy
   /// A GET with a body is asked of one server for one purpose, and its answer is for nobody else.
-  package var hasBody: Bool
+  public var hasBody: Bool
   /// Content codings are undone before anybody sees the body.
-  package var isDecoding: Bool
+  public var isDecoding: Bool
   /// A field that the request lacks matches any that a response was chosen by.
-  package var isLenient: Bool
-  package let control: CacheControl
+  public var isLenient: Bool
+  public let control: CacheControl
 
-  package init(
+  public init(
     method: String, fields: CacheFields, policy: Policy = .byProtocol, hasBody: Bool = false, isDecoding: Bool = true,
     isLenient: Bool = false
   ) {
@@ -39,17 +39,17 @@ package struct CacheRequest: Sendable {
     control = .ofRequest(fields)
   }
 
-  package var isGet: Bool { method == "GET" }
+  public var isGet: Bool { method == "GET" }
 
-  package var isHead: Bool { method == "HEAD" }
+  public var isHead: Bool { method == "HEAD" }
 
   /// Changes nothing at the server (RFC 9110 9.2.1).
-  package var isSafe: Bool { Self.isSafe(method) }
+  public var isSafe: Bool { Self.isSafe(method) }
 
-  package static func isSafe(_ method: String) -> Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+  public static func isSafe(_ method: String) -> Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
 
   /// Conditions of the caller's own. He wants to hear what becomes of them.
-  package var isConditional: Bool {
+  public var isConditional: Bool {
     fields.contains { field in
       switch field.name.utf8.count {
       case 8: field.name.isCaselessly("If-Match")

@@ -1,23 +1,23 @@
 /// The request fields that chose a response among others of the same URI, with their values (RFC 9111 4.1).
-package struct CacheSelection: Sendable {
+public struct CacheSelection: Sendable {
   /// Names in lower case, sorted. No value: the request did not have the field.
-  package private(set) var fields: [(name: String, value: String?)] = []
+  public private(set) var fields: [(name: String, value: String?)] = []
 
   /// How many fields a response may be chosen by. More are named by nobody who wants it to be stored: each would be kept with
   /// it, and looked for in every request that it might answer.
-  package static let fieldsMax = 100
+  public static let fieldsMax = 100
 
   /// Chosen by nothing: right for every request.
-  package init() {}
+  public init() {}
 
-  package init(fields: [(name: String, value: String?)]) { self.fields = fields }
+  public init(fields: [(name: String, value: String?)]) { self.fields = fields }
 
   /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request
   /// will ever match; or it names too many.
   ///
   /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one
   /// process may speak for many users, and what one of them was told is not for the next.
-  package init?(response: CacheFields, request: CacheFields) {
+  public init?(response: CacheFields, request: CacheFields) {
     let names = response.members(named: "Vary").map(\.asciiLowercased)
     guard !names.contains("*") else { return nil }
     var unique = Set(names)
@@ -39,17 +39,17 @@ package struct CacheSelection: Sendable {
   ///
   /// - Parameter isLenient: A field that the request does not have matches whatever was sent: whoever asks does not
   ///   know what a session adds to a request.
-  package func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
+  public func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
     fields.allSatisfy { field in
       let value = Self.normalised(field.name, in: request)
       return value == field.value || isLenient && value == nil
     }
   }
 
-  package var isEmpty: Bool { fields.isEmpty }
+  public var isEmpty: Bool { fields.isEmpty }
 
   /// Tells variants of one URI apart.
-  package var hash: CacheHash {
+  public var hash: CacheHash {
     var hash = CacheHash()
     for field in fields {
       hash.append(field.name)
@@ -80,17 +80,17 @@ package struct CacheSelection: Sendable {
 
 /// A number of 128 bits for some text, the same in every process (FNV-1a). Not for secrets: two texts with one hash
 /// can be found, and so whoever looks something up by it compares the text as well.
-package struct CacheHash: Hashable, Sendable {
-  package private(set) var value: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+public struct CacheHash: Hashable, Sendable {
+  public private(set) var value: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
 
-  package init() {}
+  public init() {}
 
-  package init(_ text: String) { append(text) }
+  public init(_ text: String) { append(text) }
 
-  package init(value: UInt128) { self.value = value }
+  public init(value: UInt128) { self.value = value }
 
   /// Adds the text and its end.
-  package mutating func append(_ text: String) {
+  public mutating func append(_ text: String) {
     for byte in text.utf8 { append(byte) }
     append(0xff)
   }
@@ -100,12 +100,12 @@ package struct CacheHash: Hashable, Sendable {
   }
 
   /// 32 digits.
-  package var hexadecimal: String {
+  public var hexadecimal: String {
     let digits = String(value, radix: 16)
     return String(repeating: "0", count: 32 - digits.utf8.count) + digits
   }
 
-  package init?(hexadecimal: some StringProtocol) {
+  public init?(hexadecimal: some StringProtocol) {
     guard hexadecimal.utf8.count == 32, hexadecimal.utf8.allSatisfy({ ASCII.hexDigit($0) != nil }),
       let value = UInt128(hexadecimal, radix: 16)
     else { return nil }

@@ -1,18 +1,18 @@
 import LarkspurBytes
 
 /// Whether a response may be stored, and what of it (RFC 9111 3).
-package enum CacheStorage {
+public enum CacheStorage {
   /// What there is to store of a response.
-  package struct Proposal: Sendable {
-    package var fields: CacheFields
-    package var selection: CacheSelection
-    package var part: ContentRange?
+  public struct Proposal: Sendable {
+    public var fields: CacheFields
+    public var selection: CacheSelection
+    public var part: ContentRange?
   }
 
   /// - Parameters:
   ///   - isWanted: The response is stored even if nothing says how long it is fresh or how to validate it.
   ///   - now: When the head came, in seconds since 1970.
-  package static func proposal(
+  public static func proposal(
     request: CacheRequest, status: Int, fields: CacheFields, isWanted: Bool = false, now: Double
   ) -> Proposal? {
     guard request.isGet, !request.hasBody, !request.control.noStore, isWanted || isOfUse(fields), isStorable(status)
@@ -47,7 +47,7 @@ package enum CacheStorage {
 
   /// The fields that say how a response may be used again. Most answers of programs for programs have none of them:
   /// to store those would cost every request, and help none but the ones that take answers of any age.
-  package static func isOfUse(_ fields: CacheFields) -> Bool {
+  public static func isOfUse(_ fields: CacheFields) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
       case 4: field.name.isCaselessly("ETag")
@@ -59,7 +59,7 @@ package enum CacheStorage {
   }
 
   /// The same of fields of which no text has been made.
-  package static func isOfUse(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
+  public static func isOfUse(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
     var index = 0
     while true {
       index = fields.index(from: index, nameLengths: lengthsOfUse)
@@ -75,7 +75,7 @@ package enum CacheStorage {
 
   /// Everything but what belongs to the connection or to a proxy (RFC 9111 3.1) and what `no-cache` names
   /// (RFC 9111 5.2.2.4). A response without a date gets the one at which it came (RFC 9110 6.6.1).
-  package static func storable(_ fields: CacheFields, now: Double) -> CacheFields {
+  public static func storable(_ fields: CacheFields, now: Double) -> CacheFields {
     storable(fields, CacheControl(fields), now: now)
   }
 

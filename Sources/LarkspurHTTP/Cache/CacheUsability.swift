@@ -1,6 +1,6 @@
 extension StoredResponse {
   /// Whether it may be used without asking its server.
-  package enum Usability: Hashable, Sendable {
+  public enum Usability: Hashable, Sendable {
     case fresh
     /// The request takes it stale.
     case staleAllowed
@@ -9,7 +9,7 @@ extension StoredResponse {
     case stale
   }
 
-  package func usability(for request: CacheControl, now: Double) -> Usability {
+  public func usability(for request: CacheControl, now: Double) -> Usability {
     let control = control
     // RFC 9111 5.2.1.4 and 5.2.2.4.
     if request.noCache != .nothing || control.noCache == .everything { return .stale }
@@ -43,12 +43,12 @@ extension StoredResponse {
   }
 
   /// Whether it may be used when its server fails or cannot be reached (RFC 5861 4).
-  package func mayStandIn(for request: CacheRequest, now: Double) -> Bool {
+  public func mayStandIn(for request: CacheRequest, now: Double) -> Bool {
     // Every other policy says itself what is to be used.
     request.policy == .byProtocol && mayStandIn(for: request.control, now: now)
   }
 
-  package func mayStandIn(for request: CacheControl, now: Double) -> Bool {
+  public func mayStandIn(for request: CacheControl, now: Double) -> Bool {
     let control = control
     guard request.noCache == .nothing, control.noCache != .everything, !control.mustRevalidate else { return false }
     let allowed = max(control.staleIfError?.seconds ?? -1, request.staleIfError?.seconds ?? -1)
@@ -61,7 +61,7 @@ extension StoredResponse {
 
 extension StoredResponse {
   /// What makes a request conditional on this response being out of date (RFC 9111 4.3.1).
-  package var validatingFields: CacheFields {
+  public var validatingFields: CacheFields {
     var fields: CacheFields = []
     if let tag = entityTag { fields.append((name: "If-None-Match", value: tag)) }
     // A date tells whole responses apart, not parts of them.
@@ -95,20 +95,20 @@ extension StoredResponse {
   }
 
   /// Whether both are parts of one representation, whose bytes may be put together (RFC 9111 3.4).
-  package func isPartOfSame(_ other: CacheFields) -> Bool {
+  public func isPartOfSame(_ other: CacheFields) -> Bool {
     guard let tag = entityTag, let otherTag = other.firstValue(named: "ETag") else { return false }
     return EntityTag.isStronglyEqual(tag, otherTag)
   }
 
   /// Whether a 304 or the head of a 200 with these fields is about this response (RFC 9111 4.3.4 and 4.3.5).
-  package func isDescribed(by other: CacheFields) -> Bool {
+  public func isDescribed(by other: CacheFields) -> Bool {
     if let tag = other.firstValue(named: "ETag") { return entityTag.map { EntityTag.isWeaklyEqual($0, tag) } ?? true }
     guard let date = other.firstValue(named: "Last-Modified"), let own = lastModified else { return true }
     return date == own
   }
 
   /// Whether the answer to a HEAD shows that it still holds.
-  package func isConfirmed(byHead other: CacheFields) -> Bool {
+  public func isConfirmed(byHead other: CacheFields) -> Bool {
     guard isDescribed(by: other), part == nil else { return false }
     guard let length = other.firstValue(named: "Content-Length"),
       let own = fields.firstValue(named: "Content-Length")
@@ -117,7 +117,7 @@ extension StoredResponse {
   }
 
   /// The response with the news that a 304, a 206 or the answer to a HEAD brings (RFC 9111 3.2).
-  package func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
+  public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
     let news = CacheStorage.storable(other, CacheControl(other), now: responseTime).filter { field in
       !Self.keptWhenFreshened.contains(field.name.asciiLowercased)
     }

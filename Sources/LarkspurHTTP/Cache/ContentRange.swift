@@ -1,16 +1,16 @@
 /// Which bytes of a representation a body has (RFC 9110 14.4).
-package struct ContentRange: Hashable, Sendable {
-  package var bytes: Range<Int>
+public struct ContentRange: Hashable, Sendable {
+  public var bytes: Range<Int>
   /// The size of the whole; nil if nobody knows.
-  package var total: Int?
+  public var total: Int?
 
-  package init(bytes: Range<Int>, total: Int?) {
+  public init(bytes: Range<Int>, total: Int?) {
     self.bytes = bytes
     self.total = total
   }
 
   /// Reads `bytes 0-499/1234` and `bytes 0-499/*`.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let parts = text.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, String(parts[0]).isCaselessly("bytes") else { return nil }
     let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
@@ -26,9 +26,9 @@ package struct ContentRange: Hashable, Sendable {
     }
   }
 
-  package var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(total.map { "\($0)" } ?? "*")" }
+  public var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(total.map { "\($0)" } ?? "*")" }
 
-  package var isWhole: Bool { bytes.lowerBound == 0 && bytes.upperBound == total }
+  public var isWhole: Bool { bytes.lowerBound == 0 && bytes.upperBound == total }
 
   /// Digits and nothing else, and no number so large that sums of two would overflow.
   fileprivate static func number(_ text: some StringProtocol) -> Int? {
@@ -38,11 +38,11 @@ package struct ContentRange: Hashable, Sendable {
 }
 
 /// One range of bytes that a request asks for (RFC 9110 14.1.2). Several in one request are left to servers.
-package enum RequestedRange: Hashable, Sendable {
+public enum RequestedRange: Hashable, Sendable {
   case from(Int, through: Int?)
   case suffix(Int)
 
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard text.utf8.count > 6, String(text.prefix(6)).isCaselessly("bytes=") else { return nil }
     let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2 else { return nil }
@@ -61,7 +61,7 @@ package enum RequestedRange: Hashable, Sendable {
   }
 
   /// The bytes that are meant, of a representation of that size. Nil: none of them exist, or it cannot be told.
-  package func bytes(ofTotal total: Int?) -> Range<Int>? {
+  public func bytes(ofTotal total: Int?) -> Range<Int>? {
     switch self {
     case .from(let first, through: let last?):
       let end = min(last + 1, total ?? last + 1)

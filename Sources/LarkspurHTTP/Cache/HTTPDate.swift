@@ -2,9 +2,9 @@
 ///
 /// The three forms are read to the letter, but for case: a date that is not quite right makes a response stale, and
 /// guessing at it would keep one that its server meant to be gone.
-package enum HTTPDate {
+public enum HTTPDate {
   /// Seconds since 1970. `now`, in the same seconds, decides the century of the form with two digits.
-  package static func parse(_ text: String, now: Double) -> Double? {
+  public static func parse(_ text: String, now: Double) -> Double? {
     var reader = Reader(bytes: Array(text.utf8))
     guard let word = reader.letters() else { return nil }
     if reader.skip(", ") {
@@ -15,7 +15,7 @@ package enum HTTPDate {
   }
 
   /// As `Sun, 06 Nov 1994 08:49:37 GMT`. A moment out of the years 0 to 9999 is moved to their edge.
-  package static func format(_ seconds: Double) -> String {
+  public static func format(_ seconds: Double) -> String {
     let whole = seconds.isNaN ? 0 : Int64(min(max(seconds.rounded(.down), -62_167_219_200), 253_402_300_799))
     let (day, second) = whole.quotientAndRemainderFlooring(by: 86_400)
     let (year, month, dayOfMonth) = civil(day)

@@ -1,7 +1,7 @@
 /// Costs of things, in the order in which they were last used.
 ///
 /// Everything takes the same time however many there are: the order is a chain through a slab.
-package struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
+public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   private struct Link: Sendable {
     var key: Key
     var cost: Int
@@ -16,22 +16,22 @@ package struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   private var oldestPlace = -1
   private var newestPlace = -1
   /// Of all together.
-  package private(set) var cost = 0
+  public private(set) var cost = 0
 
-  package init() {}
+  public init() {}
 
-  package var count: Int { places.count }
+  public var count: Int { places.count }
 
-  package var isEmpty: Bool { places.isEmpty }
+  public var isEmpty: Bool { places.isEmpty }
 
-  package var oldest: Key? { oldestPlace < 0 ? nil : links[oldestPlace].key }
+  public var oldest: Key? { oldestPlace < 0 ? nil : links[oldestPlace].key }
 
-  package var keys: some Sequence<Key> { places.keys }
+  public var keys: some Sequence<Key> { places.keys }
 
-  package func contains(_ key: Key) -> Bool { places[key] != nil }
+  public func contains(_ key: Key) -> Bool { places[key] != nil }
 
   /// Adds it, or changes its cost. It is now the newest.
-  package mutating func insert(_ key: Key, cost: Int) {
+  public mutating func insert(_ key: Key, cost: Int) {
     remove(key)
     let link = Link(key: key, cost: cost, older: newestPlace, newer: -1)
     let place: Int
@@ -49,12 +49,12 @@ package struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   }
 
   /// It is used now.
-  package mutating func touch(_ key: Key) {
+  public mutating func touch(_ key: Key) {
     guard let place = places[key], place != newestPlace else { return }
     insert(key, cost: links[place].cost)
   }
 
-  @discardableResult package mutating func remove(_ key: Key) -> Bool {
+  @discardableResult public mutating func remove(_ key: Key) -> Bool {
     guard let place = places.removeValue(forKey: key) else { return false }
     let link = links[place]
     if link.older >= 0 { links[link.older].newer = link.newer } else { oldestPlace = link.newer }

@@ -1,23 +1,23 @@
 /// What a cache knows of a response that it has stored, but for its body. Times are seconds since 1970 on the wall
 /// clock.
-package struct StoredResponse: Sendable {
-  package var status: Int
+public struct StoredResponse: Sendable {
+  public var status: Int
   /// Without those that may not be stored (RFC 9111 3.1).
-  package var fields: CacheFields
+  public var fields: CacheFields
   /// When the request was sent that brought it, or that last validated it.
-  package var requestTime: Double
+  public var requestTime: Double
   /// When the head of its answer came.
-  package var responseTime: Double
+  public var responseTime: Double
   /// The values of the request fields that chose it.
-  package var selection: CacheSelection
+  public var selection: CacheSelection
   /// Which part of the representation it is; nil: all of it.
-  package var part: ContentRange?
+  public var part: ContentRange?
   /// The body's size in bytes, as it is stored.
-  package var bodyCount: Int
+  public var bodyCount: Int
   /// The body's content coding has been undone, whatever `Content-Encoding` says.
-  package var isDecoded: Bool
+  public var isDecoded: Bool
 
-  package init(
+  public init(
     status: Int, fields: CacheFields, requestTime: Double, responseTime: Double,
     selection: CacheSelection = CacheSelection(), part: ContentRange? = nil, bodyCount: Int, isDecoded: Bool = false
   ) {
@@ -31,16 +31,16 @@ package struct StoredResponse: Sendable {
     self.isDecoded = isDecoded
   }
 
-  package var control: CacheControl { CacheControl(fields) }
+  public var control: CacheControl { CacheControl(fields) }
 
-  package var entityTag: String? { fields.firstValue(named: "ETag") }
+  public var entityTag: String? { fields.firstValue(named: "ETag") }
 
-  package var lastModified: String? { fields.firstValue(named: "Last-Modified") }
+  public var lastModified: String? { fields.firstValue(named: "Last-Modified") }
 
-  package var hasValidator: Bool { entityTag != nil || lastModified != nil }
+  public var hasValidator: Bool { entityTag != nil || lastModified != nil }
 
   /// When its server made it, or else when it came.
-  package var date: Double {
+  public var date: Double {
     fields.firstValue(named: "Date").flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
   }
 }
@@ -50,15 +50,15 @@ package struct StoredResponse: Sendable {
 extension StoredResponse {
   /// Of the time since it was last modified, the share for which a response without a lifetime of its own is taken to
   /// be fresh (RFC 9111 4.2.2).
-  package static let heuristicShare = 0.1
+  public static let heuristicShare = 0.1
 
   /// Seconds that a heuristic may make a response fresh for, at most: a file that was last touched ten years ago may
   /// change tomorrow all the same.
-  package static let heuristicSecondsMax = 7.0 * 86_400
+  public static let heuristicSecondsMax = 7.0 * 86_400
 
   /// How many seconds after it was made it is fresh (RFC 9111 4.2.1). This is a private cache: `s-maxage` is not for
   /// it.
-  package var freshnessLifetime: Double {
+  public var freshnessLifetime: Double {
     let control = control
     switch control.maxAge {
     case .seconds(let seconds)?: return Double(seconds)
@@ -77,7 +77,7 @@ extension StoredResponse {
   }
 
   /// How many seconds ago its server made it or validated it (RFC 9111 4.2.3).
-  package func age(now: Double) -> Double {
+  public func age(now: Double) -> Double {
     let apparentAge = max(0, responseTime - date)
     let correctedAge = ageValue + max(0, responseTime - requestTime)
     // A wall clock that was set back makes nothing younger than it was when it came.
@@ -85,7 +85,7 @@ extension StoredResponse {
   }
 
   /// The same for a field: whole seconds, and a number whatever the times are.
-  package func ageSeconds(now: Double) -> Int {
+  public func ageSeconds(now: Double) -> Int {
     let age = age(now: now)
     return age.isNaN ? 0 : Int(min(max(0, age), Double(CacheControl.deltaSecondsMax)))
   }
@@ -100,9 +100,9 @@ extension StoredResponse {
 }
 
 /// What statuses mean to a cache.
-package enum CacheStatus {
+public enum CacheStatus {
   /// Those that may be stored, and thought fresh for a while, without a word from the server (RFC 9110 15.1).
-  package static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+  public static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
     default: false

@@ -1,6 +1,6 @@
 /// The opposite of `base64`, as lenient as browsers are ("forgiving-base64 decode" of the WHATWG Infra Standard): white
 /// space is passed over, padding may be missing, and bits that are left over may be set. Nil: it is no base64.
-package func base64Decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
+public func base64Decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   var digits = text.filter { ![0x20, 0x09, 0x0a, 0x0c, 0x0d].contains($0) }
   if digits.count % 4 == 0 {
     for _ in 0..<2 where digits.last == UInt8(ascii: "=") { digits.removeLast() }

@@ -1,11 +1,11 @@
 /// Reads `Content-Disposition` (RFC 6266) as far as it names a file. It is as lenient as browsers are: the field is seldom
 /// written as the grammar says.
-package enum ContentDisposition {
+public enum ContentDisposition {
   /// What the field says the file is called. Nil: nothing that can be read. It may hold anything, a path for example:
   /// only ``SuggestedFilename`` makes a name of it that may be used.
   ///
   /// `filename*` (RFC 8187) counts before its parts (RFC 2231), and these before `filename`.
-  package static func filename(of bytes: [UInt8]) -> String? {
+  public static func filename(of bytes: [UInt8]) -> String? {
     var plain: String?
     var extended: String?
     var parts: [Int: Part] = [:]
@@ -20,7 +20,7 @@ package enum ContentDisposition {
     return [extended, joined(parts), plain].compactMap { $0 }.first { !$0.isEmpty }
   }
 
-  package static func filename(of text: String) -> String? { filename(of: Array(text.utf8)) }
+  public static func filename(of text: String) -> String? { filename(of: Array(text.utf8)) }
 
   // MARK: - Parameters
 

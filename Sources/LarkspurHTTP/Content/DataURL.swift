@@ -1,16 +1,16 @@
 /// What a `data:` URL holds (RFC 2397, as the WHATWG Fetch Standard's "data: URL processor" reads it, and browsers do).
-package struct DataURL: Hashable, Sendable {
+public struct DataURL: Hashable, Sendable {
   /// `text/plain;charset=US-ASCII` if none is named, or none that can be read.
-  package let mediaType: MediaType
+  public let mediaType: MediaType
   /// Whether the URL names a type that can be read.
-  package let isTypeNamed: Bool
-  package let body: [UInt8]
+  public let isTypeNamed: Bool
+  public let body: [UInt8]
 
   private static let unnamed = MediaType(
     type: "text", subtype: "plain", parameters: [.init(name: "charset", value: "US-ASCII")])
 
   /// `text` with its scheme. A fragment is no part of the data. Nil: another scheme, no comma, or base64 that is none.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let scheme = "data:"
     var rest = Array(text.utf8)[...]
     guard HostName.normal(String(decoding: rest.prefix(scheme.utf8.count), as: UTF8.self)) == scheme else { return nil }

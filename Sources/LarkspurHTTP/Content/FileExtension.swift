@@ -1,7 +1,7 @@
 /// The usual extensions of the commonest media types, both ways.
-package enum FileExtension {
+public enum FileExtension {
   /// Nil: it has none, or we do not know it. `application/octet-stream` says nothing.
-  package static func of(_ type: MediaType) -> String? {
+  public static func of(_ type: MediaType) -> String? {
     if let known = extensions[type.essence] { return known }
     // RFC 6839: what it is built on.
     if type.subtype.hasSuffix("+json") { return "json" }
@@ -9,7 +9,7 @@ package enum FileExtension {
   }
 
   /// The media type of a file that is called so; `application/octet-stream` for all that we do not know.
-  package static func mediaType(of pathExtension: String) -> String {
+  public static func mediaType(of pathExtension: String) -> String {
     types[HostName.normal(pathExtension)] ?? "application/octet-stream"
   }
 

@@ -1,29 +1,29 @@
 /// A media type as `Content-Type` names it: `text/html;charset=utf-8`. Read and written by the rules of the WHATWG MIME
 /// Sniffing Standard (section 4), which take what servers send and RFC 9110, section 8.3.1, would not.
-package struct MediaType: Hashable, Sendable {
-  package struct Parameter: Hashable, Sendable {
+public struct MediaType: Hashable, Sendable {
+  public struct Parameter: Hashable, Sendable {
     /// In lower case.
-    package let name: String
-    package let value: String
+    public let name: String
+    public let value: String
   }
 
   /// Those that follow are passed over: each is compared with those before it, and a field has room for thousands.
-  package static let parametersMax = 100
+  public static let parametersMax = 100
 
   /// In lower case.
-  package let type: String
-  package let subtype: String
+  public let type: String
+  public let subtype: String
   /// Each name once: of several with one name the first counts.
-  package private(set) var parameters: [Parameter] = []
+  public private(set) var parameters: [Parameter] = []
 
   /// `text/html`: what `URLResponse.mimeType` shows.
-  package var essence: String { "\(type)/\(subtype)" }
+  public var essence: String { "\(type)/\(subtype)" }
 
-  package subscript(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+  public subscript(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
   /// The name of the charset in lower case and without white space around it. Whether anybody knows it is not asked. Nil:
   /// there is none.
-  package var charset: String? {
+  public var charset: String? {
     let trimmed = String(String.UnicodeScalarView(Text.trim(Array((self["charset"] ?? "").unicodeScalars)[...])))
     return trimmed.isEmpty ? nil : HostName.normal(trimmed)
   }
@@ -35,7 +35,7 @@ package struct MediaType: Hashable, Sendable {
   }
 
   /// Reads one media type. Nil: it is none.
-  package init?(parsing text: some StringProtocol) {
+  public init?(parsing text: some StringProtocol) {
     var rest = Text.trim(Array(text.unicodeScalars)[...])
     let type = Text.take(&rest) { $0 == "/" }
     guard rest.popFirst() != nil else { return nil }
@@ -68,7 +68,7 @@ package struct MediaType: Hashable, Sendable {
 
   /// What several `Content-Type` lines, or one with commas, mean together (WHATWG Fetch, "extract a MIME type"): the last one
   /// that is valid counts, with the charset of an earlier one of the same essence if it has none itself.
-  package init?(fieldValues: [String]) {
+  public init?(fieldValues: [String]) {
     var result: MediaType?
     var charset: String?
     for value in Text.splitAtCommas(fieldValues.joined(separator: ", ")) {
@@ -87,7 +87,7 @@ package struct MediaType: Hashable, Sendable {
 
 extension MediaType: CustomStringConvertible {
   /// As it stands in a field, with quotes where they are needed.
-  package var description: String {
+  public var description: String {
     parameters.reduce(into: essence) { text, parameter in
       text += ";\(parameter.name)="
       let scalars = Array(parameter.value.unicodeScalars)

@@ -1,9 +1,9 @@
 /// Percent-encoding (RFC 3986, section 2.1).
-package enum PercentCoding {
+public enum PercentCoding {
   private static let percent = UInt8(ascii: "%")
 
   /// What is no `%` with two digits stays as it is.
-  package static func decoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
+  public static func decoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
     var rest = bytes[...]
@@ -19,7 +19,7 @@ package enum PercentCoding {
   }
 
   /// Encodes each byte that may not stand there, and a `%` that begins nothing.
-  package static func encode(
+  public static func encode(
     _ bytes: some Collection<UInt8>, into result: inout [UInt8], where mustEncode: (UInt8) -> Bool
   ) {
     var rest = bytes[...]

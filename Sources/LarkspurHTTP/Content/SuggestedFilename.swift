@@ -3,19 +3,19 @@
 /// It names a file in the directory that the caller has in mind and nothing else: it is never empty, never `.` or `..`, and
 /// holds no separator, no control character and nothing that turns text around; it does not begin with a dot, which would
 /// hide it.
-package enum SuggestedFilename {
+public enum SuggestedFilename {
   /// `NAME_MAX` of Linux's file systems. A longer one could not be created.
-  package static let bytesMax = 255
+  public static let bytesMax = 255
 
   /// What counts as an extension. What is longer is a part of the name that happens to follow a dot.
-  package static let extensionBytesMax = 16
+  public static let extensionBytesMax = 16
 
   /// The name for a response of nobody knows what.
-  package static let unknown = "Unknown"
+  public static let unknown = "Unknown"
 
   /// In Apple's order: what `Content-Disposition` says, the last component of the URL's path (percent-decoded), the URL's
   /// host. A name without an extension gets the one of its media type, if that is known.
-  package static func name(
+  public static func name(
     disposition: String?, pathComponent: String?, host: String?, mediaType: MediaType?
   ) -> String {
     let named = [disposition.flatMap { ContentDisposition.filename(of: $0) }, pathComponent].lazy.compactMap { $0 }

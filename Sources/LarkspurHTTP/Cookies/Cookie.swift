@@ -1,7 +1,7 @@
 /// A cookie in the jar (RFC 6265bis 5.7).
-package struct Cookie: Hashable, Sendable {
+public struct Cookie: Hashable, Sendable {
   /// Which requests of other sites a cookie goes with.
-  package enum SameSite: UInt8, Hashable, Sendable, CaseIterable {
+  public enum SameSite: UInt8, Hashable, Sendable, CaseIterable {
     /// Nothing was said, or something unknown: as `none`. Browsers have begun to read it as `lax`; Apple documents that
     /// requests of other sites include such a cookie, and a program has no pages that could be tricked into requests.
     case unspecified
@@ -12,39 +12,39 @@ package struct Cookie: Hashable, Sendable {
 
   /// What the cookies of RFC 2965 say beyond others. Nothing is decided by it but by the ports, and
   /// whether it is discarded.
-  package struct Legacy: Hashable, Sendable {
-    package var version = 0
-    package var comment: String?
-    package var commentURL: String?
-    package var ports: [Int] = []
+  public struct Legacy: Hashable, Sendable {
+    public var version = 0
+    public var comment: String?
+    public var commentURL: String?
+    public var ports: [Int] = []
     /// It goes with the session, if its end does not come before.
-    package var isDiscarded = false
+    public var isDiscarded = false
 
-    package init() {}
+    public init() {}
   }
 
-  package var name: String
-  package var value: String
+  public var name: String
+  public var value: String
   /// In lower case, without a dot before it.
-  package var domain: String
-  package var path: String
+  public var domain: String
+  public var path: String
   /// Only this host, none below it.
-  package var isHostOnly: Bool
-  package var isSecure: Bool
-  package var isHTTPOnly: Bool
-  package var sameSite: SameSite
+  public var isHostOnly: Bool
+  public var isSecure: Bool
+  public var isHTTPOnly: Bool
+  public var sameSite: SameSite
   /// Nil: when the session ends.
-  package var expiry: CookieTime?
+  public var expiry: CookieTime?
   /// The first time: a cookie that takes the place of another has the other's.
-  package var creation: CookieTime
+  public var creation: CookieTime
   /// The last time that it was set.
-  package var update: CookieTime
-  package var lastAccess: CookieTime
-  package var legacy: Legacy?
+  public var update: CookieTime
+  public var lastAccess: CookieTime
+  public var legacy: Legacy?
   /// Orders what was created at the same time.
-  package internal(set) var number: UInt64 = 0
+  public internal(set) var number: UInt64 = 0
 
-  package init(
+  public init(
     name: String, value: String, domain: String, path: String, isHostOnly: Bool, isSecure: Bool = false,
     isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, expiry: CookieTime? = nil, creation: CookieTime,
     legacy: Legacy? = nil
@@ -65,14 +65,14 @@ package struct Cookie: Hashable, Sendable {
   }
 
   /// Whether it outlives the session.
-  package var isPersistent: Bool { expiry != nil && legacy?.isDiscarded != true }
+  public var isPersistent: Bool { expiry != nil && legacy?.isDiscarded != true }
 
-  package func hasExpired(at now: CookieTime) -> Bool { expiry.map { $0 <= now } ?? false }
+  public func hasExpired(at now: CookieTime) -> Bool { expiry.map { $0 <= now } ?? false }
 
   /// A jar has one cookie of each identity. Bytes are compared: to Swift, strings that look the same are.
-  package var identity: Identity { Identity(self) }
+  public var identity: Identity { Identity(self) }
 
-  package struct Identity: Hashable, Sendable {
+  public struct Identity: Hashable, Sendable {
     private let bytes: [UInt8]
 
     fileprivate init(_ cookie: Cookie) {
@@ -88,5 +88,5 @@ package struct Cookie: Hashable, Sendable {
   }
 
   /// As it stands in a Cookie field (RFC 6265bis 5.8.3): one without a name is its value alone.
-  package var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
+  public var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 }

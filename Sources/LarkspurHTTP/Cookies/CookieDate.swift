@@ -1,6 +1,6 @@
 /// The dates of `Expires`, which are written in every form that servers have ever thought of (RFC 6265bis 5.1.1).
-package enum CookieDate {
-  package static func parse(_ text: some StringProtocol) -> CookieTime? {
+public enum CookieDate {
+  public static func parse(_ text: some StringProtocol) -> CookieTime? {
     parse(Array(text.utf8)[...])
   }
 

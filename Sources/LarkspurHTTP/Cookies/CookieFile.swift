@@ -13,8 +13,8 @@
 /// Fields are separated by tabs; controls, spaces and `%` in them are percent-encoded. Flags are letters: `h` host
 /// only, `s` Secure, `o` HttpOnly, and `n`, `l`, `t` for SameSite None, Lax and Strict. Times are seconds since the
 /// beginning of 2001 in UTC. A field that is absent is `-`; text that may be absent has `=` before it.
-package enum CookieFile {
-  package enum Content: Hashable, Sendable {
+public enum CookieFile {
+  public enum Content: Hashable, Sendable {
     case cookies([Cookie])
     /// It was not written by us, or not to its end.
     case damaged
@@ -24,13 +24,13 @@ package enum CookieFile {
 
   /// What a file may have: more than the most cookies that a jar holds. A file that grows without end would otherwise
   /// be read into memory.
-  package static let bytesMax = 64 << 20
+  public static let bytesMax = 64 << 20
 
   private static let title = "larkspur-cookies "
   private static let version = 1
 
   /// Session cookies are left out.
-  package static func bytes(of cookies: [Cookie]) -> [UInt8] {
+  public static func bytes(of cookies: [Cookie]) -> [UInt8] {
     var bytes = Array("\(title)\(version)\n".utf8)
     var count = 0
     for cookie in cookies {
@@ -68,7 +68,7 @@ package enum CookieFile {
     return flags.isEmpty ? "-" : flags
   }
 
-  package static func read(_ bytes: [UInt8]) -> Content {
+  public static func read(_ bytes: [UInt8]) -> Content {
     var lines = bytes.split(separator: ASCII.lf, omittingEmptySubsequences: false)[...]
     guard let first = lines.popFirst(), first.starts(with: title.utf8),
       let found = Int(String(decoding: first.dropFirst(title.utf8.count), as: UTF8.self)), found > 0

@@ -1,12 +1,12 @@
 /// A request's host as cookies compare it (RFC 6265bis 5.1.2): in lower case, its labels in their ASCII form.
-package struct CookieHost: Hashable, Sendable {
+public struct CookieHost: Hashable, Sendable {
   /// Without brackets. A dot that ends the name stays: `example.com.` is another host.
-  package let text: String
+  public let text: String
   /// An IP address, which has no domains above it. A name whose last label is a number counts as one, as in URLs.
-  package let isAddress: Bool
+  public let isAddress: Bool
 
   /// Nil: the host is empty, or not in its ASCII form.
-  package init?(_ host: some StringProtocol) {
+  public init?(_ host: some StringProtocol) {
     var host = host[...]
     if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
     guard !host.isEmpty, host.utf8.allSatisfy({ 0x21..<0x7f ~= $0 }) else { return nil }
@@ -25,7 +25,7 @@ package struct CookieHost: Hashable, Sendable {
   }
 
   /// Whether the host is `domain`, or below it on the boundary of a label (RFC 6265bis 5.1.3).
-  package func matches(domain: String) -> Bool {
+  public func matches(domain: String) -> Bool {
     guard text.utf8.count > domain.utf8.count else { return text == domain }
     return !isAddress && Self.isBelow(text, domain)
   }
@@ -63,9 +63,9 @@ package struct CookieHost: Hashable, Sendable {
 }
 
 /// The paths of cookies (RFC 6265bis 5.1.4).
-package enum CookiePath {
+public enum CookiePath {
   /// The folder of a request's path, which a cookie without a path is for.
-  package static func defaultPath(of path: String) -> String {
+  public static func defaultPath(of path: String) -> String {
     guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
       slash > path.startIndex
     else { return "/" }
@@ -73,7 +73,7 @@ package enum CookiePath {
   }
 
   /// Whether a request's path is a cookie's, or below it.
-  package static func matches(_ path: String, cookiePath: String) -> Bool {
+  public static func matches(_ path: String, cookiePath: String) -> Bool {
     guard path.utf8.starts(with: cookiePath.utf8) else { return false }
     return path.utf8.count == cookiePath.utf8.count || cookiePath.utf8.last == UInt8(ascii: "/")
       || path.utf8.dropFirst(cookiePath.utf8.count).first == UInt8(ascii: "/")

@@ -14,11 +14,11 @@
 /// Invariants. No two cookies have one identity. No domain has more than `perDomainMax`, and all have not more than
 /// `totalMax`. A cookie that has expired is never given out. What has changed since the books of changes were last
 /// taken stands in them.
-package struct CookieJar: Sendable {
-  package typealias Identity = Cookie.Identity
+public struct CookieJar: Sendable {
+  public typealias Identity = Cookie.Identity
 
   /// What became of a cookie that a server has sent.
-  package enum Outcome: Hashable, Sendable {
+  public enum Outcome: Hashable, Sendable {
     /// The jar is another.
     case stored
     /// It had expired; what stood in its place is gone.
@@ -26,7 +26,7 @@ package struct CookieJar: Sendable {
     case refused(Refusal)
   }
 
-  package enum Refusal: Hashable, Sendable, CaseIterable {
+  public enum Refusal: Hashable, Sendable, CaseIterable {
     /// The Domain attribute is no host, is a public suffix, or does not contain the host.
     case domain
     /// A Secure cookie by a connection that is not.
@@ -41,25 +41,25 @@ package struct CookieJar: Sendable {
     case prefix
   }
 
-  package let limits: CookieLimits
+  public let limits: CookieLimits
   private(set) var buckets: [String: [Cookie]] = [:]
   /// How many domains have the hash: most hosts are known not to have a cookie before a string is made.
   private var hashes: [UInt64: Int] = [:]
-  package private(set) var count = 0
+  public private(set) var count = 0
   private var secureCount = 0
   private var nextNumber: UInt64 = 0
   /// When each identity of a persistent cookie last changed; nil if nobody wants to know.
   private var changes: [Identity: CookieTime]?
 
-  package init(limits: CookieLimits = CookieLimits(), keepsChanges: Bool = false) {
+  public init(limits: CookieLimits = CookieLimits(), keepsChanges: Bool = false) {
     self.limits = limits
     changes = keepsChanges ? [:] : nil
   }
 
-  package var isEmpty: Bool { count == 0 }
+  public var isEmpty: Bool { count == 0 }
 
   /// Everything that has not expired, in the order in which it was created.
-  package func all(at now: CookieTime) -> [Cookie] {
+  public func all(at now: CookieTime) -> [Cookie] {
     buckets.values.joined().filter { !$0.hasExpired(at: now) }.sorted(by: Self.isOlder)
   }
 
@@ -70,7 +70,7 @@ package struct CookieJar: Sendable {
   // MARK: Receiving
 
   /// Keeps what a server has set, or does not.
-  package mutating func receive(
+  public mutating func receive(
     _ said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {
     switch Self.cookie(of: said, from: request, now: now, isPublicSuffix: isPublicSuffix) {
@@ -81,13 +81,13 @@ package struct CookieJar: Sendable {
     }
   }
 
-  package enum Received: Hashable, Sendable {
+  public enum Received: Hashable, Sendable {
     case cookie(Cookie)
     case refused(Refusal)
   }
 
   /// What a server has set, as far as that does not depend on what else there is. It may have expired.
-  package static func cookie(
+  public static func cookie(
     of said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Received {
     guard let domain = domain(of: said, for: request.host, isPublicSuffix) else { return .refused(.domain) }
@@ -152,7 +152,7 @@ package struct CookieJar: Sendable {
 
   /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by
   /// TLS only, all the same.
-  package mutating func receive(
+  public mutating func receive(
     _ cookie: Cookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {
     let isOwn = cookie.isHostOnly && cookie.domain == request.host.text
@@ -166,7 +166,7 @@ package struct CookieJar: Sendable {
 
   /// Puts a cookie into its place, whoever sets it. One that has expired only takes away what stood there.
   @discardableResult
-  package mutating func put(_ cookie: Cookie, now: CookieTime) -> Outcome {
+  public mutating func put(_ cookie: Cookie, now: CookieTime) -> Outcome {
     var cookie = cookie
     cookie.number = nextNumber
     nextNumber += 1
@@ -186,7 +186,7 @@ package struct CookieJar: Sendable {
 
   /// Whether there was one.
   @discardableResult
-  package mutating func remove(_ cookie: Cookie, now: CookieTime) -> Bool {
+  public mutating func remove(_ cookie: Cookie, now: CookieTime) -> Bool {
     guard let old = take(cookie) else { return false }
     note(old, now)
     return true
@@ -194,7 +194,7 @@ package struct CookieJar: Sendable {
 
   /// Whether anything went.
   @discardableResult
-  package mutating func removeAll(now: CookieTime, where isToGo: (Cookie) -> Bool) -> Bool {
+  public mutating func removeAll(now: CookieTime, where isToGo: (Cookie) -> Bool) -> Bool {
     let going = buckets.values.joined().filter(isToGo)
     for cookie in going { remove(cookie, now: now) }
     return !going.isEmpty
@@ -232,7 +232,7 @@ package struct CookieJar: Sendable {
   // MARK: Giving
 
   /// The domains of the jar that a host's cookies may stand under: its own and those above it.
-  package func domains(of host: CookieHost) -> [String] {
+  public func domains(of host: CookieHost) -> [String] {
     var found: [String] = []
     guard count > 0 else { return found }
     let bytes = host.text.utf8
@@ -252,7 +252,7 @@ package struct CookieJar: Sendable {
   }
 
   /// The cookies that go with a request, in the order in which they are sent. They count as used.
-  package mutating func cookies(for request: CookieRequest, now: CookieTime) -> [Cookie] {
+  public mutating func cookies(for request: CookieRequest, now: CookieTime) -> [Cookie] {
     var chosen: [Cookie] = []
     for domain in domains(of: request.host) {
       guard let bucket = buckets[domain] else { continue }
@@ -270,7 +270,7 @@ package struct CookieJar: Sendable {
   }
 
   /// The value of the Cookie field. Nil: the request has none.
-  package mutating func field(for request: CookieRequest, now: CookieTime) -> String? {
+  public mutating func field(for request: CookieRequest, now: CookieTime) -> String? {
     var field = ""
     for cookie in cookies(for: request, now: now) {
       let pair = cookie.pair
@@ -291,7 +291,7 @@ package struct CookieJar: Sendable {
 
   // MARK: Making room
 
-  package mutating func removeExpired(now: CookieTime) { removeAll(now: now) { $0.hasExpired(at: now) } }
+  public mutating func removeExpired(now: CookieTime) { removeAll(now: now) { $0.hasExpired(at: now) } }
 
   private mutating func removeExpired(of domain: String, now: CookieTime) {
     for cookie in buckets[domain] ?? [] where cookie.hasExpired(at: now) { remove(cookie, now: now) }
@@ -325,25 +325,25 @@ package struct CookieJar: Sendable {
   }
 
   /// What has changed since this was last called, and when.
-  package mutating func takeChanges() -> [Identity: CookieTime] {
+  public mutating func takeChanges() -> [Identity: CookieTime] {
     defer { if changes != nil { changes = [:] } }
     return changes ?? [:]
   }
 
-  package var hasChanges: Bool { changes.map { !$0.isEmpty } ?? false }
+  public var hasChanges: Bool { changes.map { !$0.isEmpty } ?? false }
 
   /// The persistent cookies that have these identities.
-  package func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
+  public func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
     identities.isEmpty ? [] : buckets.values.joined().filter { $0.isPersistent && identities[$0.identity] != nil }
   }
 
   /// Puts changes back that could not be carried out. What has changed since stays as it is.
-  package mutating func returnChanges(_ returned: [Identity: CookieTime]) {
+  public mutating func returnChanges(_ returned: [Identity: CookieTime]) {
     changes?.merge(returned) { now, _ in now }
   }
 
   /// Makes the persistent cookies those of `stored`, without taking note, but for what has changed here meanwhile.
-  package mutating func adopt(_ stored: [Cookie]) {
+  public mutating func adopt(_ stored: [Cookie]) {
     let pending = changes ?? [:]
     let books = changes
     changes = nil

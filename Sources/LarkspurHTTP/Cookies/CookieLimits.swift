@@ -1,32 +1,32 @@
 /// What servers may make us keep and send. Every limit is inclusive.
-package struct CookieLimits: Hashable, Sendable {
+public struct CookieLimits: Hashable, Sendable {
   /// The bytes of a cookie's name and value together (RFC 6265bis 5.6). A server could otherwise fill the memory with
   /// one response.
-  package static let pairBytesMax = 4096
+  public static let pairBytesMax = 4096
 
   /// The bytes of an attribute's value; a longer one is passed over (RFC 6265bis 5.6).
-  package static let attributeBytesMax = 1024
+  public static let attributeBytesMax = 1024
 
   /// How long a cookie that a server sets may live: 400 days (RFC 6265bis 5.5). Nobody is to be tracked for decades.
-  package static let lifetimeSecondsMax = 400.0 * 86_400
+  public static let lifetimeSecondsMax = 400.0 * 86_400
 
   /// Cookies of one domain. RFC 6265bis asks for 50 at least; browsers keep 180. Without it one site could crowd out
   /// the cookies of all others.
-  package var perDomainMax = 180
+  public var perDomainMax = 180
 
   /// Cookies in all: 3000, as RFC 6265bis asks for at least.
-  package var totalMax = 3000
+  public var totalMax = 3000
 
   /// When there are too many in all, the domains that have more than this lose theirs first.
-  package var fairShare = 50
+  public var fairShare = 50
 
   /// Set-Cookie fields that one response may have; those that follow are passed over. A response of cookies alone
   /// costs quadratic work.
-  package var perResponseMax = 300
+  public var perResponseMax = 300
 
   /// The bytes of a Cookie field. Servers refuse requests whose fields are longer: whoever could set many large cookies
   /// would lock the user out. Cookies that do not fit are left out.
-  package var fieldBytesMax = 8192
+  public var fieldBytesMax = 8192
 
-  package init() {}
+  public init() {}
 }

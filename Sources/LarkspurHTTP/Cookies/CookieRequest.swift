@@ -1,21 +1,21 @@
 /// What cookies have to know of a request.
-package struct CookieRequest: Hashable, Sendable {
-  package var host: CookieHost
+public struct CookieRequest: Hashable, Sendable {
+  public var host: CookieHost
   /// As it is sent: percent-encoded, without the query.
-  package var path: String
+  public var path: String
   /// By TLS. A loopback address does not make up for it: cookies cross ports, and another user's server may listen
   /// there. CFNetwork draws the line in the same place.
-  package var isSecure: Bool
+  public var isSecure: Bool
   /// Nil: not known, and no cookie is kept back on account of it.
-  package var port: Int?
+  public var port: Int?
   /// What stands for the user, a window's document or nothing, is of the same site (RFC 6265bis 5.2).
-  package var isSameSite = true
+  public var isSameSite = true
   /// The method is one that changes nothing (RFC 9110 9.2.1).
-  package var isSafeMethod = true
+  public var isSafeMethod = true
   /// The answer is what the user is to see, and not a part of it.
-  package var isTopLevel = true
+  public var isTopLevel = true
 
-  package init(host: CookieHost, path: String, isSecure: Bool) {
+  public init(host: CookieHost, path: String, isSecure: Bool) {
     self.host = host
     self.path = path.utf8.first == UInt8(ascii: "/") ? path : "/"
     self.isSecure = isSecure

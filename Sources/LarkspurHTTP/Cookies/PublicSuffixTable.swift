@@ -6,7 +6,7 @@
 ///
 /// The rules stand one behind the other in one array of bytes; a hash table holds their places. Hashes run from a
 /// name's end to its beginning: one pass over a host gives those of all domains above it. Looking up allocates nothing.
-package struct PublicSuffixTable: Sendable {
+public struct PublicSuffixTable: Sendable {
   private struct Rule {
     var start: Int
     var count: Int
@@ -29,9 +29,9 @@ package struct PublicSuffixTable: Sendable {
   private var slots: [UInt32] = []
 
   /// Without a list.
-  package init() {}
+  public init() {}
 
-  package init(list: [UInt8]) {
+  public init(list: [UInt8]) {
     text.reserveCapacity(list.count / 2)
     rules.reserveCapacity(list.count / 24)
     // A line ends at its first white space.
@@ -49,8 +49,8 @@ package struct PublicSuffixTable: Sendable {
     index()
   }
 
-  package var isEmpty: Bool { rules.isEmpty }
-  package var ruleCount: Int { rules.count }
+  public var isEmpty: Bool { rules.isEmpty }
+  public var ruleCount: Int { rules.count }
 
   private mutating func append(_ name: ArraySlice<UInt8>, _ kinds: Kinds) {
     // A wildcard inside a name is in the list's grammar, but in none of its rules.
@@ -129,13 +129,13 @@ package struct PublicSuffixTable: Sendable {
 
   /// Whether a cookie for the name and all names below it would be for strangers too. The name is in lower case and in
   /// its ASCII form; a dot at its end does not make it another.
-  package func isPublicSuffix(_ name: String) -> Bool {
+  public func isPublicSuffix(_ name: String) -> Bool {
     guard let name = Self.withoutDot(name) else { return true }
     return suffixStart(name) == name.startIndex
   }
 
   /// The public suffix and one label more: what one owner has. Nil: the name is a public suffix, or above all.
-  package func registrableDomain(of name: String) -> Substring? {
+  public func registrableDomain(of name: String) -> Substring? {
     guard let name = Self.withoutDot(name) else { return nil }
     let start = suffixStart(name)
     guard start > name.startIndex else { return nil }

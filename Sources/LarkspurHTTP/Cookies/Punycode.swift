@@ -1,8 +1,8 @@
 /// The ASCII form of labels in other scripts (RFC 3492), for lists that are written in their own scripts. It only
 /// encodes: capitals and compatible letters are the writer's to replace.
-package enum Punycode {
+public enum Punycode {
   /// The name with `xn--` forms for its labels that need one. Nil: a label is too long for that.
-  package static func asciiName(_ name: some StringProtocol) -> String? {
+  public static func asciiName(_ name: some StringProtocol) -> String? {
     if name.utf8.allSatisfy({ $0 < 0x80 }) { return HostName.normal(String(name)) }
     var labels: [String] = []
     for label in name.split(separator: ".", omittingEmptySubsequences: false) {

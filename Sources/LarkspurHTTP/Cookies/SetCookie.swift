@@ -1,6 +1,6 @@
 /// What one Set-Cookie field says (RFC 6265bis 5.6), before anybody has asked who says it.
-package struct SetCookie: Hashable, Sendable {
-  package enum Domain: Hashable, Sendable {
+public struct SetCookie: Hashable, Sendable {
+  public enum Domain: Hashable, Sendable {
     case absent
     /// In lower case, without the dot that may stand before it.
     case named(String)
@@ -8,19 +8,19 @@ package struct SetCookie: Hashable, Sendable {
     case invalid
   }
 
-  package var name: String
-  package var value: String
-  package var domain = Domain.absent
+  public var name: String
+  public var value: String
+  public var domain = Domain.absent
   /// Nil: none, or one that does not begin with `/`. The request's path gives one then.
-  package var path: String?
-  package var isSecure = false
-  package var isHTTPOnly = false
-  package var sameSite = Cookie.SameSite.unspecified
-  package var expires: CookieTime?
+  public var path: String?
+  public var isSecure = false
+  public var isHTTPOnly = false
+  public var sameSite = Cookie.SameSite.unspecified
+  public var expires: CookieTime?
   /// In seconds; zero and less: it is to go.
-  package var maxAge: Int64?
+  public var maxAge: Int64?
   /// The attributes that no browser knows, in their order, with names in lower case.
-  package var others: [(name: String, value: String)] { otherPairs.map { ($0.name, $0.value) } }
+  public var others: [(name: String, value: String)] { otherPairs.map { ($0.name, $0.value) } }
 
   private struct Pair: Hashable, Sendable {
     var name: String
@@ -29,7 +29,7 @@ package struct SetCookie: Hashable, Sendable {
   private var otherPairs: [Pair] = []
 
   /// Nil: there is nothing to be kept.
-  package init?(_ field: some StringProtocol) {
+  public init?(_ field: some StringProtocol) {
     let bytes = Array(field.utf8)
     // A control character would end the Cookie field, or make servers refuse every request that it is sent with.
     guard !bytes.contains(where: Self.isControl) else { return nil }
@@ -99,7 +99,7 @@ package struct SetCookie: Hashable, Sendable {
   }
 
   /// All but the tab (RFC 6265bis 5.6).
-  package static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != ASCII.tab || byte == 0x7f }
+  public static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != ASCII.tab || byte == 0x7f }
 
   private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let isSpace = { (byte: UInt8) in byte == ASCII.space || byte == ASCII.tab }

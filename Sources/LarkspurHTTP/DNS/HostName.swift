@@ -4,13 +4,13 @@
 /// A name whose last label is a number is refused. The system's resolver takes `127.1` and `0x7f000001` for addresses,
 /// which would lead round every check of the text. To the URL standard such a
 /// host is no name either.
-package struct HostName: Hashable, Sendable {
+public struct HostName: Hashable, Sendable {
   /// In lower case, without the dot that may end it.
-  package let text: String
+  public let text: String
   /// A dot ended it: no search domain is to be tried.
-  package let isComplete: Bool
+  public let isComplete: Bool
 
-  package enum Invalid: String, Error, Hashable, Sendable, CaseIterable {
+  public enum Invalid: String, Error, Hashable, Sendable, CaseIterable {
     case empty = "the name is empty"
     case tooLong = "the name is longer than 253 bytes"
     case labelEmpty = "the name has an empty label"
@@ -21,10 +21,10 @@ package struct HostName: Hashable, Sendable {
   }
 
   /// RFC 1035 2.3.4, without the length bytes of the wire's form.
-  package static let bytesMax = 253
-  package static let labelBytesMax = 63
+  public static let bytesMax = 253
+  public static let labelBytesMax = 63
 
-  package init(_ host: String) throws(Invalid) {
+  public init(_ host: String) throws(Invalid) {
     var name = Self.normal(host)[...]
     isComplete = name.utf8.last == UInt8(ascii: ".")
     if isComplete { name.removeLast() }
@@ -37,13 +37,13 @@ package struct HostName: Hashable, Sendable {
   }
 
   /// What the system's resolver is asked.
-  package var question: String { isComplete ? text + "." : text }
+  public var question: String { isComplete ? text + "." : text }
 
   /// RFC 6761 6.3: `localhost` and all names below it.
-  package var isLocalhost: Bool { text == "localhost" || text.hasSuffix(".localhost") }
+  public var isLocalhost: Bool { text == "localhost" || text.hasSuffix(".localhost") }
 
   /// In lower case, as far as it is ASCII.
-  package static func normal(_ host: String) -> String {
+  public static func normal(_ host: String) -> String {
     String(decoding: host.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 

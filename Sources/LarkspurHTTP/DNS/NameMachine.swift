@@ -1,7 +1,7 @@
 import LarkspurBytes
 
 /// What a source has found out about a name.
-package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
+public enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
   case found(Addresses)
   /// The name does not exist, or has no address.
   case noSuchName(reason: String)
@@ -31,12 +31,12 @@ package enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 ///
 /// Invariants. Every waiter is answered, refused or has abandoned, exactly once. No name is queued while a look-up is
 /// free. Every `start` is followed by one `answered` or `cancelled`; what comes for other numbers is ignored.
-package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
+public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   /// A caller's number: it has not been used before.
-  package typealias Waiter = UInt64
-  package typealias LookUp = UInt64
+  public typealias Waiter = UInt64
+  public typealias LookUp = UInt64
 
-  package enum Action: Sendable, Equatable {
+  public enum Action: Sendable, Equatable {
     case start(LookUp, HostName)
     /// Nobody waits for it any more.
     case cancel(LookUp, HostName)
@@ -45,7 +45,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     case refuse(Waiter)
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
   private struct Entry {
     var answer: NameAnswer<Addresses>
@@ -68,7 +68,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var waiters: [Waiter: HostName] = [:]
   private var lookUpsBegun: LookUp = 0
 
-  package init(limits: NameLimits = NameLimits()) {
+  public init(limits: NameLimits = NameLimits()) {
     self.limits = limits
     // With none at all everybody would wait for ever.
     self.limits.lookUpsMax = max(limits.lookUpsMax, 1)
@@ -76,14 +76,14 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   /// Names that are remembered, whether their time is up or not.
-  package var entryCount: Int { entries.count }
-  package var waiterCount: Int { waiters.count }
-  package var runningCount: Int { running.count }
-  package var queuedCount: Int { queue.count }
+  public var entryCount: Int { entries.count }
+  public var waiterCount: Int { waiters.count }
+  public var runningCount: Int { running.count }
+  public var queuedCount: Int { queue.count }
 
   // MARK: - Facts
 
-  package mutating func wanted(_ name: HostName, by waiter: Waiter, now: Deadline, into actions: inout Actions) {
+  public mutating func wanted(_ name: HostName, by waiter: Waiter, now: Deadline, into actions: inout Actions) {
     if let entry = entries[name] {
       if entry.expiry > now { return actions.append(.answer(waiter, entry.answer)) }
       entries[name] = nil
@@ -103,7 +103,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   /// The waiter has gone: its time is up, or it is cancelled.
-  package mutating func abandoned(by waiter: Waiter, into actions: inout Actions) {
+  public mutating func abandoned(by waiter: Waiter, into actions: inout Actions) {
     guard let name = waiters.removeValue(forKey: waiter), var wait = pending[name] else { return }
     wait.waiters.remove(waiter)
     pending[name] = wait
@@ -113,7 +113,7 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     queue.removeAll { $0 == name }
   }
 
-  package mutating func answered(
+  public mutating func answered(
     _ lookUp: LookUp, _ answer: NameAnswer<Addresses>, now: Deadline, into actions: inout Actions
   ) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
@@ -128,14 +128,14 @@ package struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   /// The source cannot end the look-up that nobody waits for.
-  package mutating func wentOn(_ lookUp: LookUp, into actions: inout Actions) {
+  public mutating func wentOn(_ lookUp: LookUp, into actions: inout Actions) {
     guard running[lookUp] != nil else { return }
     left.insert(lookUp)
     startQueued(&actions)
   }
 
   /// The source has ended the look-up and will not answer. Those who have come since it was told need another one.
-  package mutating func cancelled(_ lookUp: LookUp, into actions: inout Actions) {
+  public mutating func cancelled(_ lookUp: LookUp, into actions: inout Actions) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
     left.remove(lookUp)
     if let late = pending.removeValue(forKey: name)?.waiters, !late.isEmpty { start(name, for: late, &actions) }

@@ -16,14 +16,14 @@ import LarkspurBytes
 ///
 /// It does not know: addresses (only how many there are), sockets, the clock. Invariant: every `start` is followed by
 /// exactly one of the attempt's own facts and `abandon`, and a race has exactly one of `succeed`, `fail` and `ended`.
-package struct DialMachine: Sendable {
-  package enum State: Hashable, Sendable {
+public struct DialMachine: Sendable {
+  public enum State: Hashable, Sendable {
     case ready
     case racing
     case over
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     case start(Int)
     /// The attempt is not needed any more.
     case abandon(Int)
@@ -32,11 +32,11 @@ package struct DialMachine: Sendable {
     case fail
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
-  package private(set) var state = State.ready
+  public private(set) var state = State.ready
   /// When `timerFired` is due.
-  package private(set) var timer = Deadline.never
+  public private(set) var timer = Deadline.never
 
   private let count: Int
   private let delay: Duration
@@ -44,37 +44,37 @@ package struct DialMachine: Sendable {
   private var running: [Int] = []
 
   /// RFC 8305 5 recommends a delay of 250 ms.
-  package init(count: Int, delay: Duration = .milliseconds(250)) {
+  public init(count: Int, delay: Duration = .milliseconds(250)) {
     self.count = count
     self.delay = delay
   }
 
-  package mutating func begin(now: Deadline, into actions: inout Actions) {
+  public mutating func begin(now: Deadline, into actions: inout Actions) {
     guard state == .ready else { return }
     state = .racing
     startNext(now, &actions)
   }
 
-  package mutating func attemptFailed(_ attempt: Int, now: Deadline, into actions: inout Actions) {
+  public mutating func attemptFailed(_ attempt: Int, now: Deadline, into actions: inout Actions) {
     guard state == .racing, let place = running.firstIndex(of: attempt) else { return }
     running.remove(at: place)
     startNext(now, &actions)
   }
 
-  package mutating func attemptSucceeded(_ attempt: Int, into actions: inout Actions) {
+  public mutating func attemptSucceeded(_ attempt: Int, into actions: inout Actions) {
     guard state == .racing, running.contains(attempt) else { return }
     actions += running.filter { $0 != attempt }.map(Action.abandon)
     end()
     actions.append(.succeed(attempt))
   }
 
-  package mutating func timerFired(now: Deadline, into actions: inout Actions) {
+  public mutating func timerFired(now: Deadline, into actions: inout Actions) {
     guard state == .racing, timer <= now else { return }
     startNext(now, &actions)
   }
 
   /// Nobody waits any more: the time is up, the task is cancelled, or nothing can be tried.
-  package mutating func ended(into actions: inout Actions) {
+  public mutating func ended(into actions: inout Actions) {
     guard state == .racing else { return }
     actions += running.map(Action.abandon)
     end()

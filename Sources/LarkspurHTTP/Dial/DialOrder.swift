@@ -1,8 +1,8 @@
 /// The order in which a host's addresses are tried.
-package enum DialOrder {
+public enum DialOrder {
   /// Indices of the addresses in their order, the two families in turn, beginning with the first address's (RFC 8305 4):
   /// a dead family costs one attempt delay and not one per address. Those that `hasFailed` come last.
-  package static func interleaved(isIPv6: [Bool], hasFailed: [Bool]) -> [Int] {
+  public static func interleaved(isIPv6: [Bool], hasFailed: [Bool]) -> [Int] {
     let good = isIPv6.indices.filter { !hasFailed[$0] }
     let bad = isIPv6.indices.filter { hasFailed[$0] }
     return interleaved(good, isIPv6) + interleaved(bad, isIPv6)

@@ -13,17 +13,17 @@
 /// ```
 ///
 /// Invariant: bytes of two versions never come together in one file.
-package struct ResumePoint: Hashable, Codable, Sendable {
+public struct ResumePoint: Hashable, Codable, Sendable {
   /// Names the version: a strong entity tag, or a date that is as good as one.
-  package var validator: String
+  public var validator: String
   /// Bytes that are there.
-  package var offset: Int
+  public var offset: Int
   /// Bytes of the whole; nil if the server has not said.
-  package var total: Int?
+  public var total: Int?
   /// The content coding that the bytes are in. A range counts encoded bytes (RFC 9110 14.1).
-  package var coding: String?
+  public var coding: String?
 
-  package init(validator: String, offset: Int, total: Int?, coding: String?) {
+  public init(validator: String, offset: Int, total: Int?, coding: String?) {
     self.validator = validator
     self.offset = offset
     self.total = total
@@ -31,7 +31,7 @@ package struct ResumePoint: Hashable, Codable, Sendable {
   }
 
   /// A field's values, by its name in lower case.
-  package typealias Fields = (String) -> [String]
+  public typealias Fields = (String) -> [String]
 
   // MARK: - Which downloads can go on
 
@@ -44,7 +44,7 @@ package struct ResumePoint: Hashable, Codable, Sendable {
   /// The point that a download of this response can go on from, once bytes have come. Nil: it can only start over.
   ///
   /// - Parameter now: When the response came, in seconds since 1970.
-  package init?(status: Int, now: Double, fields: Fields) {
+  public init?(status: Int, now: Double, fields: Fields) {
     guard status == 200, let validator = Self.validator(now: now, fields: fields) else { return nil }
     // RFC 9110 14.3: so a server says that ranges are of no use with it. Nothing said means nothing.
     guard !fields("accept-ranges").contains(where: { $0.isCaselessly("none") }) else { return nil }
@@ -82,16 +82,16 @@ package struct ResumePoint: Hashable, Codable, Sendable {
 
   /// From which byte on to ask. If all are there, the last one is asked for once more: a range without a byte cannot be
   /// satisfied (RFC 9110 14.1.2), and the answer says whether the rest still belongs to the same version.
-  package var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
+  public var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
 
   /// The fields that ask for it.
-  package static func conditions(from first: Int, validator: String) -> [(name: String, value: String)] {
+  public static func conditions(from first: Int, validator: String) -> [(name: String, value: String)] {
     [(name: "Range", value: "bytes=\(first)-"), (name: "If-Range", value: validator)]
   }
 
   // MARK: - The answer
 
-  package enum Decision: Hashable, Sendable {
+  public enum Decision: Hashable, Sendable {
     /// The body goes on from the byte that was asked for, up to `end`; the whole has `total` bytes, if that is known.
     case continueAt(Int, end: Int, total: Int?)
     case replace
@@ -101,7 +101,7 @@ package struct ResumePoint: Hashable, Codable, Sendable {
   }
 
   /// - Parameter first: The byte that was asked for.
-  package func decide(asking first: Int, status: Int, fields: Fields) -> Decision {
+  public func decide(asking first: Int, status: Int, fields: Fields) -> Decision {
     switch status {
     case 200: return .replace
     case 206: return decidePart(first, fields)

@@ -20,9 +20,9 @@
 ///
 /// It does not know: bytes, sockets, the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
 /// and `handOver`, and a closed connection exactly one `close`.
-package struct ExchangeMachine {
+public struct ExchangeMachine {
   /// The request's side.
-  package enum Sending: Hashable, CaseIterable, Sendable {
+  public enum Sending: Hashable, CaseIterable, Sendable {
     case running
     case done
     /// The server takes no more of it.
@@ -30,14 +30,14 @@ package struct ExchangeMachine {
   }
 
   /// The response's side.
-  package enum Receiving: Hashable, Sendable {
+  public enum Receiving: Hashable, Sendable {
     case head
     case body(isPersistent: Bool)
     /// It is complete, and the rest of the request is still wanted.
     case ended
   }
 
-  package enum State: Hashable, Sendable {
+  public enum State: Hashable, Sendable {
     case idle
     case active(Sending, Receiving)
     case tunnel
@@ -45,7 +45,7 @@ package struct ExchangeMachine {
   }
 
   /// Why an exchange ended without its response.
-  package enum Failure: Error, Hashable, Sendable {
+  public enum Failure: Error, Hashable, Sendable {
     case response(ResponseError)
     /// The connection broke: not closed in an orderly way.
     case connectionLost
@@ -58,7 +58,7 @@ package struct ExchangeMachine {
   }
 
   /// Why a connection was closed.
-  package enum CloseReason: Hashable, Sendable {
+  public enum CloseReason: Hashable, Sendable {
     /// The response said so, or could only end so.
     case serverWillClose
     /// The response came before the request had been sent.
@@ -71,7 +71,7 @@ package struct ExchangeMachine {
     case unneeded
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     case complete
     case fail(Failure)
     /// The connection is another protocol's from here on.
@@ -82,35 +82,35 @@ package struct ExchangeMachine {
   }
 
   /// The decisions on one fact, in order. There are never more than two.
-  package struct Actions: Hashable, Sendable {
-    package private(set) var first: Action?
-    package private(set) var second: Action?
+  public struct Actions: Hashable, Sendable {
+    public private(set) var first: Action?
+    public private(set) var second: Action?
 
-    package init() {}
+    public init() {}
 
     mutating func append(_ action: Action) {
       if first == nil { first = action } else { second = action }
     }
   }
 
-  package private(set) var state = State.idle
+  public private(set) var state = State.idle
 
-  package init() {}
+  public init() {}
 
-  package var isIdle: Bool { state == .idle }
+  public var isIdle: Bool { state == .idle }
 
   /// Whether nothing is missing but the rest of the request.
-  package var isSendingOnly: Bool { state == .active(.running, .ended) }
+  public var isSendingOnly: Bool { state == .active(.running, .ended) }
 
   /// A request is about to be sent. False: the connection is not free.
-  package mutating func begin() -> Bool {
+  public mutating func begin() -> Bool {
     guard state == .idle else { return false }
     state = .active(.running, .head)
     return true
   }
 
   /// The kernel has taken the last byte of the request.
-  package mutating func requestSent(into actions: inout Actions) {
+  public mutating func requestSent(into actions: inout Actions) {
     guard case .active(.running, let receiving) = state else { return }
     guard receiving == .ended else { return state = .active(.done, receiving) }
     state = .idle
@@ -118,7 +118,7 @@ package struct ExchangeMachine {
   }
 
   /// The kernel takes no more of the request: the peer has closed or reset.
-  package mutating func sendingFailed(into actions: inout Actions) {
+  public mutating func sendingFailed(into actions: inout Actions) {
     guard case .active(.running, let receiving) = state else { return }
     guard receiving != .ended else { return completeWithoutRest(.requestUnfinished, &actions) }
     state = .active(.stopped, receiving)
@@ -126,7 +126,7 @@ package struct ExchangeMachine {
   }
 
   /// `holdsBody`: the body waits for a 100 (Continue), and nothing of it has been sent.
-  package mutating func headReceived(
+  public mutating func headReceived(
     status: Int = 200, isPersistent: Bool, holdsBody: Bool = false, into actions: inout Actions
   ) {
     guard case .active(let sending, .head) = state else { return inconsistent(&actions) }
@@ -137,13 +137,13 @@ package struct ExchangeMachine {
   }
 
   /// A 101, or a 2xx to CONNECT.
-  package mutating func tunnelBegan(into actions: inout Actions) {
+  public mutating func tunnelBegan(into actions: inout Actions) {
     guard case .active(_, .head) = state else { return inconsistent(&actions) }
     state = .tunnel
     actions.append(.handOver)
   }
 
-  package mutating func responseEnded(into actions: inout Actions) {
+  public mutating func responseEnded(into actions: inout Actions) {
     switch state {
     case .active(.done, .body(isPersistent: true)):
       state = .idle
@@ -161,39 +161,39 @@ package struct ExchangeMachine {
   }
 
   /// The response breaks the rules, or ended too soon.
-  package mutating func responseFailed(_ error: ResponseError, into actions: inout Actions) {
+  public mutating func responseFailed(_ error: ResponseError, into actions: inout Actions) {
     fail(.response(error), &actions)
   }
 
-  package mutating func bodyFailed(into actions: inout Actions) { fail(.bodyFailed, &actions) }
+  public mutating func bodyFailed(into actions: inout Actions) { fail(.bodyFailed, &actions) }
 
   /// The end of the stream while nothing was asked.
-  package mutating func peerClosed(into actions: inout Actions) {
+  public mutating func peerClosed(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.peerClosed, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
     close(.peerClosed, &actions)
   }
 
   /// Bytes while nothing was asked: whatever they are, they must never answer a later request.
-  package mutating func unsolicitedBytes(into actions: inout Actions) {
+  public mutating func unsolicitedBytes(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.unsolicitedBytes, &actions) }
     guard state == .idle else { return inconsistent(&actions) }
     close(.unsolicitedBytes, &actions)
   }
 
   /// Reading failed.
-  package mutating func connectionLost(into actions: inout Actions) {
+  public mutating func connectionLost(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.connectionLost, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
     close(.connectionLost, &actions)
   }
 
-  package mutating func timedOut(into actions: inout Actions) { fail(.timedOut, &actions) }
+  public mutating func timedOut(into actions: inout Actions) { fail(.timedOut, &actions) }
 
-  package mutating func cancelled(into actions: inout Actions) { fail(.cancelled, &actions) }
+  public mutating func cancelled(into actions: inout Actions) { fail(.cancelled, &actions) }
 
   /// The owner lets go of the connection.
-  package mutating func released(into actions: inout Actions) {
+  public mutating func released(into actions: inout Actions) {
     switch state {
     case .idle, .tunnel: close(.unneeded, &actions)
     case .active: fail(.cancelled, &actions)

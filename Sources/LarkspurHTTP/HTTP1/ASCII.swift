@@ -1,5 +1,5 @@
 /// Small readings of ASCII in a span.
-package enum ASCII {
+public enum ASCII {
   static let tab = UInt8(ascii: "\t")
   static let lf = UInt8(ascii: "\n")
   static let cr = UInt8(ascii: "\r")
@@ -17,11 +17,11 @@ package enum ASCII {
   static func isWhitespace(_ byte: UInt8) -> Bool { byte == space || byte == tab || byte == cr || byte == lf }
 
   /// Of a URI's scheme (RFC 3986 3.1).
-  package static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+  public static func isSchemeCharacter(_ byte: UInt8) -> Bool {
     isLetterOrDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
   }
 
-  package static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+  public static func isLetterOrDigit(_ byte: UInt8) -> Bool {
     isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 26
   }
 

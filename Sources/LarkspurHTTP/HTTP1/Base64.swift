@@ -1,5 +1,5 @@
 /// RFC 4648 4, with padding.
-package func base64(_ bytes: [UInt8]) -> String {
+public func base64(_ bytes: [UInt8]) -> String {
   let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   var result: [UInt8] = []
   for start in stride(from: 0, to: bytes.count, by: 3) {

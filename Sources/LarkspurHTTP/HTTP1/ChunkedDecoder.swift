@@ -13,8 +13,8 @@ import LarkspurBytes
 ///
 /// It refuses to guess: white space around a size, a bare LF, more than sixteen digits, or data that is not
 /// followed by CRLF are errors. Each has been a way to make two parsers see two different bodies.
-package struct ChunkedDecoder {
-  package enum Event: Hashable {
+public struct ChunkedDecoder {
+  public enum Event: Hashable {
     case needMore
     case data(Range<Int>)
     /// The trailer section is complete; its fields are in `trailers` and start at `trailerBase`.
@@ -40,7 +40,7 @@ package struct ChunkedDecoder {
   private var remaining = 0
   private var extensionBytes = 0
 
-  package init() {}
+  public init() {}
 
   /// What a connection's end would cut off here.
   var place: ResponseError.Place {
@@ -49,7 +49,7 @@ package struct ChunkedDecoder {
   }
 
   /// Reads on from `consumed`, and moves it past what is done with.
-  package mutating func next(
+  public mutating func next(
     in bytes: Span<UInt8>, consumed: inout Int, limits: Limits, trailers: inout FieldTable
   ) throws(ResponseError) -> Event {
     while true {

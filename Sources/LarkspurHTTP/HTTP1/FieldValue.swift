@@ -1,12 +1,12 @@
 import LarkspurBytes
 
 /// A field's value as text, for those who ask: the parser itself only says where it is.
-package enum FieldValue {
+public enum FieldValue {
   /// Reads `value`, a range of a `FieldTable` that describes `bytes`.
   ///
   /// A fold and the white space around it read as one space (RFC 9112 5.2). Bytes that are not UTF-8 are read
   /// as Latin-1, which is what obs-text has meant in the past (RFC 9110 5.5).
-  package static func text(_ value: Range<Int>, in bytes: Span<UInt8>) -> String {
+  public static func text(_ value: Range<Int>, in bytes: Span<UInt8>) -> String {
     if let text = unfoldedText(value, in: bytes) { return text }
     var unfolded: [UInt8] = []
     unfolded.reserveCapacity(value.count)

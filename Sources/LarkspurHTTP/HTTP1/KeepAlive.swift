@@ -1,10 +1,10 @@
 /// The `Keep-Alive` field (RFC 2068 19.7.1.1, and what servers send since).
-package enum KeepAlive {
+public enum KeepAlive {
   /// How long the server keeps an idle connection, less a margin, and how many requests it still takes. What cannot be
   /// read is not there.
   ///
   /// A request that arrives when the server is just closing is lost: the margin is a second, or half of a shorter time.
-  package static func parameters(_ value: String) -> (idle: Duration?, requestsLeft: Int?) {
+  public static func parameters(_ value: String) -> (idle: Duration?, requestsLeft: Int?) {
     var idle: Duration?
     var requestsLeft: Int?
     for part in value.utf8.split(separator: ASCII.comma) {

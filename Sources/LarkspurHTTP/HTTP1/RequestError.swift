@@ -1,5 +1,5 @@
 /// Why a request cannot be written. Every case is the caller's doing, and nothing has been sent.
-package enum RequestError: Error, Hashable, Sendable {
+public enum RequestError: Error, Hashable, Sendable {
   /// The method is empty or holds a byte that is not a token character.
   case methodInvalid(String)
   /// The target is empty or holds white space, a control character or a byte beyond ASCII.
@@ -16,7 +16,7 @@ package enum RequestError: Error, Hashable, Sendable {
 }
 
 extension RequestError: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .methodInvalid(let method): "the method \(method.debugDescription) is not a token"
     case .targetInvalid(let target): "the request target \(target.debugDescription) holds an illegal character"

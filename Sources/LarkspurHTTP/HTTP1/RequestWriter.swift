@@ -8,9 +8,9 @@ import LarkspurBytes
 /// try writer.field("Accept", "*/*")
 /// let request = writer.finish()
 /// ```
-package struct RequestWriter: Sendable {
+public struct RequestWriter: Sendable {
   /// How the body's length is told (RFC 9112 6).
-  package enum Body: Hashable, Sendable {
+  public enum Body: Hashable, Sendable {
     /// No body. Methods that usually carry one (POST, PUT, PATCH) say `Content-Length: 0` (RFC 9110 8.6).
     case none
     case length(UInt)
@@ -42,7 +42,7 @@ package struct RequestWriter: Sendable {
   private let recipient: RequestHead.Recipient
 
   /// To a proxy the target goes in absolute form, `http://host/path`, or with CONNECT as `host:port` (RFC 9112 3.2).
-  package init(
+  public init(
     method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
@@ -50,7 +50,7 @@ package struct RequestWriter: Sendable {
   }
 
   /// A head that goes on with what has been checked and written before.
-  package init(
+  public init(
     method: String, target: String, _ common: CommonFields, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
@@ -89,7 +89,7 @@ package struct RequestWriter: Sendable {
     append("Host", host)
   }
 
-  package mutating func field(_ name: String, _ value: String) throws(RequestError) {
+  public mutating func field(_ name: String, _ value: String) throws(RequestError) {
     guard isToken(name) else { throw .fieldNameInvalid(name) }
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
     let span = name.utf8Span.span
@@ -108,7 +108,7 @@ package struct RequestWriter: Sendable {
   }
 
   /// Ends the head.
-  package consuming func finish(body: Body = .none) -> RequestHead {
+  public consuming func finish(body: Body = .none) -> RequestHead {
     switch body {
     case .none:
       context.expectsContinue = false
@@ -132,11 +132,11 @@ package struct RequestWriter: Sendable {
 }
 
 /// What many requests to one host have in common, checked and written once: all that comes behind the target.
-package struct CommonFields: Sendable {
+public struct CommonFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
 
-  package init(host: String, _ fields: [(name: String, value: String)]) throws(RequestError) {
+  public init(host: String, _ fields: [(name: String, value: String)]) throws(RequestError) {
     var writer = try RequestWriter(method: "GET", target: "/", host: host)
     for field in fields { try writer.field(field.name, field.value) }
     bytes = Array(writer.bytes["GET /".utf8.count...])
@@ -154,22 +154,22 @@ extension RequestContext {
 }
 
 /// A request head, ready to be sent as often as one likes.
-package struct RequestHead: Hashable, Sendable {
+public struct RequestHead: Hashable, Sendable {
   /// Who reads the head first. A connection sends only what is for its other end.
-  package enum Recipient: Hashable, Sendable {
+  public enum Recipient: Hashable, Sendable {
     case origin
     /// A proxy that is asked for the resource, or for a tunnel.
     case proxy
   }
 
-  package let bytes: [UInt8]
-  package let context: RequestContext
-  package let recipient: Recipient
+  public let bytes: [UInt8]
+  public let context: RequestContext
+  public let recipient: Recipient
   private let body: RequestWriter.Body
   private let method: RequestWriter.Method
 
   /// Whether the body has to come in the chunked coding.
-  package var isChunked: Bool { if case .chunked = body { true } else { false } }
+  public var isChunked: Bool { if case .chunked = body { true } else { false } }
 
   init(
     bytes: [UInt8], context: RequestContext, recipient: Recipient, body: RequestWriter.Body,
@@ -183,19 +183,19 @@ package struct RequestHead: Hashable, Sendable {
   }
 
   /// Whether the request may be sent again without knowing what became of it (RFC 9110 9.2.2).
-  package var isIdempotent: Bool { method != .other }
+  public var isIdempotent: Bool { method != .other }
 
   /// The same of one whose body waits for the server's consent: without it nothing of the body has left.
-  package var mayBeSentAgain: Bool { isIdempotent || context.expectsContinue }
+  public var mayBeSentAgain: Bool { isIdempotent || context.expectsContinue }
 
   /// Whether the request may follow another one that has not been answered.
-  package var isPipelinable: Bool {
+  public var isPipelinable: Bool {
     // A body wants a framing of its own, which a queue of heads does not give it.
     method == .safe && body == .none && !context.closesConnection && !context.offersUpgrade
   }
 
   /// Whether a body of so many bytes is what the head announces. Any other would end in the next request, or be it.
-  package func allows(bodyBytes count: Int) -> Bool {
+  public func allows(bodyBytes count: Int) -> Bool {
     switch body {
     case .none: count == 0
     case .length(let length): length == UInt(count)
@@ -205,17 +205,17 @@ package struct RequestHead: Hashable, Sendable {
 }
 
 /// Puts the chunked coding on a request body (RFC 9112 7.1).
-package enum ChunkedEncoder {
+public enum ChunkedEncoder {
   /// What goes before a chunk's data. `count` is above zero: an empty chunk would end the body.
-  package static func start(ofChunk count: Int) -> [UInt8] {
+  public static func start(ofChunk count: Int) -> [UInt8] {
     Array((String(count, radix: 16) + "\r\n").utf8)
   }
 
   /// What goes behind a chunk's data.
-  package static let endOfChunk: [UInt8] = [ASCII.cr, ASCII.lf]
+  public static let endOfChunk: [UInt8] = [ASCII.cr, ASCII.lf]
 
   /// The last chunk and the trailer section.
-  package static func end(trailers: [(name: String, value: String)] = []) throws(RequestError) -> [UInt8] {
+  public static func end(trailers: [(name: String, value: String)] = []) throws(RequestError) -> [UInt8] {
     var bytes = Array("0\r\n".utf8)
     for (name, value) in trailers {
       guard isToken(name) else { throw .fieldNameInvalid(name) }

@@ -1,5 +1,5 @@
 /// Why a peer's response was refused. Every case is the peer's doing: the bytes that it sent, or stopped sending.
-package enum ResponseError: Error, Hashable, Sendable {
+public enum ResponseError: Error, Hashable, Sendable {
   /// The response does not begin with `HTTP/`: another protocol, HTTP/0.9, or stray bytes.
   case notHTTP
   /// A version other than HTTP/1.x.
@@ -45,7 +45,7 @@ package enum ResponseError: Error, Hashable, Sendable {
   case unsolicitedBytes
 
   /// What the connection's end cut off.
-  package enum Place: Hashable, Sendable {
+  public enum Place: Hashable, Sendable {
     /// Not a single byte of the response had arrived.
     case beforeHead
     case head
@@ -57,7 +57,7 @@ package enum ResponseError: Error, Hashable, Sendable {
 }
 
 extension ResponseError: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .notHTTP: "the response does not begin with an HTTP/1 status line"
     case .versionUnsupported: "the response's HTTP version is not 1.x"

@@ -2,27 +2,27 @@ import LarkspurBytes
 
 /// A parsed response head: what it says, and where in its bytes it says it. Positions count from the head's
 /// first byte.
-package struct ResponseHead {
-  package internal(set) var status = 0
+public struct ResponseHead {
+  public internal(set) var status = 0
   /// 0 for HTTP/1.0; 1 for HTTP/1.1 and every later 1.x.
-  package internal(set) var minorVersion = 1
-  package internal(set) var reason = 0..<0
-  package internal(set) var fields = FieldTable()
+  public internal(set) var minorVersion = 1
+  public internal(set) var reason = 0..<0
+  public internal(set) var fields = FieldTable()
   /// The head's size, its empty line included.
-  package internal(set) var byteCount = 0
+  public internal(set) var byteCount = 0
   /// How the body ends.
-  package internal(set) var framing = BodyFraming.none
+  public internal(set) var framing = BodyFraming.none
   /// Whether the server lets the connection live on after this response.
-  package internal(set) var isPersistent = false
+  public internal(set) var isPersistent = false
   /// Whether there is a field `Keep-Alive`. Most responses have none, and need not be searched for it.
-  package internal(set) var hasKeepAlive = false
+  public internal(set) var hasKeepAlive = false
   /// What `Content-Length` says, if it is there. For a HEAD request or a 304 no body follows it.
-  package internal(set) var contentLength: Int?
+  public internal(set) var contentLength: Int?
 
-  package init() {}
+  public init() {}
 
   /// Becomes empty, and keeps its memory.
-  package mutating func forget() { reset() }
+  public mutating func forget() { reset() }
 
   mutating func reset() {
     status = 0
@@ -38,7 +38,7 @@ package struct ResponseHead {
 }
 
 /// How the end of a body is found (RFC 9112 6.3).
-package enum BodyFraming: Hashable, Sendable {
+public enum BodyFraming: Hashable, Sendable {
   case none
   case length(Int)
   case chunked
@@ -49,20 +49,20 @@ package enum BodyFraming: Hashable, Sendable {
 }
 
 /// What the parser must know of the request to understand the response.
-package struct RequestContext: Hashable, Sendable {
-  package enum Method: Hashable, Sendable {
+public struct RequestContext: Hashable, Sendable {
+  public enum Method: Hashable, Sendable {
     case head, connect, other
   }
 
-  package var method: Method
+  public var method: Method
   /// The request carried `Upgrade`: only then is a 101 an answer.
-  package var offersUpgrade: Bool
+  public var offersUpgrade: Bool
   /// The request carried `Connection: close`: the connection ends with the response.
-  package var closesConnection: Bool
+  public var closesConnection: Bool
   /// The request carried `Expect: 100-continue`, and a body is to follow: it waits for the server's word.
-  package var expectsContinue = false
+  public var expectsContinue = false
 
-  package init(method: Method = .other, offersUpgrade: Bool = false, closesConnection: Bool = false) {
+  public init(method: Method = .other, offersUpgrade: Bool = false, closesConnection: Bool = false) {
     self.method = method
     self.offersUpgrade = offersUpgrade
     self.closesConnection = closesConnection

@@ -22,8 +22,8 @@ import LarkspurBytes
 /// are an error: they answer no request. After an error it stays failed.
 ///
 /// Nothing is allocated per response once the field tables have grown to what the server sends.
-package struct ResponseParser: ~Copyable {
-  package enum Event: Hashable {
+public struct ResponseParser: ~Copyable {
+  public enum Event: Hashable {
     /// The bytes given so far do not complete anything.
     case needMore
     /// A 1xx response other than 101: its head is in `head`, and the final response is still to come.
@@ -54,8 +54,8 @@ package struct ResponseParser: ~Copyable {
   }
 
   /// The latest head. It may be swapped against another one to keep it without a copy.
-  package var head = ResponseHead()
-  package private(set) var trailers = FieldTable()
+  public var head = ResponseHead()
+  public private(set) var trailers = FieldTable()
 
   private var state = State.idle
   /// What `failed` failed with.
@@ -71,7 +71,7 @@ package struct ResponseParser: ~Copyable {
   private var interimCount = 0
   private let limits: Limits
 
-  package init(limits: Limits = Limits()) {
+  public init(limits: Limits = Limits()) {
     // Positions are kept in 32 bits.
     var limits = limits
     limits.headBytesMax = min(limits.headBytesMax, Int(Int32.max) / 2)
@@ -81,7 +81,7 @@ package struct ResponseParser: ~Copyable {
   }
 
   /// Expects the response to a request. False if a response is still in the way.
-  package mutating func begin(_ request: RequestContext) -> Bool {
+  public mutating func begin(_ request: RequestContext) -> Bool {
     guard state == .idle else { return false }
     self.request = request
     interimCount = 0
@@ -90,26 +90,26 @@ package struct ResponseParser: ~Copyable {
   }
 
   /// Whether no response is expected: whatever arrives now is an error.
-  package var isIdle: Bool {
+  public var isIdle: Bool {
     state == .idle
   }
 
   /// Whether all of the response has been read, so that `next` will answer `end` without another byte.
   ///
   /// (Mutating, as is all that is asked often of what is large: else it is copied first.)
-  package mutating func isComplete() -> Bool {
+  public mutating func isComplete() -> Bool {
     state == .ending
   }
 
   /// Ends a response that is complete, in place of `next`. False: it is not.
-  package mutating func finish() -> Bool {
+  public mutating func finish() -> Bool {
     guard state == .ending else { return false }
     state = .idle
     return true
   }
 
   /// How many bytes may go past the parser: those of a body that is delimited by its length or by the stream's end.
-  package var passableBytes: Int {
+  public var passableBytes: Int {
     switch state {
     case .length: remaining
     case .untilClose: .max
@@ -118,19 +118,19 @@ package struct ResponseParser: ~Copyable {
   }
 
   /// So many bytes of the body have gone past, and no more than might.
-  package mutating func passed(_ count: Int) {
+  public mutating func passed(_ count: Int) {
     guard state == .length else { return }
     remaining -= min(max(count, 0), remaining)
     if remaining == 0 { state = .ending }
   }
 
   /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
-  package var isTunnel: Bool {
+  public var isTunnel: Bool {
     state == .tunnel
   }
 
   /// Reads on from `consumed`, and moves it past what is done with.
-  package mutating func next(
+  public mutating func next(
     in bytes: Span<UInt8>, consumed: inout Int
   ) throws(ResponseError) -> Event {
     do {
@@ -195,7 +195,7 @@ package struct ResponseParser: ~Copyable {
 
   /// The peer has closed its side, and all that it sent has been given to `next`; `unread` bytes of it are an
   /// incomplete head or trailer section. Returns whether the response is complete with that.
-  package mutating func peerClosed(unread: Int) throws(ResponseError) -> Bool {
+  public mutating func peerClosed(unread: Int) throws(ResponseError) -> Bool {
     let place: ResponseError.Place
     switch state {
     case .idle, .tunnel: return false

@@ -1,23 +1,23 @@
 /// What a pool's machine and its shell say to each other.
 extension PoolMachine {
-  package struct Ticket: Hashable, Sendable {
-    package let index: Int
+  public struct Ticket: Hashable, Sendable {
+    public let index: Int
     let generation: UInt32
     /// Counts the requests: who came earlier has the smaller one.
-    package let order: UInt64
+    public let order: UInt64
   }
 
-  package struct ConnectionID: Hashable, Sendable {
-    package let index: Int
+  public struct ConnectionID: Hashable, Sendable {
+    public let index: Int
     let generation: UInt32
   }
 
-  package struct EndpointID: Hashable, Sendable {
-    package let index: Int
+  public struct EndpointID: Hashable, Sendable {
+    public let index: Int
     let generation: UInt32
   }
 
-  package enum Failure: Error, Hashable, Sendable {
+  public enum Failure: Error, Hashable, Sendable {
     /// The connection could not be opened.
     case dialFailed
     /// Too many requests wait already.
@@ -26,7 +26,7 @@ extension PoolMachine {
     case closed
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     case run(Ticket, on: ConnectionID)
     case fail(Ticket, Failure)
     case dial(ConnectionID, to: EndpointID)
@@ -36,32 +36,32 @@ extension PoolMachine {
     case forget(EndpointID)
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
   /// What a request needs of its connection.
-  package struct Demand: Hashable, Sendable {
+  public struct Demand: Hashable, Sendable {
     /// The larger one goes first.
-    package var priority: UInt8 = 128
+    public var priority: UInt8 = 128
     /// May follow another request that is not answered yet (RFC 9112 9.3.2: idempotent methods).
-    package var isPipelinable = false
+    public var isPipelinable = false
     /// Wants a connection that nobody has used before: the one it was given was dead.
-    package var wantsFresh = false
+    public var wantsFresh = false
     /// The order of an earlier ticket, whose place it takes.
-    package var order: UInt64?
+    public var order: UInt64?
 
-    package init() {}
+    public init() {}
   }
 
   /// What the end of an exchange says about its connection.
-  package struct Ending: Hashable, Sendable {
+  public struct Ending: Hashable, Sendable {
     /// Another request may follow.
-    package var isReusable: Bool
+    public var isReusable: Bool
     /// The server's `Keep-Alive: timeout`, if it sent one.
-    package var idle: Duration?
+    public var idle: Duration?
     /// How many more requests the server's `Keep-Alive: max` allows, if it sent one.
-    package var requestsLeft: Int?
+    public var requestsLeft: Int?
 
-    package init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {
+    public init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {
       self.isReusable = isReusable
       self.idle = idle
       self.requestsLeft = requestsLeft

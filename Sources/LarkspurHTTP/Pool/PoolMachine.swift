@@ -26,7 +26,7 @@ import LarkspurBytes
 /// It does not know: hosts, bytes, sockets, the clock. Invariants: a ticket gets one `run` or one `fail` for each time it
 /// asks, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end itself; limits hold
 /// after each fact; an endpoint without connections and without waiting requests is forgotten.
-package struct PoolMachine: Sendable {
+public struct PoolMachine: Sendable {
   enum Phase {
     case gone
     case dialing
@@ -122,13 +122,13 @@ package struct PoolMachine: Sendable {
   private var isClosed = false
 
   /// Connections in all, those that are being opened included.
-  package private(set) var connectionCount = 0
-  package private(set) var waitingCount = 0
-  package private(set) var idleCount = 0
+  public private(set) var connectionCount = 0
+  public private(set) var waitingCount = 0
+  public private(set) var idleCount = 0
   /// Of those that are being opened, the ones that nobody waits for.
   var surplusCount = 0
   /// When `timerFired` is due. It may come without anything to do.
-  package internal(set) var timer = Deadline.never
+  public internal(set) var timer = Deadline.never
 
   /// How long an endpoint that has connections, or will, is spared after one more could not be opened. Without it what
   /// fails at once would be tried all the time.
@@ -137,7 +137,7 @@ package struct PoolMachine: Sendable {
   /// After so many failures in a row those who wait are told, although other connections are running: what runs may never end.
   private static let dialFailuresMax = 5
 
-  package init(limits: PoolLimits = PoolLimits()) {
+  public init(limits: PoolLimits = PoolLimits()) {
     var limits = limits
     // With less than one nothing would ever be served.
     limits.perEndpointMax = max(limits.perEndpointMax, 1)
@@ -147,7 +147,7 @@ package struct PoolMachine: Sendable {
     idleNanosecondsMax = limits.idleMax.wholeNanoseconds
   }
 
-  package mutating func addEndpoint() -> EndpointID {
+  public mutating func addEndpoint() -> EndpointID {
     let index = freeEndpoints.popLast() ?? endpoints.count
     if index == endpoints.count { endpoints.append(Endpoint()) }
     endpoints[index].generation &+= 1
@@ -158,7 +158,7 @@ package struct PoolMachine: Sendable {
   // MARK: - Requests
 
   /// Nil: the endpoint is not known any more.
-  package mutating func requested(
+  public mutating func requested(
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
   ) -> Ticket? {
     let index = endpoint.index
@@ -189,7 +189,7 @@ package struct PoolMachine: Sendable {
 
   /// The same for a request that may take a free connection at once, which most do: without a ticket and an action. Nil: it
   /// has to wait, and to ask as above. `order` is what it would ask again with.
-  package mutating func took(
+  public mutating func took(
     _ endpoint: EndpointID, isPipelinable: Bool, now: Deadline, into actions: inout Actions
   ) -> (id: ConnectionID, order: UInt64)? {
     let index = endpoint.index
@@ -201,7 +201,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// Who asked does not wait any more.
-  package mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
+  public mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
     guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
     waitingCount -= 1
     if wantsFresh {
@@ -215,7 +215,7 @@ package struct PoolMachine: Sendable {
 
   // MARK: - Connections
 
-  package mutating func dialSucceeded(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
+  public mutating func dialSucceeded(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .dialing) else { return }
     let endpoint = dialEnded(id.index)
     endpoints[endpoint].failedDials = 0
@@ -233,7 +233,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// `isOurs`: this machine is out of descriptors or memory, and another endpoint would have failed as well.
-  package mutating func dialFailed(
+  public mutating func dialFailed(
     _ id: ConnectionID, isOurs: Bool = false, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .dialing) else { return }
@@ -262,7 +262,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// One of the connection's requests is over.
-  package mutating func exchangeEnded(
+  public mutating func exchangeEnded(
     _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .running) else { return }
@@ -281,7 +281,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// The connection has closed by itself, or broken, whatever it was doing.
-  package mutating func connectionClosed(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
+  public mutating func connectionClosed(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .idle) || isPresent(id, .running) else { return }
     let endpoint = connections[id.index].endpoint
     remove(id.index)
@@ -291,7 +291,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// Closes what has been idle for too long, and tries again to open what could not be opened.
-  package mutating func timerFired(now: Deadline, into actions: inout Actions) {
+  public mutating func timerFired(now: Deadline, into actions: inout Actions) {
     guard timer <= now else { return }
     timer = .never
     for index in connections.indices {
@@ -311,7 +311,7 @@ package struct PoolMachine: Sendable {
 
   /// Closes the idle connections of all endpoints. Those that are running or being opened serve whom they serve, and nobody
   /// after them.
-  package mutating func presentConnectionsUnwanted(into actions: inout Actions) {
+  public mutating func presentConnectionsUnwanted(into actions: inout Actions) {
     for index in connections.indices {
       switch connections[index].phase {
       case .idle: closeIdle(index, &actions)
@@ -323,7 +323,7 @@ package struct PoolMachine: Sendable {
   }
 
   /// Who waits fails, what is idle or being opened is closed, what is running ends by itself. Nothing is begun any more.
-  package mutating func shutDown(into actions: inout Actions) {
+  public mutating func shutDown(into actions: inout Actions) {
     isClosed = true
     for index in endpoints.indices where endpoints[index].isUsed {
       let waiting =
@@ -346,17 +346,17 @@ package struct PoolMachine: Sendable {
     for index in endpoints.indices { forgetIfUnused(index, &actions) }
   }
 
-  package func isDialing(_ id: ConnectionID) -> Bool { isPresent(id, .dialing) }
+  public func isDialing(_ id: ConnectionID) -> Bool { isPresent(id, .dialing) }
 
-  package func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
+  public func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
 
   /// Whether `took` is likely to find something.
-  package func hasIdle(_ endpoint: EndpointID) -> Bool {
+  public func hasIdle(_ endpoint: EndpointID) -> Bool {
     endpoints.indices.contains(endpoint.index) && endpoints[endpoint.index].idleCount > 0
   }
 
   /// Whether the connection has not been closed.
-  package func isPresent(_ id: ConnectionID) -> Bool {
+  public func isPresent(_ id: ConnectionID) -> Bool {
     connections.indices.contains(id.index) && connections[id.index].generation == id.generation
       && connections[id.index].phase != .gone
   }

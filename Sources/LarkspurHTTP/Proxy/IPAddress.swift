@@ -1,10 +1,10 @@
 /// An IP address as a number, without a port and without a zone.
-package enum IPAddress: Hashable, Sendable {
+public enum IPAddress: Hashable, Sendable {
   case ipv4(UInt32)
   case ipv6(high: UInt64, low: UInt64)
 
   /// Reads `192.0.2.1` or `2001:db8::1` (RFC 4291 2.2), without brackets. Nil if it is neither.
-  package init?(_ text: some StringProtocol) {
+  public init?(_ text: some StringProtocol) {
     let bytes = Array(text.utf8)
     if let address = Self.dottedDecimal(bytes[...]) {
       self = .ipv4(address)

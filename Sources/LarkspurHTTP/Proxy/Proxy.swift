@@ -1,6 +1,6 @@
 /// A proxy: where it is, how it is spoken to, and who we are to it.
-package struct Proxy: Hashable, Sendable {
-  package enum Kind: String, Hashable, Sendable, CaseIterable {
+public struct Proxy: Hashable, Sendable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
     case http
     /// HTTP over TLS with the proxy.
     case https
@@ -13,44 +13,44 @@ package struct Proxy: Hashable, Sendable {
     /// The proxy looks the name up.
     case socks5h
 
-    package var isSOCKS: Bool { self != .http && self != .https }
+    public var isSOCKS: Bool { self != .http && self != .https }
     /// Whether the proxy gets an address and no name.
-    package var resolvesHere: Bool { self == .socks4 || self == .socks5 }
+    public var resolvesHere: Bool { self == .socks4 || self == .socks5 }
     /// As curl has it: the port of SOCKS (RFC 1928 3) also for HTTP.
     var ownPort: UInt16 { self == .https ? 443 : 1080 }
   }
 
   /// Percent-decoded. They are bytes, whatever a proxy takes them for.
-  package struct Credentials: Hashable, Sendable {
-    package var user: [UInt8]
-    package var password: [UInt8]
+  public struct Credentials: Hashable, Sendable {
+    public var user: [UInt8]
+    public var password: [UInt8]
 
-    package init(user: [UInt8], password: [UInt8]) {
+    public init(user: [UInt8], password: [UInt8]) {
       self.user = user
       self.password = password
     }
 
     /// The value of `Proxy-Authorization` (RFC 7617 2).
-    package var basicAuthorization: String { "Basic " + base64(user + [UInt8(ascii: ":")] + password) }
+    public var basicAuthorization: String { "Basic " + base64(user + [UInt8(ascii: ":")] + password) }
   }
 
-  package let kind: Kind
+  public let kind: Kind
   /// A name or an IP address, without brackets.
-  package let host: String
-  package let port: UInt16
-  package let credentials: Credentials?
+  public let host: String
+  public let port: UInt16
+  public let credentials: Credentials?
 
   /// Whether it makes the requests for a server itself, and is sent them; otherwise it makes a tunnel.
-  package func forwards(toSecure isSecure: Bool) -> Bool { !kind.isSOCKS && !isSecure }
+  public func forwards(toSecure isSecure: Bool) -> Bool { !kind.isSOCKS && !isSecure }
 
   /// Why a text does not name a proxy. It never holds a part of the text that could be a password.
-  package enum Invalid: Error, Hashable, Sendable {
+  public enum Invalid: Error, Hashable, Sendable {
     case schemeUnsupported(String)
     case hostInvalid
     case portInvalid
   }
 
-  package init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
+  public init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
     guard IPAddress(host) != nil || Self.isName(host) else { throw .hostInvalid }
     guard port != 0 else { throw .portInvalid }
     self.kind = kind
@@ -61,7 +61,7 @@ package struct Proxy: Hashable, Sendable {
 
   /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme it is `http`; `socks` is `socks4`. As with
   /// curl, the path means nothing.
-  package init(_ text: String) throws(Invalid) {
+  public init(_ text: String) throws(Invalid) {
     var kind = Kind.http
     var rest = Array(text.utf8)[...]
     let end = rest.firstIndex { !ASCII.isSchemeCharacter($0) } ?? rest.endIndex
@@ -99,11 +99,11 @@ package struct Proxy: Hashable, Sendable {
 
 extension Proxy: CustomStringConvertible {
   /// `socks5h://proxy.example:1080`: never with user or password.
-  package var description: String { "\(kind.rawValue)://\(authority(host, port))" }
+  public var description: String { "\(kind.rawValue)://\(authority(host, port))" }
 }
 
 extension Proxy.Invalid: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .schemeUnsupported(let scheme):
       "\(scheme.debugDescription) is no kind of proxy: "
@@ -115,7 +115,7 @@ extension Proxy.Invalid: CustomStringConvertible {
 }
 
 /// `host:port`, with brackets around an IPv6 address (RFC 3986 3.2.2).
-package func authority(_ host: String, _ port: UInt16) -> String {
+public func authority(_ host: String, _ port: UInt16) -> String {
   host.utf8.contains(ASCII.colon) ? "[\(host)]:\(port)" : "\(host):\(port)"
 }
 

@@ -10,7 +10,7 @@
 /// With `:port` behind a host or an address in brackets, that port only. Case does not count, nor the dot at the end of
 /// a name. Names are not looked up: an address does not except a name that leads to it. What is none of these is left
 /// out.
-package struct ProxyExceptions: Hashable, Sendable {
+public struct ProxyExceptions: Hashable, Sendable {
   private enum Entry: Hashable {
     case all
     case name([UInt8], port: UInt16?)
@@ -20,14 +20,14 @@ package struct ProxyExceptions: Hashable, Sendable {
 
   private let entries: [Entry]
 
-  package init(_ list: String = "") {
+  public init(_ list: String = "") {
     entries = list.utf8.split { $0 == UInt8(ascii: ",") || ASCII.isWhitespace($0) }.compactMap {
       Self.entry(Array($0)[...])
     }
   }
 
   /// Whether `host`, with or without brackets, is reached without a proxy.
-  package func contains(host: String, port: UInt16) -> Bool {
+  public func contains(host: String, port: UInt16) -> Bool {
     let bytes = Self.unbracketed(Array(host.utf8)[...])
     // A zone says which interface leads to the address, not which address it is (RFC 4007 11).
     let address = IPAddress(text(bytes.prefix { $0 != UInt8(ascii: "%") }))

@@ -1,15 +1,15 @@
 /// Which proxy leads to which server.
-package struct ProxySettings: Hashable, Sendable {
+public struct ProxySettings: Hashable, Sendable {
   /// For `http` and for `https` URLs, and for those of the two that have none of their own.
-  package var http: Proxy?
-  package var https: Proxy?
-  package var all: Proxy?
-  package var exceptions = ProxyExceptions()
+  public var http: Proxy?
+  public var https: Proxy?
+  public var all: Proxy?
+  public var exceptions = ProxyExceptions()
 
-  package init() {}
+  public init() {}
 
   /// Nil: the server is reached directly.
-  package func proxy(toHost host: String, port: UInt16, isSecure: Bool) -> Proxy? {
+  public func proxy(toHost host: String, port: UInt16, isSecure: Bool) -> Proxy? {
     guard let proxy = (isSecure ? https : http) ?? all, !exceptions.contains(host: host, port: port) else { return nil }
     return proxy
   }
@@ -17,11 +17,11 @@ package struct ProxySettings: Hashable, Sendable {
   // MARK: - Environment
 
   /// A variable whose value does not name a proxy.
-  package struct InvalidVariable: Error, Hashable, Sendable, CustomStringConvertible {
-    package var name: String
-    package var error: Proxy.Invalid
+  public struct InvalidVariable: Error, Hashable, Sendable, CustomStringConvertible {
+    public var name: String
+    public var error: Proxy.Invalid
 
-    package var description: String { "\(name): \(error)" }
+    public var description: String { "\(name): \(error)" }
   }
 
   /// The variables that are read. Where there are two spellings the first one counts. There is no `HTTP_PROXY`: a server
@@ -30,10 +30,10 @@ package struct ProxySettings: Hashable, Sendable {
   private static let httpsVariables = ["https_proxy", "HTTPS_PROXY"]
   private static let allVariables = ["all_proxy", "ALL_PROXY"]
   private static let exceptionVariables = ["no_proxy", "NO_PROXY"]
-  package static let variables = httpVariables + httpsVariables + allVariables + exceptionVariables
+  public static let variables = httpVariables + httpsVariables + allVariables + exceptionVariables
 
   /// Reads the environment by curl's rules. An empty variable is as good as none.
-  package init(environment: [String: String]) throws(InvalidVariable) {
+  public init(environment: [String: String]) throws(InvalidVariable) {
     http = try Self.proxy(of: Self.httpVariables, in: environment)
     https = try Self.proxy(of: Self.httpsVariables, in: environment)
     all = try Self.proxy(of: Self.allVariables, in: environment)

@@ -1,5 +1,5 @@
 /// Why a SOCKS proxy made no tunnel.
-package enum SOCKSError: Error, Hashable, Sendable {
+public enum SOCKSError: Error, Hashable, Sendable {
   // The proxy's answers.
 
   case refused(Refusal)
@@ -29,7 +29,7 @@ package enum SOCKSError: Error, Hashable, Sendable {
   case noIPv4Address
 
   /// What the proxy says of its reason.
-  package enum Refusal: Hashable, Sendable {
+  public enum Refusal: Hashable, Sendable {
     // SOCKS5, RFC 1928 6.
     case generalFailure, notAllowed, networkUnreachable, hostUnreachable, connectionRefused, timeToLiveExpired
     case commandUnsupported, addressTypeUnsupported
@@ -63,7 +63,7 @@ package enum SOCKSError: Error, Hashable, Sendable {
     }
 
     /// Whether another address of the same host may fare better.
-    package var dependsOnAddress: Bool {
+    public var dependsOnAddress: Bool {
       switch self {
       case .networkUnreachable, .hostUnreachable, .connectionRefused, .timeToLiveExpired, .addressTypeUnsupported,
         .generalFailure, .rejected, .notAllowed:
@@ -75,7 +75,7 @@ package enum SOCKSError: Error, Hashable, Sendable {
 }
 
 extension SOCKSError: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .refused(let refusal): "the proxy refuses: \(refusal)"
     case .noMethodAccepted: "the proxy accepts no method of authentication that is on offer"
@@ -95,7 +95,7 @@ extension SOCKSError: CustomStringConvertible {
 }
 
 extension SOCKSError.Refusal: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .generalFailure: "general failure"
     case .notAllowed: "not allowed by its rules"

@@ -16,23 +16,23 @@ import LarkspurBytes
 ///
 /// It does not know: sockets, time, how names are looked up. Invariants: exactly one of `establish` and `fail`; never more
 /// than 262 bytes, a name with its length, and a port, are held; after either nothing is taken and nothing said.
-package struct SOCKSMachine: Sendable {
-  package enum Target: Hashable, Sendable {
+public struct SOCKSMachine: Sendable {
+  public enum Target: Hashable, Sendable {
     case address(IPAddress)
     /// The proxy is to look it up.
     case name(String)
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     case send([UInt8])
     /// From here on the connection leads to the target.
     case establish
     case fail(SOCKSError)
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
-  package enum State: Hashable, Sendable {
+  public enum State: Hashable, Sendable {
     case ready
     /// Waits for the answer to the greeting, to user and password, to the request; or to SOCKS4's request.
     case method, login, reply, reply4
@@ -41,11 +41,11 @@ package struct SOCKSMachine: Sendable {
   }
 
   /// One byte tells each length (RFC 1928 4, RFC 1929 2). In SOCKS4 the names have no bound of their own.
-  package static let hostBytesMax = 255
-  package static let userBytesMax = 255
-  package static let passwordBytesMax = 255
+  public static let hostBytesMax = 255
+  public static let userBytesMax = 255
+  public static let passwordBytesMax = 255
 
-  package private(set) var state = State.ready
+  public private(set) var state = State.ready
   private let version: UInt8
   private let credentials: Proxy.Credentials?
   private let target: Target
@@ -54,7 +54,7 @@ package struct SOCKSMachine: Sendable {
   private var answer: [UInt8] = []
 
   /// For a proxy of one of the SOCKS kinds. Any other is spoken to as SOCKS5.
-  package init(_ kind: Proxy.Kind, credentials: Proxy.Credentials?, target: Target, port: UInt16) {
+  public init(_ kind: Proxy.Kind, credentials: Proxy.Credentials?, target: Target, port: UInt16) {
     version = kind == .socks4 || kind == .socks4a ? 4 : 5
     self.credentials = credentials
     self.target = target
@@ -63,7 +63,7 @@ package struct SOCKSMachine: Sendable {
 
   // MARK: - Facts
 
-  package mutating func begin(into actions: inout Actions) {
+  public mutating func begin(into actions: inout Actions) {
     guard state == .ready else { return }
     if let error = obstacle { return fail(error, &actions) }
     if version == 4 {
@@ -77,7 +77,7 @@ package struct SOCKSMachine: Sendable {
   }
 
   /// Takes what belongs to the answers off the front of `bytes`, and returns how many bytes that is.
-  package mutating func received(_ bytes: Span<UInt8>, into actions: inout Actions) -> Int {
+  public mutating func received(_ bytes: Span<UInt8>, into actions: inout Actions) -> Int {
     var taken = 0
     while isWaiting, taken < bytes.count {
       answer.append(bytes[taken])
@@ -88,7 +88,7 @@ package struct SOCKSMachine: Sendable {
   }
 
   /// The proxy has closed its side.
-  package mutating func peerClosed(into actions: inout Actions) {
+  public mutating func peerClosed(into actions: inout Actions) {
     if isWaiting { fail(.truncated, &actions) }
   }
 

@@ -16,8 +16,8 @@
 ///
 /// It does not know: bytes, sockets, time, what a challenge means. Invariants: exactly one of `establish` and `fail`; at
 /// most `requestsMax` answers and as many connections.
-package struct TunnelMachine: Sendable {
-  package enum State: Hashable, Sendable {
+public struct TunnelMachine: Sendable {
+  public enum State: Hashable, Sendable {
     case ready
     case opening
     case asking
@@ -26,7 +26,7 @@ package struct TunnelMachine: Sendable {
     case over
   }
 
-  package enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     /// Connect to the proxy: the connection before is not used again.
     case open
     /// Send CONNECT.
@@ -39,17 +39,17 @@ package struct TunnelMachine: Sendable {
     case fail(TunnelError)
   }
 
-  package typealias Actions = [Action]
+  public typealias Actions = [Action]
 
   /// What the head of an answer says.
-  package struct Answer: Hashable, Sendable {
-    package var status: Int
-    package var reason: String
+  public struct Answer: Hashable, Sendable {
+    public var status: Int
+    public var reason: String
     /// The values of `Proxy-Authenticate`.
-    package var challenges: [String]
-    package var isPersistent: Bool
+    public var challenges: [String]
+    public var isPersistent: Bool
 
-    package init(status: Int, reason: String = "", challenges: [String] = [], isPersistent: Bool = true) {
+    public init(status: Int, reason: String = "", challenges: [String] = [], isPersistent: Bool = true) {
       self.status = status
       self.reason = reason
       self.challenges = challenges
@@ -59,11 +59,11 @@ package struct TunnelMachine: Sendable {
 
   /// The CONNECT requests for one tunnel that are answered. Without a limit a proxy and an owner with an answer to every challenge would go
   /// on for ever.
-  package static let requestsMax = 5
+  public static let requestsMax = 5
   /// The body of a 407, in bytes. A longer one costs more than a new connection.
-  package static let drainBytesMax = 64 * 1024
+  public static let drainBytesMax = 64 * 1024
 
-  package private(set) var state = State.ready
+  public private(set) var state = State.ready
   private var authorization: String?
   private var requests = 0
   /// Whether there is a connection that may be used again.
@@ -72,24 +72,24 @@ package struct TunnelMachine: Sendable {
   private var isUsed = false
 
   /// Begins with a connection. `authorization` is of the first request.
-  package init(authorization: String?) {
+  public init(authorization: String?) {
     self.authorization = authorization
   }
 
-  package mutating func begin(into actions: inout Actions) {
+  public mutating func begin(into actions: inout Actions) {
     guard state == .ready else { return }
     ask(&actions)
   }
 
   /// There is a new connection.
-  package mutating func opened(into actions: inout Actions) {
+  public mutating func opened(into actions: inout Actions) {
     guard state == .opening else { return }
     isConnected = true
     isUsed = false
     ask(&actions)
   }
 
-  package mutating func answered(_ answer: Answer, into actions: inout Actions) {
+  public mutating func answered(_ answer: Answer, into actions: inout Actions) {
     guard state == .asking else { return }
     isUsed = true
     switch answer.status {
@@ -112,20 +112,20 @@ package struct TunnelMachine: Sendable {
 
   /// The connection was closed before it brought an answer, and nobody is to blame: it had been idle.
   /// False: it was a new one, and that is an error.
-  package mutating func closedUnanswered(into actions: inout Actions) -> Bool {
+  public mutating func closedUnanswered(into actions: inout Actions) -> Bool {
     guard state == .asking, isUsed else { return false }
     requests -= 1
     open(&actions)
     return true
   }
 
-  package mutating func drained(into actions: inout Actions) { drained(isConnected: true, &actions) }
+  public mutating func drained(into actions: inout Actions) { drained(isConnected: true, &actions) }
 
   /// The body is too long, or ended too soon.
-  package mutating func drainFailed(into actions: inout Actions) { drained(isConnected: false, &actions) }
+  public mutating func drainFailed(into actions: inout Actions) { drained(isConnected: false, &actions) }
 
   /// Nil: there is no answer to the challenges.
-  package mutating func authorized(_ authorization: String?, into actions: inout Actions) {
+  public mutating func authorized(_ authorization: String?, into actions: inout Actions) {
     guard state == .authorizing else { return }
     guard let authorization else { return fail(.authenticationRequired, &actions) }
     self.authorization = authorization
@@ -161,7 +161,7 @@ package struct TunnelMachine: Sendable {
 }
 
 /// Why an HTTP proxy made no tunnel.
-package enum TunnelError: Error, Hashable, Sendable {
+public enum TunnelError: Error, Hashable, Sendable {
   /// Any status that is neither 2xx nor 407.
   case refused(status: Int, reason: String)
   /// The proxy wants to know who we are, and there is nothing to say (any more).
@@ -172,7 +172,7 @@ package enum TunnelError: Error, Hashable, Sendable {
 }
 
 extension TunnelError: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .refused(let status, let reason):
       "the proxy refuses the tunnel with \(status)" + (reason.isEmpty ? "" : " \(reason)")
@@ -185,7 +185,7 @@ extension TunnelError: CustomStringConvertible {
 
 extension TunnelMachine {
   /// The request for a tunnel (RFC 9112 3.2.3).
-  package static func request(
+  public static func request(
     host: String, port: UInt16, authorization: String?, userAgent: String?
   ) throws(RequestError) -> RequestHead {
     let target = authority(host, port)

@@ -2,7 +2,7 @@
 ///
 /// The field is to hold one; servers send spaces, raw UTF-8 and backslashes. Browsers follow these all the same, by the rules
 /// of the WHATWG URL Standard: so does this, as far as it is about the text.
-package enum LocationValue {
+public enum LocationValue {
   /// The bytes of the field, as they came.
   ///
   /// - White space and control characters go from both ends, and tabs and ends of lines from everywhere.
@@ -13,7 +13,7 @@ package enum LocationValue {
   /// - A host's name is left as it is, for it has a coding of its own.
   ///
   /// Nil: nothing is left. Browsers follow no empty field.
-  package static func reference(_ bytes: [UInt8]) -> String? {
+  public static func reference(_ bytes: [UInt8]) -> String? {
     let isEnd = { (byte: UInt8) in byte <= 0x20 }
     var rest = bytes[...].drop(while: isEnd)
     while let last = rest.last, isEnd(last) { rest.removeLast() }
@@ -50,10 +50,10 @@ package enum LocationValue {
     return String(decoding: result, as: UTF8.self)
   }
 
-  package static func reference(_ text: String) -> String? { reference(Array(text.utf8)) }
+  public static func reference(_ text: String) -> String? { reference(Array(text.utf8)) }
 
   /// The absolute URL that a redirect leads to, with the fragment of the request's URL if it has none itself. Nil: none.
-  package static func target(_ bytes: [UInt8], from base: String) -> String? {
+  public static func target(_ bytes: [UInt8], from base: String) -> String? {
     reference(bytes).map { URLResolution.resolve($0, against: base, inheritsFragment: true) }
   }
 

@@ -2,16 +2,16 @@
 /// stays so.
 ///
 /// Foundation's own resolution refuses an empty reference, and leaves `..` in references that bring their own host.
-package enum URLResolution {
+public enum URLResolution {
   /// The parts of a reference (RFC 3986, appendix B). Nil: it is not there, which differs from being empty.
-  package struct Parts: Hashable, Sendable {
-    package var scheme: Substring?
-    package var authority: Substring?
-    package var path: Substring
-    package var query: Substring?
-    package var fragment: Substring?
+  public struct Parts: Hashable, Sendable {
+    public var scheme: Substring?
+    public var authority: Substring?
+    public var path: Substring
+    public var query: Substring?
+    public var fragment: Substring?
 
-    package init(_ text: String) {
+    public init(_ text: String) {
       var rest = text[...]
       if let colon = rest.utf8.firstIndex(where: { ":/?#".utf8.contains($0) }), rest.utf8[colon] == ASCII.colon,
         Self.isScheme(rest[..<colon])
@@ -44,7 +44,7 @@ package enum URLResolution {
     private static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- UInt8(ascii: "a") < 26 }
 
     /// Section 5.3.
-    package var text: String {
+    public var text: String {
       var text = ""
       if let scheme { text += "\(scheme):" }
       if let authority { text += "//\(authority)" }
@@ -60,7 +60,7 @@ package enum URLResolution {
   /// The absolute URL that `reference` means where `base` is the URL of the response.
   ///
   /// `inheritsFragment`: a redirect whose reference has no fragment keeps that of the request (RFC 9110, section 10.2.2).
-  package static func resolve(_ reference: String, against base: String, inheritsFragment: Bool = false) -> String {
+  public static func resolve(_ reference: String, against base: String, inheritsFragment: Bool = false) -> String {
     let own = Parts(reference)
     let base = Parts(base)
     var target = own
@@ -90,7 +90,7 @@ package enum URLResolution {
   }
 
   /// Section 5.2.4.
-  package static func withoutDots(_ path: Substring) -> Substring {
+  public static func withoutDots(_ path: Substring) -> Substring {
     let slash = UInt8(ascii: "/")
     var segments = path.utf8.split(separator: slash, omittingEmptySubsequences: false).map { Substring($0) }
     let isAbsolute = path.utf8.first == slash

@@ -6,39 +6,39 @@
 ///
 /// Numbers are in the machine's own byte order. Whatever its lengths say, nothing beyond the bytes is read: what does not
 /// fit ends the reading.
-package struct NetlinkMessage: Hashable, Sendable {
-  package var type: UInt16
-  package var flags: UInt16
-  package var sequence: UInt32
-  package var body: ArraySlice<UInt8>
+public struct NetlinkMessage: Hashable, Sendable {
+  public var type: UInt16
+  public var flags: UInt16
+  public var sequence: UInt32
+  public var body: ArraySlice<UInt8>
 
-  package static let headerBytes = 16
+  public static let headerBytes = 16
 
   /// linux/netlink.h and linux/rtnetlink.h.
-  package enum Kind {
-    package static let error: UInt16 = 2
-    package static let done: UInt16 = 3
-    package static let newLink: UInt16 = 16
-    package static let deletedLink: UInt16 = 17
-    package static let getLink: UInt16 = 18
-    package static let newAddress: UInt16 = 20
-    package static let deletedAddress: UInt16 = 21
-    package static let getAddress: UInt16 = 22
-    package static let newRoute: UInt16 = 24
-    package static let deletedRoute: UInt16 = 25
-    package static let getRoute: UInt16 = 26
+  public enum Kind {
+    public static let error: UInt16 = 2
+    public static let done: UInt16 = 3
+    public static let newLink: UInt16 = 16
+    public static let deletedLink: UInt16 = 17
+    public static let getLink: UInt16 = 18
+    public static let newAddress: UInt16 = 20
+    public static let deletedAddress: UInt16 = 21
+    public static let getAddress: UInt16 = 22
+    public static let newRoute: UInt16 = 24
+    public static let deletedRoute: UInt16 = 25
+    public static let getRoute: UInt16 = 26
   }
 
-  package enum Flag {
-    package static let request: UInt16 = 1
+  public enum Flag {
+    public static let request: UInt16 = 1
     /// The configuration changed while it was listed: the list may be wrong.
-    package static let interrupted: UInt16 = 0x10
+    public static let interrupted: UInt16 = 0x10
     /// In a request: list all.
-    package static let dump: UInt16 = 0x300
+    public static let dump: UInt16 = 0x300
   }
 
   /// The messages of one datagram.
-  package static func messages(in bytes: [UInt8]) -> [NetlinkMessage] {
+  public static func messages(in bytes: [UInt8]) -> [NetlinkMessage] {
     var rest = bytes[...]
     var messages: [NetlinkMessage] = []
     while let length = rest.number(at: 0, as: UInt32.self), let type = rest.number(at: 4, as: UInt16.self),
@@ -53,7 +53,7 @@ package struct NetlinkMessage: Hashable, Sendable {
   }
 
   /// As it is sent. The attribute, if there is one, stands behind the structure.
-  package static func request(
+  public static func request(
     _ type: UInt16, flags: UInt16 = Flag.request, sequence: UInt32, _ structure: [UInt8],
     attributes: [(type: UInt16, value: [UInt8])] = []
   ) -> [UInt8] {

@@ -1,5 +1,5 @@
 /// Asks the kernel for its links, addresses and routes. One thread at a time may ask.
-package struct NetlinkQuestions: ~Copyable {
+public struct NetlinkQuestions: ~Copyable {
   /// How often a listing is repeated that was overtaken by a change. A machine whose network changes all the time gets the
   /// last one, and another when the next change is told of.
   private static let attemptsMax = 3
@@ -7,12 +7,12 @@ package struct NetlinkQuestions: ~Copyable {
   private let socket: NetlinkSocket
   private var sequence: UInt32 = 0
 
-  package init() throws(Errno) {
+  public init() throws(Errno) {
     socket = try NetlinkSocket(hearsChanges: false)
   }
 
   /// All that there is now.
-  package mutating func snapshot() throws(Errno) -> NetworkSnapshot {
+  public mutating func snapshot() throws(Errno) -> NetworkSnapshot {
     var attempts = 1
     while true {
       var snapshot = NetworkSnapshot()
@@ -30,7 +30,7 @@ package struct NetlinkQuestions: ~Copyable {
 
   /// The link over which packets to `address` would leave. It throws what a `connect` would: most often
   /// `networkUnreachable`.
-  package mutating func link(to address: SocketAddress) throws(Errno) -> UInt32 {
+  public mutating func link(to address: SocketAddress) throws(Errno) -> UInt32 {
     guard address.family != .unix else { throw .familyNotSupported }
     let bytes = address.netlinkBytes
     let structure =

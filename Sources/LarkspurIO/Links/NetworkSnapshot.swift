@@ -1,30 +1,30 @@
 /// The machine's links, their addresses and its default routes at one moment.
-package struct NetworkSnapshot: Hashable, Sendable {
+public struct NetworkSnapshot: Hashable, Sendable {
   /// By index.
-  package var links: [UInt32: NetworkLink] = [:]
-  package var addresses: Set<LinkAddress> = []
+  public var links: [UInt32: NetworkLink] = [:]
+  public var addresses: Set<LinkAddress> = []
   /// The ways out to where no other route leads.
-  package var defaultRoutes: Set<DefaultRoute> = []
+  public var defaultRoutes: Set<DefaultRoute> = []
 
-  package init() {}
+  public init() {}
 
   /// Whether there is a way to some other machine: a link other than loopback is up and has a carrier, and an address that
   /// is not only good on the link itself.
   ///
   /// A default route is not asked for: machines on the same network are reachable without one.
-  package var isOnline: Bool {
+  public var isOnline: Bool {
     addresses.contains { address in
       address.isUsable && !address.isLinkLocal && links[address.link].map { $0.carries && $0.kind != .loopback } == true
     }
   }
 
   /// Whether a default route leads over a link that is up and has a carrier.
-  package var hasDefaultRoute: Bool {
+  public var hasDefaultRoute: Bool {
     defaultRoutes.contains { links[$0.link]?.carries == true }
   }
 
   /// The link that most traffic takes: that of the preferred default route, or else of any usable address.
-  package var primaryLink: NetworkLink? {
+  public var primaryLink: NetworkLink? {
     let carrying = defaultRoutes.filter { links[$0.link]?.carries == true }
     if let best = carrying.min(by: { ($0.metric, $0.link) < ($1.metric, $1.link) }) { return links[best.link] }
     let usable = addresses.filter { $0.isUsable && !$0.isLinkLocal }.compactMap { links[$0.link] }
@@ -32,7 +32,7 @@ package struct NetworkSnapshot: Hashable, Sendable {
   }
 
   /// Takes in one message of a listing.
-  package mutating func add(_ message: NetlinkMessage) {
+  public mutating func add(_ message: NetlinkMessage) {
     switch message.type {
     case NetlinkMessage.Kind.newLink:
       if let link = NetworkLink(message) { links[link.index] = link }
@@ -46,7 +46,7 @@ package struct NetworkSnapshot: Hashable, Sendable {
 
   /// Whether a change that the kernel tells of can make another snapshot. Routes to single networks come and go by the
   /// thousand on a router; a route that goes because of its link or its address is not always told of.
-  package static func isRelevant(_ message: NetlinkMessage) -> Bool {
+  public static func isRelevant(_ message: NetlinkMessage) -> Bool {
     switch message.type {
     case NetlinkMessage.Kind.newLink, NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,
       NetlinkMessage.Kind.deletedAddress:
@@ -58,8 +58,8 @@ package struct NetworkSnapshot: Hashable, Sendable {
 }
 
 /// A network interface.
-package struct NetworkLink: Hashable, Sendable {
-  package enum Kind: Hashable, Sendable {
+public struct NetworkLink: Hashable, Sendable {
+  public enum Kind: Hashable, Sendable {
     case loopback
     case wired
     case wireless
@@ -69,17 +69,17 @@ package struct NetworkLink: Hashable, Sendable {
     case other
   }
 
-  package var index: UInt32
-  package var name: String
-  package var kind: Kind
+  public var index: UInt32
+  public var name: String
+  public var kind: Kind
   /// Somebody has switched it on.
-  package var isUp: Bool
+  public var isUp: Bool
   /// It has a carrier: a cable is plugged in, an access point found.
-  package var isRunning: Bool
+  public var isRunning: Bool
 
-  package var carries: Bool { isUp && isRunning }
+  public var carries: Bool { isUp && isRunning }
 
-  package init(index: UInt32, name: String, kind: Kind, isUp: Bool, isRunning: Bool) {
+  public init(index: UInt32, name: String, kind: Kind, isUp: Bool, isRunning: Bool) {
     self.index = index
     self.name = name
     self.kind = kind
@@ -88,7 +88,7 @@ package struct NetworkLink: Hashable, Sendable {
   }
 
   /// `struct ifinfomsg`, of 16 bytes. The kernel's message cannot tell a radio from a cable: see `refine`.
-  package init?(_ message: NetlinkMessage) {
+  public init?(_ message: NetlinkMessage) {
     let body = message.body
     guard let hardware = body.number(at: 2, as: UInt16.self), let index = body.number(at: 4, as: UInt32.self),
       let flags = body.number(at: 8, as: UInt32.self), body.count >= 16, index > 0
@@ -117,16 +117,16 @@ package struct NetworkLink: Hashable, Sendable {
 }
 
 /// An address of a link.
-package struct LinkAddress: Hashable, Sendable {
-  package var link: UInt32
+public struct LinkAddress: Hashable, Sendable {
+  public var link: UInt32
   /// Port 0, and the link as the scope of a link-local IPv6 address.
-  package var address: SocketAddress
-  package var prefixBits: UInt8
+  public var address: SocketAddress
+  public var prefixBits: UInt8
   /// It is not waiting for the answer whether somebody else has it, and nobody has.
-  package var isUsable: Bool
+  public var isUsable: Bool
 
   /// `struct ifaddrmsg`, of 8 bytes.
-  package init?(_ message: NetlinkMessage) {
+  public init?(_ message: NetlinkMessage) {
     let body = message.body
     guard let family = body.byte(at: 0), let prefixBits = body.byte(at: 1), let shortFlags = body.byte(at: 2),
       let link = body.number(at: 4, as: UInt32.self),
@@ -143,7 +143,7 @@ package struct LinkAddress: Hashable, Sendable {
   }
 
   /// 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291 2.5.6).
-  package var isLinkLocal: Bool {
+  public var isLinkLocal: Bool {
     switch address {
     case .ipv4(let number, _): number >> 16 == 0xa9fe
     case .ipv6(let high, _, _, _): high >> 54 == 0xfe80 >> 6
@@ -153,16 +153,16 @@ package struct LinkAddress: Hashable, Sendable {
 }
 
 /// A route to everywhere.
-package struct DefaultRoute: Hashable, Sendable {
-  package var family: SocketAddress.Family
-  package var link: UInt32
+public struct DefaultRoute: Hashable, Sendable {
+  public var family: SocketAddress.Family
+  public var link: UInt32
   /// The router. Nil: none is needed, or it is of the other family.
-  package var gateway: SocketAddress?
+  public var gateway: SocketAddress?
   /// Less is better.
-  package var metric: UInt32
+  public var metric: UInt32
 
   /// `struct rtmsg`, of 12 bytes: one route, one for each of its ways (RTA_MULTIPATH), or none of this kind.
-  package static func routes(in message: NetlinkMessage) -> [DefaultRoute] {
+  public static func routes(in message: NetlinkMessage) -> [DefaultRoute] {
     let body = message.body
     guard body.count >= 12, let family = SocketAddress.Family(netlink: body.byte(at: 0)),
       // To everywhere, of RTN_UNICAST: an `unreachable default` is none.

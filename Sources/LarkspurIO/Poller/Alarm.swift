@@ -7,15 +7,15 @@ import LarkspurBytes
 /// alone as long as it goes off in time for whoever waits; the one who is told that it went off, perhaps too soon, sets it anew.
 ///
 /// It belongs to those who take turns at the poller, one at a time.
-package struct Alarm: ~Copyable {
+public struct Alarm: ~Copyable {
   private let timer: Descriptor
   /// When it goes off, if nobody has been told of that yet.
   private var moment = Deadline.never
 
   /// What the poller reports then.
-  package static let slot = UInt32.max - 1
+  public static let slot = UInt32.max - 1
 
-  package init(at poller: borrowing Poller, kernel: any Kernel) throws(Errno) {
+  public init(at poller: borrowing Poller, kernel: any Kernel) throws(Errno) {
     let timer = try Descriptor(kernel.openTimer(), kernel: kernel)
     try poller.watcher.watch(timer, slot: Self.slot, registration: 0)
     self.init(timer)
@@ -24,12 +24,12 @@ package struct Alarm: ~Copyable {
   private init(_ timer: consuming Descriptor) { self.timer = timer }
 
   /// Whoever waits at the poller from now on is woken at `deadline` at the latest.
-  package mutating func goOff(by deadline: Deadline) {
+  public mutating func goOff(by deadline: Deadline) {
     guard deadline < moment else { return }
     moment = deadline
     timer.kernel.setTimer(timer.number, to: deadline)
   }
 
   /// The poller has reported it.
-  package mutating func wentOff() { moment = .never }
+  public mutating func wentOff() { moment = .never }
 }

@@ -6,7 +6,7 @@
 /// else's, can be told and dropped.
 ///
 /// A `Waker` and a `Watcher` may be used on any thread; everything else belongs to the owner's.
-package struct Poller: ~Copyable {
+public struct Poller: ~Copyable {
   private let poller: Descriptor
   private let wakeUp: Descriptor
   private var events = EventBuffer()
@@ -14,7 +14,7 @@ package struct Poller: ~Copyable {
   /// The slot of the wake-up descriptor; nobody else may use it.
   private static let wakeUpSlot = UInt32.max
 
-  package init(kernel: any Kernel) throws(Errno) {
+  public init(kernel: any Kernel) throws(Errno) {
     let poller = try Descriptor(kernel.openPoller(), kernel: kernel)
     let wakeUp = try Descriptor(kernel.openWakeUp(), kernel: kernel)
     let result = kernel.watch(poller.number, wakeUp.number, slot: Self.wakeUpSlot, registration: 0)
@@ -28,37 +28,37 @@ package struct Poller: ~Copyable {
   }
 
   /// Makes a wait on another thread return.
-  package var waker: Waker { Waker(kernel: wakeUp.kernel, descriptor: wakeUp.number) }
+  public var waker: Waker { Waker(kernel: wakeUp.kernel, descriptor: wakeUp.number) }
 
-  package struct Waker: Sendable {
+  public struct Waker: Sendable {
     let kernel: any Kernel
     let descriptor: Int32
 
-    package func wake() { kernel.wake(descriptor) }
+    public func wake() { kernel.wake(descriptor) }
   }
 
   /// Registers descriptors, also while the owner waits.
-  package var watcher: Watcher { Watcher(kernel: poller.kernel, poller: poller.number) }
+  public var watcher: Watcher { Watcher(kernel: poller.kernel, poller: poller.number) }
 
-  package struct Watcher: Sendable {
+  public struct Watcher: Sendable {
     let kernel: any Kernel
     let poller: Int32
 
-    package func watch(_ descriptor: borrowing Descriptor, slot: UInt32, registration: UInt32) throws(Errno) {
+    public func watch(_ descriptor: borrowing Descriptor, slot: UInt32, registration: UInt32) throws(Errno) {
       let result = kernel.watch(poller, descriptor.number, slot: slot, registration: registration)
       guard result >= 0 else { throw Errno(rawValue: -result) }
     }
   }
 
   /// Waits beside the owner, for moments. One at a time may be used, on any thread.
-  package var guest: Guest { Guest(kernel: poller.kernel, poller: poller.number) }
+  public var guest: Guest { Guest(kernel: poller.kernel, poller: poller.number) }
 
-  package struct Guest: ~Copyable {
+  public struct Guest: ~Copyable {
     private let kernel: any Kernel
     private let poller: Int32
     private var events = EventBuffer()
     /// How many events the last wait has brought.
-    package private(set) var eventCount = 0
+    public private(set) var eventCount = 0
 
     fileprivate init(kernel: any Kernel, poller: Int32) {
       self.kernel = kernel
@@ -66,18 +66,18 @@ package struct Poller: ~Copyable {
     }
 
     /// Waits for at most `milliseconds`. False: nothing has happened. Nil: a signal came. What happens is told to nobody else.
-    package mutating func wait(milliseconds: Int32) -> Bool? {
+    public mutating func wait(milliseconds: Int32) -> Bool? {
       let count = Int(kernel.wait(poller, into: &events, milliseconds: milliseconds))
       eventCount = max(0, count)
       return count < 0 ? nil : count > 0
     }
 
     /// One of the events of the last wait. Nil: it was a wake-up, which was meant for the owner.
-    package func event(at index: Int) -> PollerEvent? { Poller.event(at: index, of: events) }
+    public func event(at index: Int) -> PollerEvent? { Poller.event(at: index, of: events) }
   }
 
   /// Waits for at most `milliseconds` (-1: for ever), and returns how many events there are.
-  package mutating func wait(milliseconds: Int32) throws(Errno) -> Int {
+  public mutating func wait(milliseconds: Int32) throws(Errno) -> Int {
     let result = poller.kernel.wait(poller.number, into: &events, milliseconds: milliseconds)
     guard result >= 0 else {
       let error = Errno(rawValue: -result)
@@ -89,7 +89,7 @@ package struct Poller: ~Copyable {
   }
 
   /// One of the events of the last wait. Nil: it was a wake-up. That one need not be read: each write is a new event.
-  package func event(at index: Int) -> PollerEvent? { Self.event(at: index, of: events) }
+  public func event(at index: Int) -> PollerEvent? { Self.event(at: index, of: events) }
 
   private static func event(at index: Int, of events: borrowing EventBuffer) -> PollerEvent? {
     let event = events[index]

@@ -1,10 +1,10 @@
 import LarkspurBytes
 
 /// A non-blocking stream socket on its way to a server, or connected to one.
-package struct ClientSocket: ~Copyable {
-  package let descriptor: Descriptor
+public struct ClientSocket: ~Copyable {
+  public let descriptor: Descriptor
 
-  package enum Received: Hashable, Sendable {
+  public enum Received: Hashable, Sendable {
     /// So many bytes were appended. `drained`: fewer than there was room for, so that nothing is left now.
     case bytes(Int, drained: Bool)
     case wouldBlock
@@ -12,14 +12,14 @@ package struct ClientSocket: ~Copyable {
     case endOfStream
   }
 
-  package init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
+  public init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
     descriptor = try Descriptor(kernel.openSocket(for: address), kernel: kernel)
     // Only TCP holds small pieces back.
     if address.family != .unix { kernel.setNoDelay(descriptor.number) }
   }
 
   /// Chooses this end of the connection, before `connect`.
-  package func bind(to local: LocalEndpoint) throws(Errno) {
+  public func bind(to local: LocalEndpoint) throws(Errno) {
     if local.trafficClass != 0 { descriptor.kernel.setTrafficClass(descriptor.number, local.trafficClass) }
     if let interface = local.interface {
       // The kernel would take an empty name for "any", and cut one that is too long.
@@ -41,10 +41,10 @@ package struct ClientSocket: ~Copyable {
   private static let unsentBytesMax: Int32 = 128 * 1024
 
   /// Has the kernel take what is sent only when it may soon leave (`TCP_NOTSENT_LOWAT`). By itself it takes megabytes.
-  package func limitUnsent() { descriptor.kernel.setUnsentBytesMax(descriptor.number, Self.unsentBytesMax) }
+  public func limitUnsent() { descriptor.kernel.setUnsentBytesMax(descriptor.number, Self.unsentBytesMax) }
 
   /// Begins to connect. True: connected at once; false: `finishConnecting` tells, when the socket is writable.
-  package func connect(to address: SocketAddress) throws(Errno) -> Bool {
+  public func connect(to address: SocketAddress) throws(Errno) -> Bool {
     let result = Errno(rawValue: -descriptor.kernel.connect(descriptor.number, to: address))
     switch result {
     case Errno(rawValue: 0): return true
@@ -54,16 +54,16 @@ package struct ClientSocket: ~Copyable {
     }
   }
 
-  package var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
+  public var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
 
   /// The outcome of a connect that had to wait.
-  package func finishConnecting() throws(Errno) {
+  public func finishConnecting() throws(Errno) {
     let error = descriptor.kernel.pendingError(descriptor.number)
     guard error == 0 else { throw Errno(rawValue: error) }
   }
 
   /// One receive into the chunk's spare room.
-  package func receive(into chunk: inout Chunk) throws(Errno) -> Received {
+  public func receive(into chunk: inout Chunk) throws(Errno) -> Received {
     let room = chunk.spareCapacity
     while true {
       var result = 0
@@ -79,7 +79,7 @@ package struct ClientSocket: ~Copyable {
   }
 
   /// Sends as much of the queue as the kernel takes, and at most `count` bytes. False: it takes no more for now.
-  package func send(_ queue: inout ByteQueue, atMost count: Int = .max) throws(Errno) -> Bool {
+  public func send(_ queue: inout ByteQueue, atMost count: Int = .max) throws(Errno) -> Bool {
     var left = count
     while !queue.isEmpty, left > 0 {
       guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, from: queue, atMost: left)) else {
@@ -92,7 +92,7 @@ package struct ClientSocket: ~Copyable {
   }
 
   /// Sends as much of the chunk as the kernel takes. False: it takes no more for now.
-  package func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
+  public func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
     while chunk.count > 0 {
       guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, chunk.bytes)) else { return false }
       chunk.drop(sent)
@@ -101,7 +101,7 @@ package struct ClientSocket: ~Copyable {
   }
 
   /// Sends once from a file. Nil: the kernel takes no more for now. 0: the file ends there.
-  package func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
+  public func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
     while true {
       let result = descriptor.kernel.sendFile(file.number, at: offset, count: count, to: descriptor.number)
       if result == 0 { return 0 }

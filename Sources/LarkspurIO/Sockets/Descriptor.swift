@@ -1,10 +1,10 @@
 /// An open file descriptor with one owner. It is closed when its owner lets go of it, exactly once.
-package struct Descriptor: ~Copyable {
-  package let number: Int32
-  package let kernel: any Kernel
+public struct Descriptor: ~Copyable, Sendable {
+  public let number: Int32
+  public let kernel: any Kernel
 
   /// Takes over what a kernel call returned.
-  package init(_ result: Int32, kernel: any Kernel) throws(Errno) {
+  public init(_ result: Int32, kernel: any Kernel) throws(Errno) {
     guard result >= 0 else { throw Errno(rawValue: -result) }
     self.number = result
     self.kernel = kernel

@@ -1,15 +1,15 @@
 /// The client's own end of a connection: an address or a network interface, for machines with several, and the mark that
 /// its packets carry.
-package struct LocalEndpoint: Hashable, Sendable {
+public struct LocalEndpoint: Hashable, Sendable {
   /// An address of this machine's. With port 0, as usual, the kernel chooses the port.
-  package let address: SocketAddress?
+  public let address: SocketAddress?
   /// The name of a network interface, as `eth0`. Linux lets everybody choose one (since 5.7; before, `CAP_NET_RAW`).
-  package let interface: String?
+  public let interface: String?
 
   /// The traffic class of the packets that are sent: a code point in the upper six bits (RFC 2474). 0: the usual one.
-  package let trafficClass: UInt8
+  public let trafficClass: UInt8
 
-  package init(address: SocketAddress? = nil, interface: String? = nil, trafficClass: UInt8 = 0) {
+  public init(address: SocketAddress? = nil, interface: String? = nil, trafficClass: UInt8 = 0) {
     self.address = address
     self.interface = interface
     self.trafficClass = trafficClass
@@ -17,7 +17,7 @@ package struct LocalEndpoint: Hashable, Sendable {
 
   /// Whether a connection from here to `peer` can be: addresses of two families never meet, and nobody connects to a
   /// path from somewhere.
-  package func reaches(_ peer: SocketAddress) -> Bool {
+  public func reaches(_ peer: SocketAddress) -> Bool {
     guard address != nil || interface != nil else { return true }
     return peer.family != .unix && (address == nil || address?.family == peer.family)
   }
@@ -25,7 +25,7 @@ package struct LocalEndpoint: Hashable, Sendable {
 
 extension LocalEndpoint: CustomStringConvertible {
   /// `192.0.2.1:0 on eth0`, or one of the two.
-  package var description: String {
+  public var description: String {
     [address?.description, interface].compactMap { $0 }.joined(separator: " on ")
   }
 }

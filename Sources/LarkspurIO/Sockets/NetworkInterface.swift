@@ -1,15 +1,15 @@
 /// Reading what names a network interface.
-package enum NetworkInterface {
+public enum NetworkInterface {
   /// `IFNAMSIZ`, without its NUL.
-  package static let nameBytesMax = 15
+  public static let nameBytesMax = 15
 
   /// Whether an interface may have the name.
-  package static func isName(_ text: String) -> Bool {
+  public static func isName(_ text: String) -> Bool {
     1...nameBytesMax ~= text.utf8.count && !text.utf8.contains { $0 <= 0x20 || $0 == UInt8(ascii: "/") }
   }
 
   /// The number of the interface that the zone of an address names, or is (RFC 4007 11.2). Nil: there is none.
-  package static func index(ofZone zone: String, kernel: any Kernel) -> UInt32? {
+  public static func index(ofZone zone: String, kernel: any Kernel) -> UInt32? {
     // UInt32 reads a sign, too.
     if zone.utf8.first != UInt8(ascii: "+"), let number = UInt32(zone) { return number == 0 ? nil : number }
     guard isName(zone) else { return nil }

@@ -3,19 +3,19 @@ import LarkspurBytes
 /// A pipe on the way of bytes from a socket to a file, which no memory of ours has to hold.
 ///
 /// It is filled and emptied in one step. When emptying fails, what is left in it is lost with the pipe.
-package final class Pipe {
+public final class Pipe {
   private let reading: Descriptor
   private let writing: Descriptor
-  package private(set) var count = 0
+  public private(set) var count = 0
 
-  package init(kernel: any Kernel) throws(Errno) {
+  public init(kernel: any Kernel) throws(Errno) {
     let ends = kernel.openPipe()
     reading = try Descriptor(ends.reading, kernel: kernel)
     writing = try Descriptor(ends.writing, kernel: kernel)
   }
 
   /// Moves bytes from the socket into the pipe, which is empty. `drained` is never known: a pipe may be full of few bytes.
-  package func fill(from socket: borrowing ClientSocket, atMost limit: Int) throws(Errno) -> ClientSocket.Received {
+  public func fill(from socket: borrowing ClientSocket, atMost limit: Int) throws(Errno) -> ClientSocket.Received {
     while true {
       let moved = socket.descriptor.kernel.splice(
         from: socket.descriptor.number, to: writing.number, count: limit)
@@ -33,7 +33,7 @@ package final class Pipe {
   }
 
   /// Moves all that is in the pipe into the file.
-  package func empty(into file: OpenFile) throws(Errno) {
+  public func empty(into file: OpenFile) throws(Errno) {
     while count > 0 {
       let moved = reading.kernel.splice(from: reading.number, to: file.number, count: count)
       if moved > 0 {
@@ -68,7 +68,7 @@ package final class Pipe {
 
 extension OpenFile {
   /// Writes all of it, by blocking calls. A descriptor that would not block (a pipe that nobody empties) is an error.
-  package func write(_ bytes: Span<UInt8>, by kernel: any Kernel) throws(Errno) {
+  public func write(_ bytes: Span<UInt8>, by kernel: any Kernel) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
       let written = kernel.writeFile(number, bytes.extracting(offset...))
@@ -80,14 +80,14 @@ extension OpenFile {
     }
   }
 
-  package func size(by kernel: any Kernel) throws(Errno) -> Int {
+  public func size(by kernel: any Kernel) throws(Errno) -> Int {
     let size = kernel.fileSize(number)
     guard size >= 0 else { throw Errno(rawValue: Int32(truncatingIfNeeded: -size)) }
     return size
   }
 
   /// Reads once into the chunk's spare room. 0: the file ends there.
-  package func read(at offset: Int, into chunk: inout Chunk, by kernel: any Kernel) throws(Errno) -> Int {
+  public func read(at offset: Int, into chunk: inout Chunk, by kernel: any Kernel) throws(Errno) -> Int {
     while true {
       var result = 0
       chunk.withSpare { result = kernel.readFile(number, at: offset, into: &$0) }

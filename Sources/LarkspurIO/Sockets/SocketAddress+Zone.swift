@@ -1,12 +1,12 @@
 extension SocketAddress {
   /// A zone that no network interface has.
-  package struct UnknownZone: Error, Hashable, Sendable {
-    package let zone: String
+  public struct UnknownZone: Error, Hashable, Sendable {
+    public let zone: String
   }
 
   /// Reads an IP address in text that may have a zone (RFC 4007 11): `192.0.2.1`, `fe80::1%eth0`, `fe80::1%2`. Nil: it
   /// is none. Of the addresses that may have one only the link-local ones need it: `::1%eth0` is none.
-  package init?(literal text: String, port: UInt16, kernel: any Kernel) throws(UnknownZone) {
+  public init?(literal text: String, port: UInt16, kernel: any Kernel) throws(UnknownZone) {
     guard let percent = text.utf8.firstIndex(of: UInt8(ascii: "%")) else {
       self.init(literal: text, port: port)
       return

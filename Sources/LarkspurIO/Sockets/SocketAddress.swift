@@ -1,5 +1,5 @@
 /// Where a socket can be connected to: an IP address and a port in host byte order, or a path.
-package enum SocketAddress: Hashable, Sendable {
+public enum SocketAddress: Hashable, Sendable {
   case ipv4(UInt32, port: UInt16)
   /// `scope` is the interface index of a link-local address, or 0.
   case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
@@ -7,15 +7,15 @@ package enum SocketAddress: Hashable, Sendable {
   case unix(path: String)
 
   /// The longest path, or name behind its NUL, in bytes: `sun_path` has 108, one of them for a NUL (unix(7)).
-  package static let unixPathBytesMax = 107
+  public static let unixPathBytesMax = 107
 
-  package enum Family: Hashable, Sendable {
+  public enum Family: Hashable, Sendable {
     case ipv4
     case ipv6
     case unix
   }
 
-  package var family: Family {
+  public var family: Family {
     switch self {
     case .ipv4: .ipv4
     case .ipv6: .ipv6
@@ -23,17 +23,17 @@ package enum SocketAddress: Hashable, Sendable {
     }
   }
 
-  package static func loopback(port: UInt16) -> SocketAddress { .ipv4(0x7f00_0001, port: port) }
+  public static func loopback(port: UInt16) -> SocketAddress { .ipv4(0x7f00_0001, port: port) }
 
   /// 0 for a path.
-  package var port: UInt16 {
+  public var port: UInt16 {
     switch self {
     case .ipv4(_, let port), .ipv6(_, _, _, let port): port
     case .unix: 0
     }
   }
 
-  package func with(port: UInt16) -> SocketAddress {
+  public func with(port: UInt16) -> SocketAddress {
     switch self {
     case .ipv4(let address, _): .ipv4(address, port: port)
     case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)
@@ -44,7 +44,7 @@ package enum SocketAddress: Hashable, Sendable {
 
 extension SocketAddress: CustomStringConvertible {
   /// `127.0.0.1:80`, `[::1]:80`, `unix:/run/a.socket`, or `unix:@name` in the abstract namespace.
-  package var description: String {
+  public var description: String {
     switch self {
     case .ipv4(let address, let port):
       [24, 16, 8, 0].map { String(address >> UInt32($0) & 0xff) }.joined(separator: ".") + ":\(port)"

@@ -4,10 +4,10 @@ import CLarkspurLinux
 /// times, and then sleeps. (Swift's own looks a thousand times first, while the holder may be waiting for this very
 /// processor: where two threads shared one, that was a fifth of their time.)
 @safe
-package final class AdaptiveMutex: @unchecked Sendable {
+public final class AdaptiveMutex: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-  package init() {
+  public init() {
     // Safe: the memory lives as long as self, and a mutex of this kind needs no resources that could be missing.
     unsafe larkspur_make_adaptive_mutex(mutex)
   }
@@ -19,7 +19,7 @@ package final class AdaptiveMutex: @unchecked Sendable {
   }
 
   @inlinable
-  package func withLock<T>(_ body: () -> T) -> T {
+  public func withLock<T>(_ body: () -> T) -> T {
     lock()
     defer { unlock() }
     return body()
@@ -28,7 +28,7 @@ package final class AdaptiveMutex: @unchecked Sendable {
   /// The same for a thread that is in no hurry. While the holder waits for this very processor it gets it, and perhaps comes to
   /// the end of all that it has to do: to sleep would be to be woken in the midst of it.
   @inlinable
-  package func withLockAfterOthers<T>(_ body: () -> T) -> T {
+  public func withLockAfterOthers<T>(_ body: () -> T) -> T {
     lockAfterOthers()
     defer { unlock() }
     return body()
@@ -36,7 +36,7 @@ package final class AdaptiveMutex: @unchecked Sendable {
 
   /// Nil: somebody else has it.
   @inlinable
-  package func withLockIfAvailable<T>(_ body: () -> T) -> T? {
+  public func withLockIfAvailable<T>(_ body: () -> T) -> T? {
     guard lockIfAvailable() else { return nil }
     defer { unlock() }
     return body()

@@ -6,7 +6,7 @@ import LarkspurBytes
 ///
 /// One thread reads and writes. `shutDown` may be called on any thread while the socket is alive: it makes a
 /// blocked call return.
-package final class BlockingSocket: Sendable {
+public final class BlockingSocket: Sendable {
   private let number: Int32
 
   fileprivate init(number: Int32) {
@@ -14,7 +14,7 @@ package final class BlockingSocket: Sendable {
   }
 
   /// Connects, and blocks until that is done.
-  package static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
+  public static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
     let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
     let socket = BlockingSocket(number: number)
@@ -28,7 +28,7 @@ package final class BlockingSocket: Sendable {
   }
 
   /// At most `count` bytes, at least one; none at the end of the stream.
-  package func receive(atMost count: Int) throws(Errno) -> [UInt8] {
+  public func receive(atMost count: Int) throws(Errno) -> [UInt8] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -43,10 +43,10 @@ package final class BlockingSocket: Sendable {
   }
 
   /// Sends all of it.
-  package func send(_ bytes: [UInt8]) throws(Errno) { try send(bytes.span) }
+  public func send(_ bytes: [UInt8]) throws(Errno) { try send(bytes.span) }
 
   /// Sends all of it.
-  package func send(_ bytes: Span<UInt8>) throws(Errno) {
+  public func send(_ bytes: Span<UInt8>) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
       // Safe: the span is lent for the call, which reads no more than its length.
@@ -63,7 +63,7 @@ package final class BlockingSocket: Sendable {
 
   /// Waits until the peer has ended its sending side, or the connection is broken, or `shutDown` was called.
   /// Bytes that arrive meanwhile stay unread. False: none of it has happened until the deadline.
-  package func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
+  public func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
     while true {
       let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
       let result = larkspur_wait_for_peer_end(number, deadline.timeoutMilliseconds(from: now))
@@ -74,34 +74,34 @@ package final class BlockingSocket: Sendable {
   }
 
   /// Whether `receive` would return at once.
-  package var isReadable: Bool { larkspur_is_readable(number) != 0 }
+  public var isReadable: Bool { larkspur_is_readable(number) != 0 }
 
   /// Ends the sending side: the peer reads the end of the stream, and may go on sending.
-  package func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }
+  public func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }
 
   /// Ends both sides. The peer reads the end of the stream, and a blocked call here returns.
-  package func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
+  public func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
 
   /// Makes the coming close a reset (RST): the peer loses what it has not read yet.
-  package func resetOnClose() { _ = larkspur_linger_zero(number) }
+  public func resetOnClose() { _ = larkspur_linger_zero(number) }
 
   /// Each `send` leaves as a segment of its own, at once.
-  package func setNoDelay() { _ = larkspur_set_integer_option(number, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+  public func setNoDelay() { _ = larkspur_set_integer_option(number, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
   /// A small buffer makes a peer's back-pressure visible after few bytes.
-  package func setSendBuffer(bytes: Int) {
+  public func setSendBuffer(bytes: Int) {
     _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_SNDBUF, Int32(clamping: bytes))
   }
 }
 
 /// A listening socket whose `accept` blocks its thread.
-package final class BlockingListener: Sendable {
+public final class BlockingListener: Sendable {
   private let number: Int32
   /// The port that it listens on, if it has one.
-  package let port: UInt16
+  public let port: UInt16
 
   /// Port 0 lets the kernel choose.
-  package init(address: SocketAddress, backlog: Int32 = 1024) throws(Errno) {
+  public init(address: SocketAddress, backlog: Int32 = 1024) throws(Errno) {
     let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
     self.number = number
@@ -122,7 +122,7 @@ package final class BlockingListener: Sendable {
   }
 
   /// The next connection.
-  package func accept() throws(Errno) -> BlockingSocket {
+  public func accept() throws(Errno) -> BlockingSocket {
     while true {
       let accepted = larkspur_blocking_accept(number)
       if accepted >= 0 { return BlockingSocket(number: accepted) }
@@ -133,5 +133,5 @@ package final class BlockingListener: Sendable {
   }
 
   /// Makes a blocked `accept` fail, and refuses connections from now on. Callable on any thread.
-  package func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
+  public func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
 }

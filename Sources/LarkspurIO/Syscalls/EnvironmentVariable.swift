@@ -1,8 +1,8 @@
 import CLarkspurLinux
 
-package enum EnvironmentVariable {
-  package static func value(of name: String) -> String? {
-    // Safe: the string is copied at once; this package never changes the environment.
+public enum EnvironmentVariable {
+  public static func value(of name: String) -> String? {
+    // Safe: the string is copied at once; this public never changes the environment.
     guard let value = unsafe getenv(name) else { return nil }
     return unsafe String(cString: value)
   }

@@ -1,10 +1,10 @@
 import CLarkspurLinux
 
 /// An error number of the kernel's.
-package struct Errno: Error, Hashable, Sendable {
-  package let rawValue: Int32
+public struct Errno: Error, Hashable, Sendable {
+  public let rawValue: Int32
 
-  package init(rawValue: Int32) {
+  public init(rawValue: Int32) {
     self.rawValue = rawValue
   }
 
@@ -12,61 +12,61 @@ package struct Errno: Error, Hashable, Sendable {
   static var current: Errno { Errno(rawValue: larkspur_errno()) }
 
   /// Nothing to read, or no room to write, on a non-blocking descriptor.
-  package static let wouldBlock = Errno(rawValue: EAGAIN)
+  public static let wouldBlock = Errno(rawValue: EAGAIN)
   /// A signal arrived before anything was done: the call is to be made again.
-  package static let interrupted = Errno(rawValue: EINTR)
+  public static let interrupted = Errno(rawValue: EINTR)
   /// A non-blocking connect has begun; it ends with the descriptor becoming writable.
-  package static let inProgress = Errno(rawValue: EINPROGRESS)
+  public static let inProgress = Errno(rawValue: EINPROGRESS)
   /// The peer reset the connection, or closed it while bytes of ours were unread there.
-  package static let connectionReset = Errno(rawValue: ECONNRESET)
+  public static let connectionReset = Errno(rawValue: ECONNRESET)
   /// Nobody listens at the address.
-  package static let connectionRefused = Errno(rawValue: ECONNREFUSED)
+  public static let connectionRefused = Errno(rawValue: ECONNREFUSED)
   /// The peer did not answer the kernel's own retransmissions.
-  package static let timedOut = Errno(rawValue: ETIMEDOUT)
+  public static let timedOut = Errno(rawValue: ETIMEDOUT)
   /// No route leads to the host.
-  package static let hostUnreachable = Errno(rawValue: EHOSTUNREACH)
+  public static let hostUnreachable = Errno(rawValue: EHOSTUNREACH)
   /// No route leads to the network, or the address family has no interface at all.
-  package static let networkUnreachable = Errno(rawValue: ENETUNREACH)
+  public static let networkUnreachable = Errno(rawValue: ENETUNREACH)
   /// The interface that the route leads over is down.
-  package static let networkDown = Errno(rawValue: ENETDOWN)
+  public static let networkDown = Errno(rawValue: ENETDOWN)
   /// We wrote after the peer had closed, or after our own shutdown.
-  package static let brokenPipe = Errno(rawValue: EPIPE)
+  public static let brokenPipe = Errno(rawValue: EPIPE)
   /// The process may not have more open descriptors.
-  package static let tooManyDescriptors = Errno(rawValue: EMFILE)
+  public static let tooManyDescriptors = Errno(rawValue: EMFILE)
   /// The system may not have more open descriptors.
-  package static let tooManyDescriptorsInSystem = Errno(rawValue: ENFILE)
+  public static let tooManyDescriptorsInSystem = Errno(rawValue: ENFILE)
   /// All local ports towards that address are taken.
-  package static let addressNotAvailable = Errno(rawValue: EADDRNOTAVAIL)
+  public static let addressNotAvailable = Errno(rawValue: EADDRNOTAVAIL)
   /// The listening address is taken.
-  package static let addressInUse = Errno(rawValue: EADDRINUSE)
+  public static let addressInUse = Errno(rawValue: EADDRINUSE)
   /// An address family that this kernel was built without.
-  package static let familyNotSupported = Errno(rawValue: EAFNOSUPPORT)
+  public static let familyNotSupported = Errno(rawValue: EAFNOSUPPORT)
   /// A local firewall rule, or a reserved address.
-  package static let notPermitted = Errno(rawValue: EPERM)
-  package static let accessDenied = Errno(rawValue: EACCES)
-  package static let noMemory = Errno(rawValue: ENOMEM)
-  package static let noBufferSpace = Errno(rawValue: ENOBUFS)
-  package static let notConnected = Errno(rawValue: ENOTCONN)
-  package static let badDescriptor = Errno(rawValue: EBADF)
-  package static let invalidArgument = Errno(rawValue: EINVAL)
+  public static let notPermitted = Errno(rawValue: EPERM)
+  public static let accessDenied = Errno(rawValue: EACCES)
+  public static let noMemory = Errno(rawValue: ENOMEM)
+  public static let noBufferSpace = Errno(rawValue: ENOBUFS)
+  public static let notConnected = Errno(rawValue: ENOTCONN)
+  public static let badDescriptor = Errno(rawValue: EBADF)
+  public static let invalidArgument = Errno(rawValue: EINVAL)
   /// A file is to be created whose name is taken.
-  package static let fileExists = Errno(rawValue: EEXIST)
-  package static let noSuchFile = Errno(rawValue: ENOENT)
-  package static let isDirectory = Errno(rawValue: EISDIR)
-  package static let notDirectory = Errno(rawValue: ENOTDIR)
-  package static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  public static let fileExists = Errno(rawValue: EEXIST)
+  public static let noSuchFile = Errno(rawValue: ENOENT)
+  public static let isDirectory = Errno(rawValue: EISDIR)
+  public static let notDirectory = Errno(rawValue: ENOTDIR)
+  public static let readOnlyFileSystem = Errno(rawValue: EROFS)
   /// The device failed, or a call did nothing and gave no reason.
-  package static let inputOutput = Errno(rawValue: EIO)
-  package static let fileTooLarge = Errno(rawValue: EFBIG)
-  package static let noSpace = Errno(rawValue: ENOSPC)
+  public static let inputOutput = Errno(rawValue: EIO)
+  public static let fileTooLarge = Errno(rawValue: EFBIG)
+  public static let noSpace = Errno(rawValue: ENOSPC)
   /// A path, or a part of it, is longer than the kernel takes.
-  package static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
-  package static let tooManyLinks = Errno(rawValue: ELOOP)
+  public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
+  public static let tooManyLinks = Errno(rawValue: ELOOP)
   /// No network interface has the name.
-  package static let noSuchDevice = Errno(rawValue: ENODEV)
+  public static let noSuchDevice = Errno(rawValue: ENODEV)
 
   /// Whether the process or the system is out of something: whatever is tried next would fail as well.
-  package var isShortage: Bool {
+  public var isShortage: Bool {
     switch self {
     case .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace: true
     default: false
@@ -88,7 +88,7 @@ package struct Errno: Error, Hashable, Sendable {
 
 extension Errno: CustomStringConvertible {
   /// The kernel's words with the constant's name, for example `Connection refused (ECONNREFUSED)`.
-  package var description: String {
+  public var description: String {
     // Safe: the words are NUL-terminated and stand in `buffer` or in memory that lives for ever.
     let words = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       unsafe String(cString: larkspur_error_words(rawValue, buffer.baseAddress, buffer.count))

@@ -1,16 +1,16 @@
 import CLarkspurLinux
 
 /// What the kernel says of one descriptor.
-package struct PollerEvent: Hashable, Sendable {
+public struct PollerEvent: Hashable, Sendable {
   /// The slot that the descriptor was registered for, and which of the slot's registrations it was.
-  package var slot: UInt32
-  package var registration: UInt32
-  package var isReadable: Bool
-  package var isWritable: Bool
+  public var slot: UInt32
+  public var registration: UInt32
+  public var isReadable: Bool
+  public var isWritable: Bool
   /// The peer has closed its side, or the socket has failed: reading will say which.
-  package var isHungUp: Bool
+  public var isHungUp: Bool
 
-  package init(slot: UInt32, registration: UInt32, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {
+  public init(slot: UInt32, registration: UInt32, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {
     self.slot = slot
     self.registration = registration
     self.isReadable = isReadable
@@ -21,11 +21,11 @@ package struct PollerEvent: Hashable, Sendable {
 
 /// Room for the events of one wait.
 @safe
-package struct EventBuffer: ~Copyable {
+public struct EventBuffer: ~Copyable {
   private let list: UnsafeMutableBufferPointer<larkspur_event>
-  package private(set) var count = 0
+  public private(set) var count = 0
 
-  package init() {
+  public init() {
     unsafe list = .allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
     unsafe list.initialize(repeating: larkspur_event())
   }
@@ -42,7 +42,7 @@ package struct EventBuffer: ~Copyable {
   }
 
   /// For scripted kernels: what a wait is to report.
-  package mutating func replace(with events: [PollerEvent]) -> Int32 {
+  public mutating func replace(with events: [PollerEvent]) -> Int32 {
     unsafe fill { list in
       for (index, event) in events.prefix(list.count).enumerated() {
         var flags: UInt32 = 0
@@ -55,7 +55,7 @@ package struct EventBuffer: ~Copyable {
     }
   }
 
-  package subscript(_ index: Int) -> PollerEvent {
+  public subscript(_ index: Int) -> PollerEvent {
     // Safe: `list` is initialised to its capacity, and its subscript traps only beyond it.
     let raw = unsafe list[index]
     return PollerEvent(

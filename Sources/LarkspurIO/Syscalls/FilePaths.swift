@@ -1,8 +1,8 @@
 import CLarkspurLinux
 
 /// What is done to files by their paths.
-package enum FilePaths {
-  package enum Kind: Hashable, Sendable {
+public enum FilePaths {
+  public enum Kind: Hashable, Sendable {
     /// With its permissions.
     case regularFile(UInt32)
     case directory
@@ -11,7 +11,7 @@ package enum FilePaths {
   }
 
   /// What stands at the path, links followed. Nil: nothing.
-  package static func kind(of path: String) throws(Errno) -> Kind? {
+  public static func kind(of path: String) throws(Errno) -> Kind? {
     let mode = unsafe larkspur_mode_of_path(path)
     guard mode >= 0 else {
       guard Errno.current == .noSuchFile else { throw .current }
@@ -25,7 +25,7 @@ package enum FilePaths {
   }
 
   /// The path of what is there, without links in it.
-  package static func resolved(_ path: String) throws(Errno) -> String {
+  public static func resolved(_ path: String) throws(Errno) -> String {
     guard let words = unsafe realpath(path, nil) else { throw .current }
     // Safe: realpath returns a NUL-terminated string that is ours to free.
     defer { unsafe free(words) }
@@ -33,7 +33,7 @@ package enum FilePaths {
   }
 
   /// Where something would be created at the path: links to what is not there are followed.
-  package static func destination(of path: String) throws(Errno) -> String {
+  public static func destination(of path: String) throws(Errno) -> String {
     var path = path
     // As many as the kernel follows.
     for _ in 0..<40 {
@@ -55,11 +55,11 @@ package enum FilePaths {
   }
 
   /// Puts the file in the place of what stands at the other path, in one step.
-  package static func rename(_ path: String, to other: String) throws(Errno) {
+  public static func rename(_ path: String, to other: String) throws(Errno) {
     guard unsafe CLarkspurLinux.rename(path, other) == 0 else { throw .current }
   }
 
-  package static func remove(_ path: String) throws(Errno) {
+  public static func remove(_ path: String) throws(Errno) {
     guard unsafe unlink(path) == 0 else { throw .current }
   }
 }

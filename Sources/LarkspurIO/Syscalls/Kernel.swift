@@ -4,7 +4,7 @@ import LarkspurBytes
 ///
 /// The calls are thin: one system call each, no retry, no interpretation. They return what the kernel returns,
 /// with `-errno` in place of -1.
-package protocol Kernel: AnyObject, Sendable {
+public protocol Kernel: AnyObject, Sendable {
   /// The monotonic clock.
   func now() -> Deadline
   /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
@@ -68,5 +68,5 @@ package protocol Kernel: AnyObject, Sendable {
 
 extension Kernel {
   /// A kernel in memory has no addresses of its own.
-  package func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
+  public func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
 }

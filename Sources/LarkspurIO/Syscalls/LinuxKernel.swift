@@ -2,21 +2,21 @@ import CLarkspurLinux
 import LarkspurBytes
 
 /// The kernel itself.
-package final class LinuxKernel: Kernel {
-  package static let shared = LinuxKernel()
+public final class LinuxKernel: Kernel {
+  public static let shared = LinuxKernel()
 
   /// The segments that one gathered write takes along.
   private static let segmentsMax = 16
 
-  package func now() -> Deadline { Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) }
+  public func now() -> Deadline { Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) }
 
-  package func date() -> Int64 { Int64(time(nil)) }
+  public func date() -> Int64 { Int64(time(nil)) }
 
-  package func openSocket(for address: SocketAddress) -> Int32 {
+  public func openSocket(for address: SocketAddress) -> Int32 {
     result(larkspur_socket(address.familyNumber, Int32(SOCK_STREAM.rawValue)))
   }
 
-  package func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+  public func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     do throws(Errno) {
       // Safe: the address is lent for the call.
       return try unsafe address.withSockAddr { unsafe result(larkspur_bind(descriptor, $0, $1)) }
@@ -25,23 +25,23 @@ package final class LinuxKernel: Kernel {
     }
   }
 
-  package func deferPort(_ descriptor: Int32) {
+  public func deferPort(_ descriptor: Int32) {
     // A failure costs ports and nothing else.
     _ = larkspur_defer_port(descriptor)
   }
 
-  package func bind(_ descriptor: Int32, toInterface name: String) -> Int32 {
+  public func bind(_ descriptor: Int32, toInterface name: String) -> Int32 {
     // Safe: the name is lent for the call, with a NUL at its end.
     unsafe result(larkspur_bind_to_interface(descriptor, name))
   }
 
-  package func interfaceIndex(of name: String) -> Int32 {
+  public func interfaceIndex(of name: String) -> Int32 {
     // Safe: the name is lent for the call, with a NUL at its end.
     let index = unsafe if_nametoindex(name)
     return index == 0 ? result(-1) : Int32(clamping: index)
   }
 
-  package func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+  public func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     do throws(Errno) {
       // Safe: the address is lent for the call.
       return try unsafe address.withSockAddr { unsafe result(larkspur_connect(descriptor, $0, $1)) }
@@ -50,7 +50,7 @@ package final class LinuxKernel: Kernel {
     }
   }
 
-  package func localAddress(_ descriptor: Int32) -> SocketAddress? {
+  public func localAddress(_ descriptor: Int32) -> SocketAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     // Safe: the storage is as long as it says, and every address begins like sockaddr.
@@ -61,25 +61,25 @@ package final class LinuxKernel: Kernel {
     }
   }
 
-  package func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }
+  public func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }
 
-  package func setNoDelay(_ descriptor: Int32) {
+  public func setNoDelay(_ descriptor: Int32) {
     // A failure costs latency and nothing else.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
   }
 
-  package func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
+  public func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
     // Only TCP knows it. Without it the kernel takes more, and nothing else.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, count)
   }
 
-  package func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
+  public func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
     // One of the two is for another family; and a mark that is refused costs nothing but itself.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IP), IP_TOS, Int32(trafficClass))
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IPV6), IPV6_TCLASS, Int32(trafficClass))
   }
 
-  package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
+  public func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
     var received = 0
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
       guard let base = bytes.baseAddress else { return }
@@ -90,7 +90,7 @@ package final class LinuxKernel: Kernel {
     return result(received)
   }
 
-  package func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
+  public func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
     var sent = 0
     unsafe queue.withSegments(atMost: Self.segmentsMax, bytes: count) { segments in
       // Safe: the segments are lent until this closure returns, and the kernel only reads them.
@@ -109,24 +109,24 @@ package final class LinuxKernel: Kernel {
     return result(sent)
   }
 
-  package func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
+  public func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
     // Safe: the bytes are lent for the call.
     unsafe bytes.withUnsafeBytes { unsafe result(larkspur_send(descriptor, $0.baseAddress, $0.count)) }
   }
 
-  package func close(_ descriptor: Int32) {
+  public func close(_ descriptor: Int32) {
     // Linux releases the descriptor even when it reports EINTR: never close twice.
     _ = CLarkspurLinux.close(descriptor)
   }
 
-  package func openPoller() -> Int32 { result(larkspur_epoll_create()) }
+  public func openPoller() -> Int32 { result(larkspur_epoll_create()) }
 
-  package func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
+  public func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
     return result(larkspur_epoll_add(poller, descriptor, events, slot, registration))
   }
 
-  package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
+  public func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
     unsafe events.fill { list in
       guard let base = list.baseAddress else { return 0 }
       // Safe: the kernel writes at most as many events as the list holds.
@@ -134,18 +134,18 @@ package final class LinuxKernel: Kernel {
     }
   }
 
-  package func openWakeUp() -> Int32 { result(larkspur_eventfd()) }
+  public func openWakeUp() -> Int32 { result(larkspur_eventfd()) }
 
-  package func wake(_ descriptor: Int32) {
+  public func wake(_ descriptor: Int32) {
     var one: UInt64 = 1
     // Nobody reads the counter. At a billion a second it is full after five centuries.
     _ = unsafe write(descriptor, &one, MemoryLayout<UInt64>.size)
   }
 
-  package func openTimer() -> Int32 { result(larkspur_timerfd()) }
+  public func openTimer() -> Int32 { result(larkspur_timerfd()) }
 
   // (It fails only for what is no timer.)
-  package func setTimer(_ descriptor: Int32, to moment: Deadline) {
+  public func setTimer(_ descriptor: Int32, to moment: Deadline) {
     _ = larkspur_timerfd_set(descriptor, moment.nanoseconds)
   }
 }
@@ -153,13 +153,13 @@ package final class LinuxKernel: Kernel {
 // MARK: - Files
 
 extension LinuxKernel {
-  package func fileSize(_ file: Int32) -> Int { result(Int(larkspur_size_of_descriptor(file))) }
+  public func fileSize(_ file: Int32) -> Int { result(Int(larkspur_size_of_descriptor(file))) }
 
-  package func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
+  public func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
     result(larkspur_sendfile(descriptor, file, Int64(offset), max(count, 0)))
   }
 
-  package func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
+  public func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
     var got = 0
     // Safe: the room behind the `count` initialised bytes belongs to the span, and the kernel writes nowhere else.
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
@@ -175,12 +175,12 @@ extension LinuxKernel {
     return result(got)
   }
 
-  package func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
+  public func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
     // Safe: the bytes are lent for the call.
     unsafe bytes.withUnsafeBytes { unsafe result(CLarkspurLinux.write(file, $0.baseAddress, $0.count)) }
   }
 
-  package func openPipe() -> (reading: Int32, writing: Int32) {
+  public func openPipe() -> (reading: Int32, writing: Int32) {
     var ends = larkspur_pipe_ends()
     // Safe: the ends are a local's.
     guard unsafe larkspur_pipe(&ends) == 0 else {
@@ -190,7 +190,7 @@ extension LinuxKernel {
     return (ends.reading, ends.writing)
   }
 
-  package func splice(from source: Int32, to target: Int32, count: Int) -> Int {
+  public func splice(from source: Int32, to target: Int32, count: Int) -> Int {
     result(larkspur_splice(source, target, max(count, 0)))
   }
 

@@ -1,8 +1,8 @@
 import CLarkspurLinux
 
 /// One blocking look-up of a host name, by the system's own rules (`/etc/hosts`, DNS, nsswitch).
-package enum NameLookup {
-  package enum Failure: Error, Hashable, Sendable {
+public enum NameLookup {
+  public enum Failure: Error, Hashable, Sendable {
     /// The name does not exist or has no address, in the resolver's own words: "Name or service not known".
     case noSuchName(String)
     /// The resolver could not tell, in its own words: "Temporary failure in name resolution".
@@ -12,7 +12,7 @@ package enum NameLookup {
   }
 
   /// The stream addresses of `host`, in the order in which they are to be tried (RFC 6724). Blocks the thread.
-  package static func addresses(of host: String, port: UInt16) throws(Failure) -> [SocketAddress] {
+  public static func addresses(of host: String, port: UInt16) throws(Failure) -> [SocketAddress] {
     var hints = unsafe addrinfo()
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     // Addresses of a family that this machine has no address of are not offered.

@@ -2,15 +2,15 @@ import CLarkspurLinux
 
 /// A socket to the kernel's network configuration (rtnetlink(7)). It sees the network namespace of the thread that made
 /// it, wherever it is used.
-package final class NetlinkSocket: Sendable {
+public final class NetlinkSocket: Sendable {
   /// Large enough for what the kernel puts into one datagram: a page of a listing is at most 32 KiB.
-  package static let datagramBytesMax = 64 << 10
+  public static let datagramBytesMax = 64 << 10
 
   private let descriptor: Descriptor
 
   /// `hearsChanges`: it is told of changes to links, addresses and routes, and does not block. Otherwise it is for
   /// questions, and a call blocks until the kernel's answer is there.
-  package init(hearsChanges: Bool) throws(Errno) {
+  public init(hearsChanges: Bool) throws(Errno) {
     let groups = hearsChanges ? UInt32(LARKSPUR_NETLINK_GROUPS) : 0
     let number = larkspur_open_netlink(groups, hearsChanges ? 0 : 1)
     guard number >= 0 else { throw .current }
@@ -18,11 +18,11 @@ package final class NetlinkSocket: Sendable {
   }
 
   /// For a ``Poller``: readable when there is a change. It stays this object's own.
-  package func watch(with poller: borrowing Poller, slot: UInt32) throws(Errno) {
+  public func watch(with poller: borrowing Poller, slot: UInt32) throws(Errno) {
     try poller.watcher.watch(descriptor, slot: slot, registration: 0)
   }
 
-  package func send(_ bytes: [UInt8]) throws(Errno) {
+  public func send(_ bytes: [UInt8]) throws(Errno) {
     // Safe: the bytes are lent for the call. Nobody but the kernel is at the other end.
     let sent = unsafe bytes.withUnsafeBytes { unsafe larkspur_send(descriptor.number, $0.baseAddress, $0.count) }
     guard sent == bytes.count else { throw sent < 0 ? .current : .inputOutput }
@@ -32,7 +32,7 @@ package final class NetlinkSocket: Sendable {
   ///
   /// `noBufferSpace`: there were more changes than the socket has room for, and some are lost. `wouldBlock`: there are none
   /// now, or the kernel does not answer.
-  package func receive() throws(Errno) -> [NetlinkMessage] {
+  public func receive() throws(Errno) -> [NetlinkMessage] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.datagramBytesMax) { buffer, initialized in

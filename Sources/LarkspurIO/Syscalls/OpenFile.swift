@@ -5,10 +5,10 @@ import LarkspurBytes
 ///
 /// It is closed when its last owner lets go of it; the three standard ones are not. Use it on one thread at a
 /// time.
-package final class OpenFile: Sendable {
-  package static let standardInput = OpenFile(number: STDIN_FILENO, isOwned: false)
-  package static let standardOutput = OpenFile(number: STDOUT_FILENO, isOwned: false)
-  package static let standardError = OpenFile(number: STDERR_FILENO, isOwned: false)
+public final class OpenFile: Sendable {
+  public static let standardInput = OpenFile(number: STDIN_FILENO, isOwned: false)
+  public static let standardOutput = OpenFile(number: STDOUT_FILENO, isOwned: false)
+  public static let standardError = OpenFile(number: STDERR_FILENO, isOwned: false)
 
   let number: Int32
   private let isOwned: Bool
@@ -19,7 +19,7 @@ package final class OpenFile: Sendable {
   }
 
   /// A descriptor that stays its owner's, who closes it when nobody uses this any more.
-  package convenience init(lent number: Int32) { self.init(number: number, isOwned: false) }
+  public convenience init(lent number: Int32) { self.init(number: number, isOwned: false) }
 
   /// A descriptor that a call has just returned: -1 if it failed.
   convenience init(opened number: Int32) throws(Errno) {
@@ -27,22 +27,22 @@ package final class OpenFile: Sendable {
     self.init(number: number, isOwned: true)
   }
 
-  package convenience init(reading path: String) throws(Errno) {
+  public convenience init(reading path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_for_reading(path))
   }
 
   /// The same where nobody may wait: what is no regular file is an `invalidArgument`.
-  package convenience init(readingRegular path: String) throws(Errno) {
+  public convenience init(readingRegular path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_regular_for_reading(path))
   }
 
   /// Opens what is there for writing; of a regular file it takes everything away first.
-  package convenience init(overwriting path: String) throws(Errno) {
+  public convenience init(overwriting path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_for_writing(path))
   }
 
   /// Creates a file, and fails if there is one.
-  package convenience init(creating path: String) throws(Errno) {
+  public convenience init(creating path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_create_file(path))
   }
 
@@ -51,7 +51,7 @@ package final class OpenFile: Sendable {
   }
 
   /// At most `count` bytes, at least one; none at the end.
-  package func read(atMost count: Int) throws(Errno) -> [UInt8] {
+  public func read(atMost count: Int) throws(Errno) -> [UInt8] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -66,7 +66,7 @@ package final class OpenFile: Sendable {
   }
 
   /// Everything up to the end.
-  package func readToEnd() throws(Errno) -> [UInt8] {
+  public func readToEnd() throws(Errno) -> [UInt8] {
     var bytes: [UInt8] = []
     while true {
       let piece = try read(atMost: 1 << 16)
@@ -77,7 +77,7 @@ package final class OpenFile: Sendable {
 
   /// Writes all of it. `interrupted`: a signal asks the process to end. `timedOut`: the deadline has passed, which a
   /// call that blocks notices only with ``CaughtSignal/interruptCalls(at:)``.
-  package func write(_ bytes: Span<UInt8>, until deadline: Deadline = .never) throws(Errno) {
+  public func write(_ bytes: Span<UInt8>, until deadline: Deadline = .never) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
       // Safe: the span is lent for the call, which reads no more than its length.
@@ -106,33 +106,33 @@ package final class OpenFile: Sendable {
     if deadline != .never, deadline.nanoseconds <= larkspur_monotonic_nanoseconds() { throw .timedOut }
   }
 
-  package func write(_ text: String) throws(Errno) {
+  public func write(_ text: String) throws(Errno) {
     var text = text
     text.makeContiguousUTF8()
     try write(text.utf8Span.span)
   }
 
   /// Gives the file these permissions (the twelve lowest bits of `st_mode`).
-  package func setPermissions(_ mode: UInt32) throws(Errno) {
+  public func setPermissions(_ mode: UInt32) throws(Errno) {
     guard fchmod(number, mode) == 0 else { throw .current }
   }
 
   /// Returns when what was written has reached the disk.
-  package func sync() throws(Errno) {
+  public func sync() throws(Errno) {
     while fsync(number) != 0 {
       let error = Errno.current
       if error != .interrupted { throw error }
     }
   }
 
-  package var isTerminal: Bool { isatty(number) == 1 }
+  public var isTerminal: Bool { isatty(number) == 1 }
 
-  package var isRegularFile: Bool {
+  public var isRegularFile: Bool {
     larkspur_mode_of_descriptor(number) & Int(LARKSPUR_MODE_TYPE) == Int(LARKSPUR_MODE_REGULAR)
   }
 
   /// How wide the terminal is; nil if it is none, or does not know.
-  package var terminalColumns: Int? {
+  public var terminalColumns: Int? {
     let columns = Int(larkspur_terminal_columns(number))
     return columns > 0 ? columns : nil
   }

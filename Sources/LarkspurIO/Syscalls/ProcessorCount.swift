@@ -1,6 +1,6 @@
 import CLarkspurLinux
 
-package enum ProcessorCount {
+public enum ProcessorCount {
   /// How many processors the process may run on: fewer than the machine has where it is confined (`taskset`, containers).
-  package static var available: Int { Int(larkspur_processor_count()) }
+  public static var available: Int { Int(larkspur_processor_count()) }
 }

@@ -3,11 +3,11 @@ import LarkspurBytes
 
 /// Threads take from it what others put in, and block while there is nothing. Any thread.
 @safe
-package struct Semaphore: ~Copyable, Sendable {
+public struct Semaphore: ~Copyable, Sendable {
   // Safe: allocated and freed with this value; the semaphore is made for use by many threads.
   nonisolated(unsafe) private let semaphore: UnsafeMutablePointer<sem_t>
 
-  package init() {
+  public init() {
     unsafe semaphore = .allocate(capacity: 1)
     unsafe sem_init(semaphore, 0, 0)
   }
@@ -18,10 +18,10 @@ package struct Semaphore: ~Copyable, Sendable {
   }
 
   // Safe: who has this value holds the semaphore.
-  package func put() { _ = unsafe sem_post(semaphore) }
+  public func put() { _ = unsafe sem_post(semaphore) }
 
   /// Blocks until there is something to take. False: there was nothing until the deadline.
-  package func take(until deadline: Deadline = .never) -> Bool {
+  public func take(until deadline: Deadline = .never) -> Bool {
     while true {
       // Safe: as above.
       let result =
@@ -33,7 +33,7 @@ package struct Semaphore: ~Copyable, Sendable {
   }
 
   /// Takes all that is there.
-  package func takeAll() {
+  public func takeAll() {
     // Safe: as above.
     while unsafe sem_trywait(semaphore) == 0 {}
   }

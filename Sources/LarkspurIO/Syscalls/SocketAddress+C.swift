@@ -80,7 +80,7 @@ extension SocketAddress {
   }
 
   /// Reads an IP address in text: `192.0.2.1`, `2001:db8::1`, without brackets. Nil if it is not one.
-  package init?(literal text: String, port: UInt16) {
+  public init?(literal text: String, port: UInt16) {
     // It would end the text for what reads it.
     guard !text.utf8.contains(0) else { return nil }
     var v4 = in_addr()

@@ -2,11 +2,11 @@ import CLarkspurLinux
 import Synchronization
 
 /// A thread of the system's, outside Swift's own pool: one that may block.
-package struct SystemThread: Sendable {
+public struct SystemThread: Sendable {
   private let thread: pthread_t
 
   /// Starts a thread that runs `body` to its end. `name` shows in debuggers; the kernel keeps 15 bytes of it.
-  package init(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
+  public init(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
     let box = unsafe Unmanaged.passRetained(Body(name: name, run: body))
     var thread = pthread_t()
     // Safe: the box is retained for the thread, which takes that reference over.
@@ -27,19 +27,19 @@ package struct SystemThread: Sendable {
   }
 
   /// Waits for the thread's end. Call it once, or `detach`, for every thread.
-  package func join() { _ = pthread_join(thread, nil) }
+  public func join() { _ = pthread_join(thread, nil) }
 
   /// Lets the thread clean up after itself.
-  package func detach() { _ = pthread_detach(thread) }
+  public func detach() { _ = pthread_detach(thread) }
 
   /// The calling thread's identity: equal on the same thread only.
-  package static var currentIdentity: UInt64 { larkspur_thread_identity() }
+  public static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
   /// Lets others go first who want the calling thread's processor.
-  package static func yield() { sched_yield() }
+  public static func yield() { sched_yield() }
 
   /// Counts what the calling thread takes.
-  package static var currentClock: ProcessorClock { ProcessorClock(rawValue: larkspur_thread_clock()) }
+  public static var currentClock: ProcessorClock { ProcessorClock(rawValue: larkspur_thread_clock()) }
 
   private final class Body: Sendable {
     let name: String
@@ -53,11 +53,11 @@ package struct SystemThread: Sendable {
 }
 
 /// The processor time of one thread. Any thread may read it.
-package struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
-  package let rawValue: clockid_t
+public struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
+  public let rawValue: clockid_t
 
-  package init(rawValue: clockid_t) { self.rawValue = rawValue }
+  public init(rawValue: clockid_t) { self.rawValue = rawValue }
 
   /// What the thread has taken so far. Of no meaning once it has ended: 0, or another one's.
-  package var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }
+  public var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }
 }

@@ -1,5 +1,5 @@
 /// Whom a certificate has to be for: a DNS name or an IP address.
-package struct ServerName: Hashable, Sendable {
+public struct ServerName: Hashable, Sendable {
   /// In lower case, without the dot that may end it. Nil: the server is known by an address.
   let name: String?
   /// As text, without a zone. Nil: the server is known by a name.
@@ -13,7 +13,7 @@ package struct ServerName: Hashable, Sendable {
   /// and stands in no certificate: as in curl and browsers it is taken off. Internationalised names have to come as
   /// A-labels (`xn--...`). A name that ends in a number is refused, as in the URL standard: the resolver may take
   /// `127.1` or `0x7f000001` for an address.
-  package init?(host: String) {
+  public init?(host: String) {
     let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) ?? host.endIndex
     let text = String(host[..<percent])
     if let canonical = AddressText.canonical(text) {
@@ -57,5 +57,5 @@ package struct ServerName: Hashable, Sendable {
     return label.dropFirst(2).allSatisfy { isDigit($0) || UInt8(ascii: "a")...UInt8(ascii: "f") ~= $0 | 0x20 }
   }
 
-  package var text: String { name ?? address ?? "" }
+  public var text: String { name ?? address ?? "" }
 }

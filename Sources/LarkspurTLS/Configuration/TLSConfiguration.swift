@@ -1,37 +1,37 @@
 /// What a user decides about TLS. Connections of one configuration share one `TLSContext`: its trust store is parsed
 /// once, and its sessions are resumed by its connections only.
-package struct TLSConfiguration: Sendable {
-  package var minimumVersion = TLSVersion.tls12
-  package var maximumVersion = TLSVersion.tls13
+public struct TLSConfiguration: Sendable {
+  public var minimumVersion = TLSVersion.tls12
+  public var maximumVersion = TLSVersion.tls13
 
-  package var roots = TrustRoots.system
+  public var roots = TrustRoots.system
 
   /// Certificate revocation lists, each file's bytes in PEM or DER. Once there is one, every issuer of a chain needs
   /// one that is up to date, or the chain fails.
-  package var revocationLists: [[UInt8]] = []
+  public var revocationLists: [[UInt8]] = []
 
-  package var pins = PinPolicy()
+  public var pins = PinPolicy()
 
   /// Shown to every server that asks for a certificate.
-  package var identity: ClientIdentity?
+  public var identity: ClientIdentity?
 
   /// Whether sessions are resumed: a new connection then takes one round trip and no verification of signatures.
-  package var resumesSessions = true
+  public var resumesSessions = true
 
   /// Takes whatever certificate the server has. Whoever sits on the way can read and change everything. Pins still
   /// count: they never match, because nothing is verified.
-  package var dangerouslyAllowsAnyCertificate = false
+  public var dangerouslyAllowsAnyCertificate = false
 
   /// Appends the secrets of all connections to the file that `SSLKEYLOGFILE` names, for debuggers: who has the file
   /// can read the traffic. It is created for its owner alone; one that others have access to is refused. Without the
   /// variable nothing is logged.
-  package var dangerouslyLogsKeys = false
+  public var dangerouslyLogsKeys = false
 
-  package init() {}
+  public init() {}
 }
 
 /// Whom to trust.
-package enum TrustRoots: Sendable {
+public enum TrustRoots: Sendable {
   /// The roots that OpenSSL finds: `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's.
   case system
   /// The system's, and these.

@@ -1,13 +1,13 @@
 /// A version of TLS that Larkspur speaks.
-package enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable {
+public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable {
   case tls12 = 0x0303
   case tls13 = 0x0304
 
-  package static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
+  public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension TLSVersion: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .tls12: "TLS 1.2"
     case .tls13: "TLS 1.3"

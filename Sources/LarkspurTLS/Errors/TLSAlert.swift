@@ -1,11 +1,11 @@
 /// An alert, by which a side says why it ends the connection (RFC 8446 6).
-package struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
-  package var number: UInt8
+public struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
+  public var number: UInt8
 
-  package init(number: UInt8) { self.number = number }
+  public init(number: UInt8) { self.number = number }
 
   /// The name that the RFC gives it.
-  package var name: String? {
+  public var name: String? {
     switch number {
     case 0: "close_notify"
     case 10: "unexpected_message"
@@ -41,5 +41,5 @@ package struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  package var description: String { name.map { "\($0) (\(number))" } ?? "number \(number)" }
+  public var description: String { name.map { "\($0) (\(number))" } ?? "number \(number)" }
 }

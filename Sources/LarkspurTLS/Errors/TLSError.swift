@@ -1,15 +1,15 @@
 /// Why TLS could not do what it was asked.
-package struct TLSError: Error, Hashable, Sendable {
-  package var problem: Problem
+public struct TLSError: Error, Hashable, Sendable {
+  public var problem: Problem
   /// OpenSSL's own words, where it had any.
-  package var reason: String?
+  public var reason: String?
 
-  package init(_ problem: Problem, reason: String? = nil) {
+  public init(_ problem: Problem, reason: String? = nil) {
     self.problem = problem
     self.reason = reason
   }
 
-  package enum Problem: Hashable, Sendable {
+  public enum Problem: Hashable, Sendable {
     // The server's certificate, RFC 5280.
     /// No chain leads to a root that is trusted: the root is unknown, or an intermediate is missing.
     case untrustedRoot
@@ -66,7 +66,7 @@ package struct TLSError: Error, Hashable, Sendable {
 }
 
 extension TLSError.Problem: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .untrustedRoot: "the certificate leads to no root that is trusted"
     case .selfSigned: "the certificate is self-signed"
@@ -105,5 +105,5 @@ extension TLSError.Problem: CustomStringConvertible {
 }
 
 extension TLSError: CustomStringConvertible {
-  package var description: String { problem.description + (reason.map { " (\($0))" } ?? "") }
+  public var description: String { problem.description + (reason.map { " (\($0))" } ?? "") }
 }

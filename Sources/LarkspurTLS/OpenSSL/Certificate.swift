@@ -2,7 +2,7 @@ import CLarkspurOpenSSL
 
 /// An X.509 certificate. It is immutable, and read when somebody asks.
 @safe
-package struct Certificate: Sendable {
+public struct Certificate: Sendable {
   let reference: Reference
 
   /// Takes a reference over.
@@ -17,45 +17,45 @@ package struct Certificate: Sendable {
   // does not lock.
 
   /// The certificate as it is signed.
-  package var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
+  public var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
 
   /// The key with its algorithm (SubjectPublicKeyInfo), DER.
-  package var publicKeyInfo: [UInt8] { unsafe Array(taking: larkspur_certificate_spki(reference.pointer)) }
+  public var publicKeyInfo: [UInt8] { unsafe Array(taking: larkspur_certificate_spki(reference.pointer)) }
 
-  package var sha256: [UInt8] { SHA256Digest.of(der) }
+  public var sha256: [UInt8] { SHA256Digest.of(der) }
 
-  package var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
+  public var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
 
   // Safe: in these, too.
 
   /// The distinguished name as RFC 2253 writes it.
-  package var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
+  public var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
 
   // Safe: as above.
-  package var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
+  public var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
 
   /// The serial number, the most significant byte first.
-  package var serial: [UInt8] { unsafe Array(taking: larkspur_certificate_serial(reference.pointer)) }
+  public var serial: [UInt8] { unsafe Array(taking: larkspur_certificate_serial(reference.pointer)) }
 
   /// Seconds since 1970, UTC.
-  package var notBefore: Int64 { unsafe larkspur_certificate_not_before(reference.pointer) }
+  public var notBefore: Int64 { unsafe larkspur_certificate_not_before(reference.pointer) }
 
   // Safe: as above.
   /// Seconds since 1970, UTC.
-  package var notAfter: Int64 { unsafe larkspur_certificate_not_after(reference.pointer) }
+  public var notAfter: Int64 { unsafe larkspur_certificate_not_after(reference.pointer) }
 
   /// Whether the certificate promises that its server always staples a response about it (RFC 7633).
-  package var mustStaple: Bool { unsafe larkspur_certificate_must_staple(reference.pointer) }
+  public var mustStaple: Bool { unsafe larkspur_certificate_must_staple(reference.pointer) }
 
   /// What the certificate is for, by its subjectAltName.
-  package enum Name: Hashable, Sendable {
+  public enum Name: Hashable, Sendable {
     case dns(String)
     /// Four bytes or sixteen.
     case address([UInt8])
   }
 
   /// DNS names and IP addresses in their order. Bytes of a name that are not visible ASCII are escaped as `\xNN`.
-  package var names: [Name] {
+  public var names: [Name] {
     // Safe: what `larkspur_names_at` lends lives until the list is freed.
     let list = unsafe larkspur_certificate_names(reference.pointer)
     defer { unsafe GENERAL_NAMES_free(list) }
@@ -72,7 +72,7 @@ package struct Certificate: Sendable {
   }
 
   /// Certificates in PEM, any number, or one in DER. Nil: there is none, or one of them cannot be read.
-  package static func read(_ bytes: [UInt8]) -> [Certificate]? {
+  public static func read(_ bytes: [UInt8]) -> [Certificate]? {
     // Safe: the bytes are lent for the call.
     let chain = unsafe bytes.withUnsafeBytes { unsafe larkspur_read_certificates($0.baseAddress, $0.count) }
     guard let chain = unsafe chain else { return nil }
@@ -128,20 +128,20 @@ package struct Certificate: Sendable {
 }
 
 extension Certificate: Hashable {
-  package static func == (left: Certificate, right: Certificate) -> Bool {
+  public static func == (left: Certificate, right: Certificate) -> Bool {
     // Safe: both live.
     if left.reference === right.reference { return true }
     return unsafe X509_cmp(left.reference.pointer, right.reference.pointer) == 0
   }
 
-  package func hash(into hasher: inout Hasher) { hasher.combine(sha256) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(sha256) }
 }
 
 /// SHA-256 of bytes.
-package enum SHA256Digest {
-  package static let byteCount = Int(SHA256_DIGEST_LENGTH)
+public enum SHA256Digest {
+  public static let byteCount = Int(SHA256_DIGEST_LENGTH)
 
-  package static func of(_ bytes: [UInt8]) -> [UInt8] {
+  public static func of(_ bytes: [UInt8]) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { digest, count in
       // Safe: SHA256 reads `bytes.count` bytes and writes 32.
       unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA256($0.baseAddress, $0.count, digest.baseAddress) }

@@ -2,15 +2,15 @@ import CLarkspurOpenSSL
 
 /// A certificate with its private key, by which a client shows who it is.
 @safe
-package struct ClientIdentity: Sendable {
-  package let certificate: Certificate
+public struct ClientIdentity: Sendable {
+  public let certificate: Certificate
   /// The certificates behind it, which are sent along.
-  package let chain: [Certificate]
+  public let chain: [Certificate]
   let key: Reference
   let list: Reference
 
   /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM, encrypted with `password` or not; or plain DER).
-  package init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
+  public init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
     guard let read = Certificate.read(certificates), let leaf = read.first else { throw TLSError(.identityUnreadable) }
     var wantsPassword = false
     // Safe: the bytes are lent for the call, which hands a reference over.
@@ -24,7 +24,7 @@ package struct ClientIdentity: Sendable {
   }
 
   /// Reads a PKCS#12 archive.
-  package init(pkcs12: [UInt8], password: String) throws(TLSError) {
+  public init(pkcs12: [UInt8], password: String) throws(TLSError) {
     var leaf: OpaquePointer?
     var key: OpaquePointer?
     var chain: OpaquePointer?
@@ -43,7 +43,7 @@ package struct ClientIdentity: Sendable {
   }
 
   /// The same with other certificates behind it.
-  package func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
+  public func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)
   }
 

@@ -2,8 +2,8 @@ import CLarkspurOpenSSL
 
 /// A hash of bytes that may come in pieces. For one thread at a time.
 @safe
-package struct MessageDigest: ~Copyable {
-  package enum Algorithm: Hashable, Sendable, CaseIterable {
+public struct MessageDigest: ~Copyable {
+  public enum Algorithm: Hashable, Sendable, CaseIterable {
     /// Broken as a signature. Digest authentication and old checksums still ask for it.
     case md5
     case sha256
@@ -15,7 +15,7 @@ package struct MessageDigest: ~Copyable {
   private let context: OpaquePointer
 
   /// Nil: OpenSSL has no such hash here (its policy may forbid MD5).
-  package init?(_ algorithm: Algorithm) {
+  public init?(_ algorithm: Algorithm) {
     // Safe: the kinds are OpenSSL's own and live for ever; a context is freed on every way out.
     guard let context = unsafe EVP_MD_CTX_new() else { return nil }
     guard unsafe EVP_DigestInit_ex(context, Self.kind(algorithm), nil) == 1 else {
@@ -31,13 +31,13 @@ package struct MessageDigest: ~Copyable {
     unsafe EVP_MD_CTX_free(context)
   }
 
-  package mutating func update(_ bytes: Span<UInt8>) {
+  public mutating func update(_ bytes: Span<UInt8>) {
     // Safe: the bytes are lent for the call.
     unsafe bytes.withUnsafeBytes { _ = unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
   }
 
   /// The hash. Nil: OpenSSL failed.
-  package consuming func finish() -> [UInt8]? {
+  public consuming func finish() -> [UInt8]? {
     // Safe: EVP_DigestFinal_ex writes no more than EVP_MAX_MD_SIZE bytes, and says how many.
     var isDone = false
     let digest = unsafe [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
@@ -50,7 +50,7 @@ package struct MessageDigest: ~Copyable {
   }
 
   /// The hash of bytes that are all there. Nil: OpenSSL has no such hash here.
-  package static func of(_ bytes: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
+  public static func of(_ bytes: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
     guard var digest = MessageDigest(algorithm) else { return nil }
     digest.update(bytes.span)
     return digest.finish()

@@ -4,15 +4,15 @@ import CLarkspurOpenSSL
 ///
 /// Making one may read the system's roots from the disk, which takes up to 40 ms: make one per configuration.
 @safe
-package final class TLSContext: Sendable {
-  package let configuration: TLSConfiguration
+public final class TLSContext: Sendable {
+  public let configuration: TLSConfiguration
   let reference: Reference
   let store: TrustStore
   let sessions = SessionCache()
   /// Told of pins that did not match, whether the connection went on or not; on the thread of the connection's loop.
-  package let pinMismatched: (@Sendable (PinMismatch) -> Void)?
+  public let pinMismatched: (@Sendable (PinMismatch) -> Void)?
 
-  package init(
+  public init(
     _ configuration: TLSConfiguration = TLSConfiguration(), pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
   ) throws(TLSError) {
     self.configuration = configuration
@@ -45,7 +45,7 @@ package final class TLSContext: Sendable {
   }
 
   /// Forgets all sessions: the next connection to each server makes a full handshake.
-  package func forgetSessions() { sessions.removeAll() }
+  public func forgetSessions() { sessions.removeAll() }
 }
 
 enum KeyLog {

@@ -21,17 +21,17 @@ import LarkspurBytes
 /// if it wants to be. The same is done for a resumed session, with the chain that was verified when the session began.
 /// `done` is reported only when all of it has been passed: no byte of a request leaves before.
 @safe
-package struct TLSEngine: ~Copyable {
-  package struct Options: Sendable {
+public struct TLSEngine: ~Copyable {
+  public struct Options: Sendable {
     /// Whether `handshake` asks the caller about the server's certificates.
-    package var asksTrust = false
+    public var asksTrust = false
     /// Whether `handshake` asks the caller for a certificate when the server wants one.
-    package var asksIdentity = false
+    public var asksIdentity = false
 
-    package init() {}
+    public init() {}
   }
 
-  package enum Step: Sendable {
+  public enum Step: Sendable {
     case done(Handshake)
     /// Ciphertext has to come first.
     case wantsInput
@@ -44,7 +44,7 @@ package struct TLSEngine: ~Copyable {
     case wantsIdentity(issuers: [DistinguishedName])
   }
 
-  package enum Reading: Hashable, Sendable {
+  public enum Reading: Hashable, Sendable {
     /// So many bytes of plaintext were appended. `drained`: more of them need more ciphertext.
     case bytes(Int, drained: Bool)
     case wantsInput
@@ -53,7 +53,7 @@ package struct TLSEngine: ~Copyable {
     case closed
   }
 
-  package enum Writing: Hashable, Sendable {
+  public enum Writing: Hashable, Sendable {
     /// So many bytes of plaintext have been taken.
     case bytes(Int)
     case wantsInput
@@ -84,7 +84,7 @@ package struct TLSEngine: ~Copyable {
   private var pinMismatches: [PinMismatch] = []
 
   /// `date`: seconds since 1970.
-  package init(
+  public init(
     context: TLSContext, key: SessionKey, options: Options = Options(), date: Int64
   ) throws(TLSError) {
     // Safe: the connection keeps a reference to the context.
@@ -109,7 +109,7 @@ package struct TLSEngine: ~Copyable {
   // MARK: - Handshake
 
   /// Goes on with the handshake as far as the ciphertext leads.
-  package mutating func handshake(
+  public mutating func handshake(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Step {
     if let handshakeFailure { throw handshakeFailure }
@@ -144,7 +144,7 @@ package struct TLSEngine: ~Copyable {
   }
 
   /// Says whether the server is trusted.
-  package mutating func decide(_ decision: TrustDecision) {
+  public mutating func decide(_ decision: TrustDecision) {
     guard let trust else { return }
     hasDecided = true
     refusal = judge(trust, decision)
@@ -157,7 +157,7 @@ package struct TLSEngine: ~Copyable {
   }
 
   /// Says who the client is; nil: it will not say.
-  package mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
+  public mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
     isPrivate = true
     // Safe: the connection takes references of its own.
     let isFit =
@@ -167,7 +167,7 @@ package struct TLSEngine: ~Copyable {
   }
 
   /// The pins that have not matched since the last call, whether the connection fails for it or not.
-  package mutating func takePinMismatches() -> [PinMismatch] {
+  public mutating func takePinMismatches() -> [PinMismatch] {
     let mismatches = pinMismatches
     pinMismatches = []
     return mismatches
@@ -291,7 +291,7 @@ package struct TLSEngine: ~Copyable {
   // MARK: - Data
 
   /// Decrypts what has come into the spare room of `plain`.
-  package mutating func read(
+  public mutating func read(
     _ incoming: inout Chunk, into plain: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Reading {
     var result = larkspur_tls_result()
@@ -318,7 +318,7 @@ package struct TLSEngine: ~Copyable {
   }
 
   /// Encrypts the front of `plain`: at most one record of 16 KiB.
-  package mutating func write(
+  public mutating func write(
     _ plain: Span<UInt8>, _ incoming: inout Chunk, _ outgoing: inout Chunk
   ) throws(TLSError) -> Writing {
     let result = unsafe plain.withUnsafeBufferPointer { bytes in
@@ -335,7 +335,7 @@ package struct TLSEngine: ~Copyable {
   }
 
   /// Says that no more comes from this side (`close_notify`).
-  package mutating func shutDown(_ outgoing: inout Chunk) {
+  public mutating func shutDown(_ outgoing: inout Chunk) {
     var nothing = Chunk()
     // Safe: `call` lends what is used.
     _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }

@@ -1,5 +1,5 @@
 /// A certificate or key that a host is expected to have in its chain.
-package enum Pin: Hashable, Sendable {
+public enum Pin: Hashable, Sendable {
   /// This very certificate.
   case certificate(Certificate)
   /// Any certificate with this key: its SubjectPublicKeyInfo, DER.
@@ -8,7 +8,7 @@ package enum Pin: Hashable, Sendable {
   case publicKeySHA256([UInt8])
 
   /// Reads `sha256/` and 44 characters of base64, as curl and HTTP public key pinning write it. Nil: it is something else.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let prefix = "sha256/"
     guard text.hasPrefix(prefix), let digest = Base64.decode(text.utf8.dropFirst(prefix.utf8.count)),
       digest.count == SHA256Digest.byteCount
@@ -27,7 +27,7 @@ package enum Pin: Hashable, Sendable {
 
 extension Pin: CustomStringConvertible {
   /// `sha256/...` of the key.
-  package var description: String {
+  public var description: String {
     switch self {
     case .certificate(let certificate): certificate.pin.description
     case .publicKey(let key): Pin.publicKeySHA256(SHA256Digest.of(key)).description
@@ -38,5 +38,5 @@ extension Pin: CustomStringConvertible {
 
 extension Certificate {
   /// The pin that goes by the certificate's key, and survives its renewal.
-  package var pin: Pin { .publicKeySHA256(publicKeySHA256) }
+  public var pin: Pin { .publicKeySHA256(publicKeySHA256) }
 }

@@ -2,22 +2,22 @@
 ///
 /// Pins are looked for in the verified chain only: what a server sends beside it proves nothing. They count for resumed
 /// sessions as well. A host should have a backup pin, of a key that is not in use yet: it is a pin like the others.
-package struct PinPolicy: Sendable {
+public struct PinPolicy: Sendable {
   /// The pins of a host, or of a domain.
-  package struct Host: Hashable, Sendable {
+  public struct Host: Hashable, Sendable {
     /// In lower case, without a dot at its end; an address in its canonical form.
-    package let name: String
+    public let name: String
     /// Whether they count for all names below it as well.
-    package var includesSubdomains: Bool
+    public var includesSubdomains: Bool
     /// One of them has to be there.
-    package var pins: Set<Pin>
+    public var pins: Set<Pin>
     /// Whether only the server's own certificate is looked at.
-    package var looksAtLeafOnly: Bool
+    public var looksAtLeafOnly: Bool
     /// Whether a mismatch is only reported, and the connection goes on.
-    package var reportsOnly: Bool
+    public var reportsOnly: Bool
 
     /// `name` is a host as it stands in a URL, without brackets. Nil: it cannot be one.
-    package init?(
+    public init?(
       _ name: String, includesSubdomains: Bool = false, pins: Set<Pin>, looksAtLeafOnly: Bool = false,
       reportsOnly: Bool = false
     ) {
@@ -30,9 +30,9 @@ package struct PinPolicy: Sendable {
     }
   }
 
-  package var hosts: [Host]
+  public var hosts: [Host]
 
-  package init(_ hosts: [Host] = []) { self.hosts = hosts }
+  public init(_ hosts: [Host] = []) { self.hosts = hosts }
 
   /// The pins that count for a server: those of the longest name that covers it. Several entries of one name all count.
   func entries(for server: ServerName) -> [Host] {
@@ -42,7 +42,7 @@ package struct PinPolicy: Sendable {
   }
 
   /// What is wrong with a verified chain, and whether the connection has to fail for it.
-  package func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
+  public func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
     mismatch: PinMismatch, reportsOnly: Bool
   )] {
     guard !hosts.isEmpty else { return [] }
@@ -65,13 +65,13 @@ extension PinPolicy.Host {
 }
 
 /// None of the pins is in the chain.
-package struct PinMismatch: Hashable, Sendable, CustomStringConvertible {
-  package var server: ServerName
-  package var expected: Set<Pin>
+public struct PinMismatch: Hashable, Sendable, CustomStringConvertible {
+  public var server: ServerName
+  public var expected: Set<Pin>
   /// The pins of the verified chain, from the server's certificate to the root.
-  package var seen: [Pin]
+  public var seen: [Pin]
 
-  package var description: String {
+  public var description: String {
     "no pin of \(server.text) matches; seen: "
       + (seen.isEmpty ? "no verified chain" : seen.map(\.description).joined(separator: ", "))
   }

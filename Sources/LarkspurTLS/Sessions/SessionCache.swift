@@ -1,13 +1,13 @@
 import Synchronization
 
 /// What has to be the same for a session to be resumed, beside the configuration that the cache belongs to.
-package struct SessionKey: Hashable, Sendable {
-  package var server: ServerName
-  package var port: UInt16
+public struct SessionKey: Hashable, Sendable {
+  public var server: ServerName
+  public var port: UInt16
   /// The proxies on the way, or empty: what one path has shown does not count for another.
-  package var path: String
+  public var path: String
 
-  package init(server: ServerName, port: UInt16, path: String = "") {
+  public init(server: ServerName, port: UInt16, path: String = "") {
     self.server = server
     self.port = port
     self.path = path

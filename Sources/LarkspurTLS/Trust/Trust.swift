@@ -1,6 +1,6 @@
 /// A server's certificates, and what came out when they were verified. A value: it can be kept, looked at and evaluated
 /// again on any thread.
-package struct Trust: Sendable {
+public struct Trust: Sendable {
   /// Each session and each connection has a copy: so it is one reference.
   private final class Facts: Sendable {
     let server: ServerName
@@ -25,12 +25,12 @@ package struct Trust: Sendable {
 
   private let facts: Facts
 
-  package var server: ServerName { facts.server }
+  public var server: ServerName { facts.server }
   /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
-  package var sent: [Certificate] { facts.sent }
+  public var sent: [Certificate] { facts.sent }
   /// The chain that was built, from the server's certificate to the root, as far as one was found.
-  package var verified: [Certificate] { facts.verified }
-  package var result: VerificationResult { facts.result }
+  public var verified: [Certificate] { facts.verified }
+  public var result: VerificationResult { facts.result }
   var store: TrustStore { facts.store }
   /// Until when every certificate of the verified chain is valid: seconds since 1970.
   var validUntil: Int64 { facts.validUntil }
@@ -42,7 +42,7 @@ package struct Trust: Sendable {
   }
 
   /// Verifies a chain that no handshake has brought. `date`: seconds since 1970, UTC.
-  package static func verifying(
+  public static func verifying(
     _ sent: [Certificate], for server: ServerName, roots: TrustRoots, date: Int64
   ) throws(TLSError) -> Trust {
     let store = try TrustStore(roots)
@@ -57,7 +57,7 @@ package struct Trust: Sendable {
   ///   - anchors: Where a chain has to end, and nowhere else: roots, intermediates or the server's own certificate. Nil: at
   ///     the roots of the connection. Its revocation lists count either way.
   ///   - date: Seconds since 1970, UTC.
-  package func evaluate(
+  public func evaluate(
     host: ServerName?, anchors: [Certificate]? = nil, date: Int64
   ) throws(TLSError) -> Trust {
     var store = store
@@ -74,7 +74,7 @@ package struct Trust: Sendable {
 }
 
 /// What the caller says when it is asked about a server's certificates.
-package enum TrustDecision: Hashable, Sendable {
+public enum TrustDecision: Hashable, Sendable {
   /// What the verification came to counts.
   case verified
   /// The server is trusted, whatever the verification came to. Pins count all the same.

@@ -15,7 +15,7 @@ import LarkspurHTTP
 ///
 /// It does not know: sockets, the response. Invariants: it belongs to the loop's thread; once it is not open, `write`
 /// only fails; what waits is below `bytesMax` and one piece of each of the producer's own tasks.
-package final class BodyWriter: @unchecked Sendable {
+public final class BodyWriter: @unchecked Sendable {
   private enum State {
     case open
     case ended
@@ -24,7 +24,7 @@ package final class BodyWriter: @unchecked Sendable {
   }
 
   /// From so many waiting bytes on, a producer waits until they are fetched.
-  package static let bytesMax = 32 * 1024
+  public static let bytesMax = 32 * 1024
   /// Smaller pieces are put together: a chunk of its own for each byte would cost six more.
   private static let pieceBytesMin = 4 * 1024
 
@@ -50,7 +50,7 @@ package final class BodyWriter: @unchecked Sendable {
   // MARK: - The producer's side
 
   /// Sends the next piece. Returns when there is room for another one. An empty piece is none.
-  package func write(_ piece: [UInt8]) async throws(TransportError) {
+  public func write(_ piece: [UInt8]) async throws(TransportError) {
     guard loop.isCurrent else {
       return try await loop.run { [self] () async throws(TransportError) in try await write(piece) }
     }
@@ -78,7 +78,7 @@ package final class BodyWriter: @unchecked Sendable {
   }
 
   /// Adds a field behind the chunked body. It is checked when the producer returns.
-  package func trailer(_ name: String, _ value: String) async {
+  public func trailer(_ name: String, _ value: String) async {
     guard loop.isCurrent else { return await loop.run { [self] in await trailer(name, value) } }
     trailers.append((name, value))
   }

@@ -1,7 +1,7 @@
 import LarkspurIO
 
 /// What a request carries.
-package enum RequestBody: Sendable {
+public enum RequestBody: Sendable {
   case none
   case bytes([UInt8])
   /// So many bytes of a regular file, from an offset on. They go from the file to the socket without a stop in our memory
@@ -17,7 +17,7 @@ package enum RequestBody: Sendable {
 }
 
 /// Why a body could not be had.
-package enum BodyFailure: Error, Hashable, Sendable {
+public enum BodyFailure: Error, Hashable, Sendable {
   /// The file is not as large any more as it was, or never was as large as announced.
   case fileChanged
   case fileUnreadable(Errno)
@@ -36,7 +36,7 @@ package enum BodyFailure: Error, Hashable, Sendable {
 }
 
 extension BodyFailure: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .fileChanged: "the file does not have the size that it had, or should have"
     case .fileUnreadable(let error): "the file cannot be read: \(error)"

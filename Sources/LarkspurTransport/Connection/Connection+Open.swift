@@ -6,7 +6,7 @@ import LarkspurTLS
 extension Connection {
   /// Looks a host up and connects to the first of its addresses that answers. `host` is a name or an IP
   /// address without brackets. With `security`, TLS is spoken. `deadline` is for all of it, `timeouts` for its parts.
-  package static func open(
+  public static func open(
     host: String, port: UInt16, security: Security? = nil, resolver: Resolver = .shared,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
@@ -30,7 +30,7 @@ extension Connection {
 
   /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be
   /// for `host`. `port`: what TLS sessions are kept for; nil: the address's.
-  package static func open(
+  public static func open(
     to addresses: [SocketAddress], as host: String, port: UInt16? = nil, security: Security?,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
@@ -119,7 +119,7 @@ extension Connection {
   }
 
   /// Connects to the first of `addresses` that answers (RFC 8305): the families in turn, each with a start of 250 ms.
-  package static func open(
+  public static func open(
     to addresses: [SocketAddress], from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {

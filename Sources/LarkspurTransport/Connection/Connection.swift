@@ -7,8 +7,8 @@ import LarkspurTLS
 ///
 /// It belongs to its loop's thread: use it inside `loop.run`. What happens without waiting is in
 /// `ConnectionCore`; here is the waiting.
-package final class Connection: TurnFollower {
-  package typealias Observer = (ConnectionEvent, Deadline) -> Void
+public final class Connection: TurnFollower {
+  public typealias Observer = (ConnectionEvent, Deadline) -> Void
 
   private let confined: Confined<ConnectionCore>
   private var core: ConnectionCore {
@@ -23,7 +23,7 @@ package final class Connection: TurnFollower {
   var dialRecord: DialRecord?
   private var secured: Secured?
   /// What TLS has agreed on. Nil without TLS.
-  package var handshake: Handshake? { secured?.handshake }
+  public var handshake: Handshake? { secured?.handshake }
 
   /// Connections without TLS do not hold room for it.
   private final class Secured {
@@ -33,13 +33,13 @@ package final class Connection: TurnFollower {
 
   /// Takes over a channel that is connected. `observer` is told of everything that happens, soon after it did,
   /// with the time when it did.
-  package init(over channel: Channel, limits: Limits = Limits(), observer: Observer? = nil) {
+  public init(over channel: Channel, limits: Limits = Limits(), observer: Observer? = nil) {
     confined = Confined(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
   /// Takes over a tunnel.
-  package init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
+  public init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
     confined = Confined(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
@@ -49,19 +49,19 @@ package final class Connection: TurnFollower {
   }
 
   /// Who is at its other end: where it is a proxy, requests have to be for one.
-  package internal(set) var recipient: RequestHead.Recipient {
+  public internal(set) var recipient: RequestHead.Recipient {
     get { confined.state.recipient }
     set { core.recipient = newValue }
   }
 
   /// Whether another exchange may begin.
-  package var isIdle: Bool { confined.state.isIdle }
+  public var isIdle: Bool { confined.state.isIdle }
 
   /// The server's address. Nil once the connection is closed.
-  package var address: SocketAddress? { core.channel?.address }
+  public var address: SocketAddress? { core.channel?.address }
 
   /// Closes the connection. An exchange that is running fails as cancelled.
-  package func close() {
+  public func close() {
     core.abandon()
     tellStory()
     wakeFollowers()
@@ -70,7 +70,7 @@ package final class Connection: TurnFollower {
   // MARK: - TLS
 
   /// Makes the handshake, before anything is sent. What it fails with closes the connection.
-  package func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
+  public func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
     try await cancelledWithTask { () async throws(TransportError) in
@@ -151,13 +151,13 @@ package final class Connection: TurnFollower {
 
   /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
   /// handler serves any number of exchanges: installing one costs as much as a third of an exchange.
-  package func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
+  public func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
     guard core.loop.isCurrent, let channel = core.channel else { return try await operation() }
     return try await channel.cancelledWithTask(operation)
   }
 
   /// Sends a request and returns when the response's head is there. `deadline` is for the whole exchange.
-  package func send(
+  public func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
     try await head(of: begin(request, body: body, deadline: deadline))
@@ -235,7 +235,7 @@ package final class Connection: TurnFollower {
   ///
   /// After a final response of 300 or more the rest of the body is not sent, and the connection serves no other exchange.
   /// After any other it goes on while somebody asks for the response.
-  package func send(
+  public func send(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
     let number = try begin(request, body: body, timeouts: timeouts, deadline: deadline)
@@ -243,7 +243,7 @@ package final class Connection: TurnFollower {
   }
 
   /// Limits how many bytes a second go each way, from now on. Nil: as many as the network takes.
-  package func limit(sendingTo sending: Int? = nil, receivingTo receiving: Int? = nil) {
+  public func limit(sendingTo sending: Int? = nil, receivingTo receiving: Int? = nil) {
     core.limit(sending: sending, receiving: receiving)
   }
 
@@ -396,7 +396,7 @@ package final class Connection: TurnFollower {
   }
 
   /// After a 101, or a 2xx to CONNECT: what the connection has become. Nil at any other time, and the second time.
-  package func takeTunnel() -> Tunnel? { core.takeTunnel() }
+  public func takeTunnel() -> Tunnel? { core.takeTunnel() }
 
   // MARK: - The response
 
@@ -420,7 +420,7 @@ package final class Connection: TurnFollower {
   var hasEndedWell: Bool { confined.state.machine.isIdle }
   /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
   /// much memory then.
-  package func forgetResponse() { confined.state.forgetResponse() }
+  public func forgetResponse() { confined.state.forgetResponse() }
   /// Nil once the connection is closed.
   var channel: Channel? { confined.state.channel }
   var isOpen: Bool { confined.state.channel != nil }
@@ -441,12 +441,12 @@ package final class Connection: TurnFollower {
 }
 
 /// A connection that has been handed over to another protocol. It is closed when its owner lets go of it.
-package final class Tunnel {
-  package let channel: Channel
+public final class Tunnel {
+  public let channel: Channel
   /// What is between the two protocols and the channel, if anything.
   var tls: Confined<TLSLayer>?
   /// What the server has sent behind the head already: the other protocol's first bytes.
-  package let received: [UInt8]
+  public let received: [UInt8]
   private var isHandedOver = false
 
   init(channel: Channel, tls: consuming Confined<TLSLayer>?, received: [UInt8]) {

@@ -4,7 +4,7 @@ import LarkspurIO
 import LarkspurTLS
 
 /// What a connection tells its observer.
-package enum ConnectionEvent: Sendable {
+public enum ConnectionEvent: Sendable {
   case resolving(host: String)
   case resolved([SocketAddress])
   case connecting(SocketAddress)

@@ -2,9 +2,9 @@ import LarkspurBytes
 import LarkspurTLS
 
 /// How long each part of a connection and of an exchange may take, on the monotonic clock. Nil: as long as it takes.
-package struct Timeouts: Hashable, Sendable {
+public struct Timeouts: Hashable, Sendable {
   /// Which time was up.
-  package enum Limit: String, Hashable, Sendable {
+  public enum Limit: String, Hashable, Sendable {
     case resolve = "the time for looking up the name"
     case connect = "the time for connecting"
     case secure = "the time for making the connection secure"
@@ -25,41 +25,41 @@ package struct Timeouts: Hashable, Sendable {
   private(set) var totalMax = UInt64.max
   private(set) var expectationMax: UInt64 = 1_000_000_000
 
-  package var resolve: Duration? {
+  public var resolve: Duration? {
     get { Self.duration(resolveMax) }
     set { resolveMax = Self.nanoseconds(newValue) }
   }
-  package var connect: Duration? {
+  public var connect: Duration? {
     get { Self.duration(connectMax) }
     set { connectMax = Self.nanoseconds(newValue) }
   }
-  package var secure: Duration? {
+  public var secure: Duration? {
     get { Self.duration(secureMax) }
     set { secureMax = Self.nanoseconds(newValue) }
   }
   /// While there is something to send, and the server takes none of it. A producer may take its time.
-  package var send: Duration? {
+  public var send: Duration? {
     get { Self.duration(sendMax) }
     set { sendMax = Self.nanoseconds(newValue) }
   }
   /// From the moment when the request has been sent.
-  package var firstByte: Duration? {
+  public var firstByte: Duration? {
     get { Self.duration(firstByteMax) }
     set { firstByteMax = Self.nanoseconds(newValue) }
   }
   /// While somebody asks for more of the response.
-  package var idle: Duration? {
+  public var idle: Duration? {
     get { Self.duration(idleMax) }
     set { idleMax = Self.nanoseconds(newValue) }
   }
   /// Of a call to `open`, and of an exchange from its beginning to the end of its response.
-  package var total: Duration? {
+  public var total: Duration? {
     get { Self.duration(totalMax) }
     set { totalMax = Self.nanoseconds(newValue) }
   }
   /// How long a body waits for `100 Continue` before it is sent all the same: a server may not know of it (RFC 9110
   /// 10.1.1). This fails nothing. One second by default.
-  package var expectation: Duration? {
+  public var expectation: Duration? {
     get { Self.duration(expectationMax) }
     set { expectationMax = Self.nanoseconds(newValue) }
   }
@@ -70,7 +70,7 @@ package struct Timeouts: Hashable, Sendable {
 
   private static func nanoseconds(_ duration: Duration?) -> UInt64 { duration?.wholeNanoseconds ?? .max }
 
-  package init() {}
+  public init() {}
 
   /// When all of a call to `open`, or of an exchange, that begins at `now` has to be over.
   func end(from now: Deadline, within deadline: Deadline) -> Deadline {

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTLS
 
 /// Why the transport could not do what it was asked.
-package enum TransportError: Error, Hashable, Sendable {
+public enum TransportError: Error, Hashable, Sendable {
   /// The name could not be looked up.
   case resolutionFailed(host: String, reason: String)
   /// None of the addresses took the connection.
@@ -35,18 +35,18 @@ package enum TransportError: Error, Hashable, Sendable {
   /// A call that does not fit: a defect of the caller's.
   case localMisuse(Misuse)
 
-  package struct Attempt: Hashable, Sendable {
-    package var address: SocketAddress
-    package var error: Errno
+  public struct Attempt: Hashable, Sendable {
+    public var address: SocketAddress
+    public var error: Errno
 
-    package init(address: SocketAddress, error: Errno) {
+    public init(address: SocketAddress, error: Errno) {
       self.address = address
       self.error = error
     }
   }
 
   /// How far an exchange had come.
-  package enum Phase: String, Hashable, Sendable {
+  public enum Phase: String, Hashable, Sendable {
     case queueing = "while waiting for a connection"
     case resolving = "while looking up the host's name"
     case connecting = "while connecting"
@@ -57,7 +57,7 @@ package enum TransportError: Error, Hashable, Sendable {
     case receivingBody = "while receiving the body"
   }
 
-  package enum Misuse: String, Hashable, Sendable {
+  public enum Misuse: String, Hashable, Sendable {
     case notOnLoop = "the call was made on a thread that is not the loop's"
     case exchangeRunning = "another exchange is still running on the connection"
     case exchangeOver = "the exchange is over"
@@ -71,7 +71,7 @@ package enum TransportError: Error, Hashable, Sendable {
 }
 
 extension TransportError: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     switch self {
     case .resolutionFailed(let host, let reason): "could not resolve \(host): \(reason)"
     case .connectFailed(let attempts):

@@ -1,13 +1,13 @@
 import LarkspurIO
 
 /// What is known of the machine's ways to others.
-package struct Connectivity: Hashable, Sendable {
+public struct Connectivity: Hashable, Sendable {
   /// Nil: the kernel does not tell (a sandbox without netlink, a shortage of descriptors).
-  package var network: NetworkSnapshot?
+  public var network: NetworkSnapshot?
 
   /// Whether it makes sense to try and reach another machine: ``NetworkSnapshot/isOnline``, and where nothing is known it
   /// does. Loopback and what a route leads to can be reached all the same: see ``ConnectivityMonitor/canReach(_:)``.
-  package var isOnline: Bool { network?.isOnline ?? true }
+  public var isOnline: Bool { network?.isOnline ?? true }
 
-  package init(network: NetworkSnapshot? = nil) { self.network = network }
+  public init(network: NetworkSnapshot? = nil) { self.network = network }
 }

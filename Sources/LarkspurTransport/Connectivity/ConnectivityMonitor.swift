@@ -11,14 +11,14 @@ import Synchronization
 /// The monitor sees the network namespace of the thread that starts it. Any thread may use it.
 ///
 /// To wait for connectivity without missing it: observe first, then look at `current`, then wait for a call.
-package final class ConnectivityMonitor: Sendable {
+public final class ConnectivityMonitor: Sendable {
   /// For everybody in the process.
-  package static let shared = ConnectivityMonitor()
+  public static let shared = ConnectivityMonitor()
 
-  package typealias Observer = @Sendable (Connectivity) -> Void
+  public typealias Observer = @Sendable (Connectivity) -> Void
 
   /// A stay of an observer: it ends with `cancel`, or with this object.
-  package final class Observation: Sendable {
+  public final class Observation: Sendable {
     private let core: Core
     private let number: UInt64
 
@@ -30,30 +30,30 @@ package final class ConnectivityMonitor: Sendable {
     deinit { cancel() }
 
     /// No call begins after this. One that has begun may still be under way on the monitor's thread.
-    package func cancel() { core.forget(number) }
+    public func cancel() { core.forget(number) }
   }
 
   private let core = Core()
 
-  package init() {}
+  public init() {}
 
   deinit { core.stop() }
 
   /// What is known now. The first call starts the monitor.
-  package var current: Connectivity {
+  public var current: Connectivity {
     core.startIfNeeded()
     return core.known
   }
 
   /// Calls `observer` on the monitor's thread after each change, one call at a time, until the result goes. It must not
   /// block.
-  package func observe(_ observer: @escaping Observer) -> Observation {
+  public func observe(_ observer: @escaping Observer) -> Observation {
     core.startIfNeeded()
     return Observation(core: core, number: core.add(observer))
   }
 
   /// A way to somebody, as the routes have it.
-  package enum Way: Hashable, Sendable {
+  public enum Way: Hashable, Sendable {
     /// The kernel does not tell.
     case unknown
     /// No route, or one over a link that is down or has no carrier.
@@ -64,12 +64,12 @@ package final class ConnectivityMonitor: Sendable {
   /// Whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. It asks the kernel, which
   /// takes some microseconds, and sends nothing: whether anybody is there is another question. Where the kernel does not
   /// tell the answer is yes.
-  package func canReach(_ address: SocketAddress) -> Bool {
+  public func canReach(_ address: SocketAddress) -> Bool {
     address.family == .unix || way(to: address) != .none
   }
 
   /// Over what a route leads to `address`: see ``canReach(_:)``.
-  package func way(to address: SocketAddress) -> Way {
+  public func way(to address: SocketAddress) -> Way {
     guard address.family != .unix else { return .over(.loopback) }
     core.startIfNeeded()
     do throws(Errno) {

@@ -1,16 +1,16 @@
 import LarkspurTLS
 
 /// That a connection speaks TLS, and how.
-package struct Security: Sendable {
-  package var context: TLSContext
+public struct Security: Sendable {
+  public var context: TLSContext
   /// The proxies on the way: sessions of one path are not resumed on another.
-  package var path = ""
+  public var path = ""
   /// Asked for each connection, resumed ones too, whether its server is trusted; on a thread that is not the loop's. The
   /// handshake waits for the answer, until its deadline; the task is cancelled when nobody waits any more.
-  package var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
+  public var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
   /// Asked when the server wants a certificate, with the issuers that it knows (none: any). Nil: there is
   /// none to show. Not asked when the configuration has an identity.
-  package var provideIdentity: (@Sendable (_ issuers: [DistinguishedName]) async -> ClientIdentity?)? {
+  public var provideIdentity: (@Sendable (_ issuers: [DistinguishedName]) async -> ClientIdentity?)? {
     didSet { identity = Identity() }
   }
   /// Stands for the closures above, which cannot be compared: copies share it.
@@ -18,7 +18,7 @@ package struct Security: Sendable {
 
   private final class Identity: Sendable {}
 
-  package init(_ context: TLSContext) { self.context = context }
+  public init(_ context: TLSContext) { self.context = context }
 
   func engine(for server: ServerName, port: UInt16, date: Int64) throws(TransportError) -> TLSEngine {
     var options = TLSEngine.Options()
@@ -35,11 +35,11 @@ package struct Security: Sendable {
 
 extension Security: Hashable {
   /// Whether connections of the one are as good as connections of the other.
-  package static func == (one: Security, other: Security) -> Bool {
+  public static func == (one: Security, other: Security) -> Bool {
     one.context === other.context && one.path == other.path && one.identity === other.identity
   }
 
-  package func hash(into hasher: inout Hasher) {
+  public func hash(into hasher: inout Hasher) {
     hasher.combine(ObjectIdentifier(context))
     hasher.combine(path)
     hasher.combine(identity.map(ObjectIdentifier.init))

@@ -1,7 +1,7 @@
 /// Ends what goes on at a channel, from any thread. It may be used at any time, also when all is over.
-package struct Canceller: Sendable {
+public struct Canceller: Sendable {
   let loop: ClientLoop
   let cancellation: ClientLoop.Cancellation
 
-  package func cancel() { loop.post(cancellation) }
+  public func cancel() { loop.post(cancellation) }
 }

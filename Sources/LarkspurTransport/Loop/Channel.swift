@@ -10,7 +10,7 @@ protocol ChannelWatcher: AnyObject {
 ///
 /// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
 /// that it is used up. It belongs to its loop's thread.
-package final class Channel {
+public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {
     case timedOut
@@ -28,8 +28,8 @@ package final class Channel {
     case scope(UInt64)
   }
 
-  package let loop: ClientLoop
-  package let address: SocketAddress
+  public let loop: ClientLoop
+  public let address: SocketAddress
   private let socket: ClientSocket
   private var slot: UInt32 = 0
   private var registration: UInt32 = 0
@@ -94,7 +94,7 @@ package final class Channel {
 
   /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
   /// closed when the last owner lets go of the channel, which the loop does here.
-  package func close() {
+  public func close() {
     guard isOpen else { return }
     isOpen = false
     loop.deregister(slot: slot)

@@ -22,7 +22,7 @@ extension ClientLoop {
   }
 
   /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
-  package func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
+  public func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
     own.state.slots[Int(slot)].timer = fire
     if deadline != .never {
@@ -31,7 +31,7 @@ extension ClientLoop {
     return Timer(slot: slot, registration: registration)
   }
 
-  package func stopTimer(_ timer: Timer) {
+  public func stopTimer(_ timer: Timer) {
     guard own.state.slots[Int(timer.slot)].registration == timer.registration else { return }
     own.state.slots[Int(timer.slot)].timer = nil
     own.state.freeSlots.append(timer.slot)
@@ -45,7 +45,7 @@ extension ClientLoop {
   }
 
   /// How many channels and timers there are. For tests: what is left behind is a leak.
-  package var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
+  public var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
 
   func channel(at slot: UInt32, registration: UInt32) -> Channel? {
     guard slot < own.state.slots.count, own.state.slots[Int(slot)].registration == registration else { return nil }
@@ -82,7 +82,7 @@ extension ClientLoop {
   func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
 
   /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
-  package var chunkBytesLent: Int { own.state.chunks.bytesLent }
+  public var chunkBytesLent: Int { own.state.chunks.bytesLent }
 
   /// So many are kept: as many as may be wanted in a burst.
   private static let responsesMax = 64

@@ -3,7 +3,7 @@ import LarkspurIO
 import Synchronization
 
 /// What a guest waits for.
-package protocol AwaitedByGuest: AnyObject {
+public protocol AwaitedByGuest: AnyObject {
   /// Whether it has come. Any thread may ask.
   var hasCome: Bool { get }
 }
@@ -24,7 +24,7 @@ extension ClientLoop {
   ///   - asGuest: It may be done on the calling thread, if the loop sleeps. Who says so holds no lock.
   ///   - awaited: What the calling thread has to wait for in any case: it may do so here, for 5 ms at most but for what
   ///     comes in parts, and does the loop's work meanwhile. Nil: it has other things to do.
-  package func perform(_ work: any LoopWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
+  public func perform(_ work: any LoopWork, asGuest: Bool, for awaited: (any AwaitedByGuest)? = nil) {
     // Whoever has the loop is in the midst of something.
     if isCurrent { return own.state.work.append(work) }
     guard takesGuests else { return post(work) }
@@ -88,7 +88,7 @@ extension ClientLoop {
   /// What a thread has waited for goes on, whether it was a guest that waited or the loop.
   ///
   /// - Parameter moment: When the answer came.
-  package func goesOn(since moment: Deadline) {
+  public func goesOn(since moment: Deadline) {
     if moment.advanced(byNanoseconds: GuestWaits.quickNanoseconds) < kernel.now() { guests.learn(wasWorthIt: false) }
   }
 
@@ -98,7 +98,7 @@ extension ClientLoop {
   ///   - moment: When it let them come.
   ///   - answer: When what it had waited for came. In twice as long as it took to get from there to here, however slow the
   ///     machine, a thread is had again that nobody else wants.
-  package func othersCame(since moment: Deadline, after answer: Deadline) -> Bool {
+  public func othersCame(since moment: Deadline, after answer: Deadline) -> Bool {
     let most = max(2 * (moment.nanoseconds - min(answer, moment).nanoseconds), GuestWaits.othersNanoseconds)
     guard moment.advanced(byNanoseconds: most) < kernel.now() else { return false }
     guests.learn(wasWorthIt: false)

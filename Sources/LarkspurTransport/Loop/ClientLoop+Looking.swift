@@ -15,7 +15,7 @@ extension ClientLoop {
 
   /// A caller on the loop sends a request now, and nobody else has anything under way: where that is cheaper, the loop's next
   /// wait is spent awake.
-  package func expectAnswer() {
+  public func expectAnswer() {
     if takesGuests { own.state.expectsAnswer = true }
   }
 

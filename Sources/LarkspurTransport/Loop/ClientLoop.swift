@@ -30,7 +30,7 @@ import Synchronization
 ///   ...
 /// }
 /// ```
-package final class ClientLoop: @unchecked Sendable {
+public final class ClientLoop: @unchecked Sendable {
   // Any thread.
   private let mailbox = Mutex(Mailbox())
   /// Somebody has put something into the mailbox.
@@ -49,7 +49,7 @@ package final class ClientLoop: @unchecked Sendable {
   let bell = Bell()
   let waker: Poller.Waker
   let watcher: Poller.Watcher
-  package let kernel: any Kernel
+  public let kernel: any Kernel
   /// Counts what the loop's thread takes.
   let clock = Atomic(ProcessorClock(rawValue: 0))
 
@@ -101,10 +101,10 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// The clock as it was read at the beginning of this turn.
-  package var now: Deadline { own.state.now }
+  public var now: Deadline { own.state.now }
 
   /// Counts the turns, so that a channel can tell whether its share is a new one.
-  package var turn: UInt64 { own.state.turn }
+  public var turn: UInt64 { own.state.turn }
 
   /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
   private static let jobRoundsMax = 16
@@ -141,13 +141,13 @@ package final class ClientLoop: @unchecked Sendable {
   typealias Place = (slot: UInt32, registration: UInt32)
 
   /// A timer that has been started.
-  package struct Timer: Sendable {
+  public struct Timer: Sendable {
     var slot: UInt32
     var registration: UInt32
   }
 
   /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
-  package convenience init(withoutThreadOn kernel: any Kernel) throws(Errno) {
+  public convenience init(withoutThreadOn kernel: any Kernel) throws(Errno) {
     try self.init(on: kernel, takesGuests: false)
   }
 
@@ -163,7 +163,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
-  package convenience init(
+  public convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
     try self.init(name: name, on: kernel, choice: WaitChoice())
@@ -189,14 +189,14 @@ package final class ClientLoop: @unchecked Sendable {
 
   /// Ends the loop's thread after its present turn. Tasks that still wait on it will never go on, so first let
   /// them end.
-  package func stop() {
+  public func stop() {
     isStopping.store(true, ordering: .releasing)
     waker.wake()
     bell.ring()
   }
 
   /// Runs `operation` on the loop, and comes back with what it returns: one hop in and one hop out.
-  package func run<T: Sendable, E: Error>(
+  public func run<T: Sendable, E: Error>(
     _ operation: @concurrent @Sendable () async throws(E) -> T
   ) async throws(E) -> T {
     expectGuest()
@@ -204,20 +204,20 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
-  package var signalWaker: Poller.Waker { waker }
+  public var signalWaker: Poller.Waker { waker }
 
   /// Whether the calling thread has the loop: its own, or a guest's.
-  package var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
+  public var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 
   /// Whether the calling task has the loop and prefers it: what it awaits here goes on here, too.
-  package var isPreferred: Bool {
+  public var isPreferred: Bool {
     guard isCurrent else { return false }
     // Safe: the task is asked while it runs.
     return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
   }
 
   /// Whether the calling task prefers no executor: then its thread is of Swift's pool, and not a loop's.
-  package static var callerPrefersNone: Bool {
+  public static var callerPrefersNone: Bool {
     // Safe: as above.
     unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil }
   }
@@ -225,12 +225,12 @@ package final class ClientLoop: @unchecked Sendable {
   /// The calling task's priority, at least the usual one. (In an async function, room for a type whose size the library says
   /// at run time would be made in the task each time.)
   @inline(never)
-  package static var callersPriority: TaskPriority.RawValue { max(Task.currentPriority, .medium).rawValue }
+  public static var callersPriority: TaskPriority.RawValue { max(Task.currentPriority, .medium).rawValue }
 
   // MARK: - One turn
 
   /// One turn; it waits only when there is nothing to do.
-  package func takeTurn(mayWait: Bool = true) {
+  public func takeTurn(mayWait: Bool = true) {
     // Whether the coming wait is for a single answer.
     var expectsAnswer = false
     // Nil: there is something to do.
@@ -278,7 +278,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// Calls `successor` when the turn is over.
-  package func callAfterTurn(_ successor: any TurnSuccessor) { own.state.successors.append(successor) }
+  public func callAfterTurn(_ successor: any TurnSuccessor) { own.state.successors.append(successor) }
 
   func beginTurn() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
@@ -407,7 +407,7 @@ package final class ClientLoop: @unchecked Sendable {
   }
 
   /// Has `call` made on the loop's thread.
-  package func post(_ call: @escaping @Sendable () -> Void) {
+  public func post(_ call: @escaping @Sendable () -> Void) {
     mailbox.withLock { $0.calls.append(call) }
     mailArrived()
   }
@@ -428,7 +428,7 @@ package final class ClientLoop: @unchecked Sendable {
 }
 
 /// Something to be done by whoever has the loop: at once, and without waiting. To wake a task for it costs ten times as much.
-package protocol LoopWork: AnyObject, Sendable {
+public protocol LoopWork: AnyObject, Sendable {
   func perform()
 }
 
@@ -439,7 +439,7 @@ protocol TurnFollower: AnyObject {
 
 /// Goes on with what a turn has brought: it wakes somebody on another thread. Who is woken may want the loop at once, and finds
 /// it asleep by then; and all that a turn brings go together.
-package protocol TurnSuccessor: AnyObject, Sendable {
+public protocol TurnSuccessor: AnyObject, Sendable {
   func turnIsOver()
   /// Of a caller in Swift's pool whom no guest waits for, if that is all whom it wakes: then it does not matter on which thread,
   /// nor who is first. (A number: how large Swift's own type is, the library says at run time.)
@@ -468,7 +468,7 @@ struct TurnSuccessors {
 }
 
 extension ClientLoop: TaskExecutor {
-  package func enqueue(_ job: consuming ExecutorJob) {
+  public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if isCurrent { return own.state.jobs.append(job) }
     let thread = SystemThread.currentIdentity

@@ -4,11 +4,11 @@
 /// confined to a thread, and whose owner calls nobody else's code while it holds an access, cannot have any;
 /// here the checks are left out. They were a fifth of a request's instructions.
 @safe
-package struct Confined<State: ~Copyable>: ~Copyable {
+public struct Confined<State: ~Copyable>: ~Copyable {
   @usableFromInline let pointer: UnsafeMutablePointer<State>
 
   @inlinable
-  package init(_ state: consuming State) {
+  public init(_ state: consuming State) {
     unsafe pointer = .allocate(capacity: 1)
     unsafe pointer.initialize(to: state)
   }
@@ -21,7 +21,7 @@ package struct Confined<State: ~Copyable>: ~Copyable {
 
   @inlinable
   @inline(__always)
-  package var state: State {
+  public var state: State {
     // Safe: the memory lives as long as self, and the owner keeps the rule above.
     unsafeAddress { unsafe UnsafePointer(pointer) }
     nonmutating unsafeMutableAddress { unsafe pointer }

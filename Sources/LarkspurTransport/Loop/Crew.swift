@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What a crew does, on its loop.
-package protocol CrewWork: AnyObject, Sendable {
+public protocol CrewWork: AnyObject, Sendable {
   func run() async
 }
 
@@ -9,7 +9,7 @@ package protocol CrewWork: AnyObject, Sendable {
 /// loop and come back, costs more than to wake one that is there.
 ///
 /// Any thread may give it work.
-package final class Crew: Sendable {
+public final class Crew: Sendable {
   private let loop: ClientLoop
 
   /// A task of the crew's. Its fields belong to whoever has taken it from the list of those that rest, and before that to
@@ -31,10 +31,10 @@ package final class Crew: Sendable {
   /// So many rest at most, as many as may be wanted in a burst.
   private static let restingMax = 64
 
-  package init(on loop: ClientLoop) { self.loop = loop }
+  public init(on loop: ClientLoop) { self.loop = loop }
 
   /// Has the work done, by one of its tasks or by a new one.
-  package func run(_ work: any CrewWork) {
+  public func run(_ work: any CrewWork) {
     if let member = state.withLock({ $0.resting.popLast() }) {
       member.work = work
       member.waiter.take()?.wake()
@@ -69,7 +69,7 @@ package final class Crew: Sendable {
   }
 
   /// Ends those that rest, and the others when their work is done. What comes from now on is done all the same.
-  package func dismiss() {
+  public func dismiss() {
     let resting = state.withLock { state in
       state.isDismissed = true
       defer { state.resting = [] }

@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// A pool lives on one loop: so a session's requests share its connections, and sessions on different loops share nothing
 /// but the machine. A loop is started when it is first wanted, and then runs as long as the group is there.
-package final class LoopGroup: Sendable {
+public final class LoopGroup: Sendable {
   /// The group of all who do not bring their own: one loop for each processor that the process may use, and at most four.
-  package static let shared = LoopGroup(count: min(ProcessorCount.available, 4))
+  public static let shared = LoopGroup(count: min(ProcessorCount.available, 4))
 
   private struct State {
     var loops: [ClientLoop?]
@@ -17,7 +17,7 @@ package final class LoopGroup: Sendable {
 
   private let state: Mutex<State>
 
-  package init(count: Int) {
+  public init(count: Int) {
     let count = max(count, 1)
     state = Mutex(State(loops: Array(repeating: nil, count: count), holders: Array(repeating: 0, count: count)))
   }
@@ -27,10 +27,10 @@ package final class LoopGroup: Sendable {
   }
 
   /// How many loops there are, started or not.
-  package var count: Int { state.withLock { $0.loops.count } }
+  public var count: Int { state.withLock { $0.loops.count } }
 
   /// The loop that the fewest hold. It is held until the returned value goes.
-  package func take() throws(Errno) -> Held {
+  public func take() throws(Errno) -> Held {
     let (index, loop) = try state.withLock { state throws(Errno) in
       var best = 0
       for index in state.holders.indices where state.holders[index] < state.holders[best] { best = index }
@@ -47,8 +47,8 @@ package final class LoopGroup: Sendable {
   }
 
   /// A loop of a group, for one who holds it.
-  package final class Held: Sendable {
-    package let loop: ClientLoop
+  public final class Held: Sendable {
+    public let loop: ClientLoop
     private let index: Int
     private let group: LoopGroup
 

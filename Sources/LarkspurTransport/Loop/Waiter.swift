@@ -1,5 +1,5 @@
 /// What a task waits for.
-package protocol Awaited: AnyObject, Sendable {
+public protocol Awaited: AnyObject, Sendable {
   /// The task has suspended, until the waiter wakes it.
   func isAwaited(by waiter: Waiter)
   /// The task has been cancelled, perhaps before `isAwaited`.
@@ -10,7 +10,7 @@ package protocol Awaited: AnyObject, Sendable {
 ///
 /// This is the one place above the kernel that needs `unsafe`: a checked continuation allocates each time.
 @safe
-package struct Waiter {
+public struct Waiter: Sendable {
   @usableFromInline let continuation: UnsafeContinuation<Void, Never>
 
   @inlinable
@@ -22,7 +22,7 @@ package struct Waiter {
   /// where he should be: the older form leaves the first look out, and with it 3 % of a request's instructions.
   @inlinable
   @inline(__always)
-  package static func suspend(_ keep: (Waiter) -> Void) async {
+  public static func suspend(_ keep: (Waiter) -> Void) async {
     // Safe: see `wake`.
     #if compiler(<6.4)
       unsafe await _unsafeInheritExecutor_withUnsafeContinuation { unsafe keep(Waiter($0)) }
@@ -35,7 +35,7 @@ package struct Waiter {
   /// the way back looks for its executor, and what a closure holds besides needs room.)
   @inlinable
   @inline(__always)
-  package static func suspend<A: Awaited>(for awaited: A) async {
+  public static func suspend<A: Awaited>(for awaited: A) async {
     // Safe: see `wake`.
     #if compiler(<6.4)
       await _unsafeInheritExecutor_withTaskCancellationHandler(
@@ -53,7 +53,7 @@ package struct Waiter {
   /// he should be, and is not looked for twice.
   @inlinable
   @inline(__always)
-  package static func cancellable<T>(
+  public static func cancellable<T>(
     _ operation: @concurrent () async throws -> T, onCancel cancel: @Sendable () -> Void
   ) async rethrows -> T {
     #if compiler(<6.4)
@@ -64,5 +64,5 @@ package struct Waiter {
   }
 
   /// Safe: whoever keeps a waiter (`Channel`, `Answer`) takes it out of its place before waking it.
-  package func wake() { unsafe continuation.resume() }
+  public func wake() { unsafe continuation.resume() }
 }

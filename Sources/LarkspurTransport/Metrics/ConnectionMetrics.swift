@@ -4,38 +4,38 @@ import LarkspurIO
 import LarkspurTLS
 
 /// When the parts of opening a connection began and ended, and what came of them.
-package struct ConnectionMetrics: Sendable {
-  package struct Span: Hashable, Sendable {
-    package var start: Deadline
+public struct ConnectionMetrics: Sendable {
+  public struct Span: Hashable, Sendable {
+    public var start: Deadline
     /// Nil: it did not come to its end.
-    package var end: Deadline?
+    public var end: Deadline?
   }
 
   /// One address that was tried. Several may be at the same time (RFC 8305).
-  package struct Attempt: Hashable, Sendable {
-    package var address: SocketAddress
-    package var span: Span
+  public struct Attempt: Hashable, Sendable {
+    public var address: SocketAddress
+    public var span: Span
     /// Nil: it succeeded, or was not needed any more.
-    package var error: Errno?
+    public var error: Errno?
   }
 
   /// Of the name. Nil, here and below: there was none.
-  package var lookUp: Span?
+  public var lookUp: Span?
   /// From the first attempt to the first success.
-  package var connect: Span?
-  package var attempts: [Attempt] = []
+  public var connect: Span?
+  public var attempts: [Attempt] = []
   /// From the first message to the proxy to its consent.
-  package var tunnel: Span?
-  package var handshake: Span?
+  public var tunnel: Span?
+  public var handshake: Span?
 
-  package var remoteAddress: SocketAddress?
-  package var localAddress: SocketAddress?
+  public var remoteAddress: SocketAddress?
+  public var localAddress: SocketAddress?
   /// Without user and password.
-  package var proxy: String?
-  package var tlsVersion: TLSVersion?
-  package var cipher: String?
+  public var proxy: String?
+  public var tlsVersion: TLSVersion?
+  public var cipher: String?
 
-  package init() {}
+  public init() {}
 
   /// Takes down what a connection that is being opened tells. What is done with a proxy first, and then with the server,
   /// counts from the first to the last.
@@ -69,7 +69,7 @@ package struct ConnectionMetrics: Sendable {
   }
 
   /// Whom the connection leads to, or the one that was tried last.
-  package var peer: SocketAddress? { remoteAddress ?? attempts.last?.address }
+  public var peer: SocketAddress? { remoteAddress ?? attempts.last?.address }
 
   private mutating func end(_ address: SocketAddress, at time: Deadline, _ error: Errno?) {
     guard let index = attempts.lastIndex(where: { $0.address == address && $0.span.end == nil }) else { return }

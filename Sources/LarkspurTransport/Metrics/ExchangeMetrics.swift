@@ -2,32 +2,32 @@ import LarkspurBytes
 
 /// When the parts of an exchange began and ended, and how much went over the wire: plain values, read from the clock of
 /// the loop's turns.
-package struct ExchangeMetrics: Sendable {
+public struct ExchangeMetrics: Sendable {
   /// When a connection was asked for.
-  package var requested: Deadline
+  public var requested: Deadline
   /// When the request was handed to the connection. Nil, here and below: it did not come to that.
-  package var started: Deadline?
+  public var started: Deadline?
   /// When the kernel had taken the last byte of the request.
-  package var sent: Deadline?
+  public var sent: Deadline?
   /// When the first byte of the response came: of an interim one, if there was one.
-  package var firstByte: Deadline?
+  public var firstByte: Deadline?
   /// When the response was complete.
-  package var ended: Deadline?
-  package var requestHeadBytes = 0
+  public var ended: Deadline?
+  public var requestHeadBytes = 0
   /// With what the chunked coding adds.
-  package var requestBodyBytes = 0
+  public var requestBodyBytes = 0
   /// With the heads of interim responses.
-  package var responseHeadBytes = 0
+  public var responseHeadBytes = 0
   /// With what the chunked coding adds.
-  package var responseBodyBytes = 0
+  public var responseBodyBytes = 0
   /// Whether the connection had served before.
-  package var isReused = false
+  public var isReused = false
   /// Of all exchanges of a connection the same: shared, because it is large to copy.
   var opening: OpeningMetrics?
   /// How the connection came to be: perhaps long before, and for another request. Nil: there was none.
-  package var connection: ConnectionMetrics? { opening?.metrics }
+  public var connection: ConnectionMetrics? { opening?.metrics }
 
-  package init(requested: Deadline) { self.requested = requested }
+  public init(requested: Deadline) { self.requested = requested }
 }
 
 /// A connection's metrics when it has been opened, or could not be.

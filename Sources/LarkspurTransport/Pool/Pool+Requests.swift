@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// Requests on their way through a pool: each takes a connection, and another one if that turns out to be dead.
 extension Pool {
   /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
-  package func exchange(
+  public func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
     _ consume: (Exchange) async throws(TransportError) -> Void
   ) async throws(TransportError) {
@@ -25,7 +25,7 @@ extension Pool {
   /// metrics to the scope, if that wants them.
   ///
   /// Where the request has been sent by `beginNow` or `sendNow`, this goes on with it.
-  package func begin(
+  public func begin(
     _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
@@ -42,7 +42,7 @@ extension Pool {
   }
 
   /// The same where nothing has to be waited for but the answer. False: there is something, and nothing has been done.
-  package func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope) -> Bool {
+  public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope) -> Bool {
     guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
     guard !demand.isPipelinable, scope.begin(at: loop.now) else { return false }
@@ -61,7 +61,7 @@ extension Pool {
 
   /// Sends a request over the connection that has come of `ask`. False: none has, or it has to be waited for something else;
   /// `begin` looks at it.
-  package func sendNow(_ request: PoolRequest, in scope: RequestScope) -> Bool {
+  public func sendNow(_ request: PoolRequest, in scope: RequestScope) -> Bool {
     guard request.body.isRepeatable, let asked = asked(in: scope), !waitsForProof(request, of: asked),
       let (id, order) = takeAsked(in: scope)
     else { return false }

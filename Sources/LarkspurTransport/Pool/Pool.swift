@@ -18,17 +18,17 @@ import LarkspurIO
 ///
 /// What it has begun keeps it, a dial, a connection, a timer: whoever makes a pool shuts it down. (None refers to it weakly, for
 /// that would make each count of a reference to it slower.)
-package final class Pool: @unchecked Sendable {
+public final class Pool: @unchecked Sendable {
   /// For what is not a limit of the machine's.
-  package struct Options: Sendable {
-    package var limits = PoolLimits()
+  public struct Options: Sendable {
+    public var limits = PoolLimits()
     /// How long opening a connection may take: looking the name up, connecting, TLS.
-    package var dialMax = Duration.seconds(60)
-    package var resolver = Resolver.shared
+    public var dialMax = Duration.seconds(60)
+    public var resolver = Resolver.shared
     /// Limits of the responses.
-    package var responseLimits = Limits()
+    public var responseLimits = Limits()
 
-    package init() {}
+    public init() {}
   }
 
   /// A request that waits for a connection.
@@ -83,29 +83,29 @@ package final class Pool: @unchecked Sendable {
     }
   }
 
-  package let loop: ClientLoop
+  public let loop: ClientLoop
   let options: Options
   private let own: Confined<State>
 
-  package init(on loop: ClientLoop, options: Options = Options()) {
+  public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
     own = Confined(State(limits: options.limits))
   }
 
-  package func endpoint(for route: Route) -> Endpoint {
+  public func endpoint(for route: Route) -> Endpoint {
     own.state.endpoints[route] ?? Endpoint(route)
   }
 
   /// Connections, those that are being opened included; of them idle; requests that wait.
-  package var counts: (connections: Int, idle: Int, waiting: Int) {
+  public var counts: (connections: Int, idle: Int, waiting: Int) {
     own.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
 
   /// Whether a request would find a connection now that nobody uses.
-  package func hasIdleConnection(to endpoint: Endpoint) -> Bool {
+  public func hasIdleConnection(to endpoint: Endpoint) -> Bool {
     guard let id = endpoint.id else { return false }
     return own.state.decide { machine, _ in machine.hasIdle(id) }
   }
@@ -130,7 +130,7 @@ package final class Pool: @unchecked Sendable {
 
   /// Runs `operation` with a scope that is cancelled with the task. One scope serves any number of requests, one after
   /// another.
-  package func cancelledWithTask<E: Error>(
+  public func cancelledWithTask<E: Error>(
     _ operation: (RequestScope) async throws(E) -> Void
   ) async throws(E) {
     let scope = RequestScope(of: self)
@@ -211,7 +211,7 @@ package final class Pool: @unchecked Sendable {
 
   /// Asks for a connection, for a request that is not pipelined. `work` is done when there is one, or none to be had: `sendNow`
   /// or `begin` goes on from there. False: the scope may not have a request now.
-  package func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopWork) -> Bool {
+  public func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopWork) -> Bool {
     guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, scope.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
@@ -236,7 +236,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// Whether one has come, for `sendNow`.
-  package func hasConnection(for scope: RequestScope) -> Bool { asked(in: scope) != nil }
+  public func hasConnection(for scope: RequestScope) -> Bool { asked(in: scope) != nil }
 
   /// The same, and the request's place among those that waited.
   func takeAsked(in scope: RequestScope) -> (PoolMachine.ConnectionID, order: UInt64)? {
@@ -248,7 +248,7 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// What has come of `ask` is not wanted.
-  package func stopAsking(in scope: RequestScope) {
+  public func stopAsking(in scope: RequestScope) {
     guard let index = scope.takeAsking() else { return }
     if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
       release(connection, id, nil)
@@ -399,13 +399,13 @@ package final class Pool: @unchecked Sendable {
   }
 
   /// Closes the connections that nobody uses. The others serve no further request.
-  package func renewConnections() {
+  public func renewConnections() {
     own.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes what nobody uses, fails who waits, and begins nothing any more. What is running ends by itself.
-  package func shutDown() {
+  public func shutDown() {
     own.state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()

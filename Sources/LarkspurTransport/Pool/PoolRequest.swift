@@ -2,23 +2,23 @@ import LarkspurBytes
 import LarkspurHTTP
 
 /// A request for a pool: what is sent, and how it may be.
-package struct PoolRequest {
-  package var head: RequestHead
-  package var body: RequestBody
+public struct PoolRequest {
+  public var head: RequestHead
+  public var body: RequestBody
   /// How long the parts of the exchange may take, and all of it with the wait for a connection. Nil: as long as they do.
   /// Opening a connection is the pool's, and has the pool's own time.
-  package var timeouts: Timeouts?
+  public var timeouts: Timeouts?
   /// Told what happens to the request and its response, on the loop, soon after it did. Of a connection's opening it hears
   /// nothing. A request that is observed is not pipelined.
-  package var observer: Connection.Observer?
+  public var observer: Connection.Observer?
   /// Whether it may be pipelined, if it can be.
-  package var mayBePipelined = true
+  public var mayBePipelined = true
   /// The larger one goes first.
-  package var priority: UInt8
+  public var priority: UInt8
   /// For everything, from the wait for a connection to the last byte of the body.
-  package var deadline = Deadline.never
+  public var deadline = Deadline.never
 
-  package init(_ head: RequestHead, body: RequestBody = .none, priority: UInt8 = 128) {
+  public init(_ head: RequestHead, body: RequestBody = .none, priority: UInt8 = 128) {
     self.head = head
     self.body = body
     self.priority = priority

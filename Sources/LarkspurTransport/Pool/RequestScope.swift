@@ -6,7 +6,7 @@ import LarkspurIO
 ///
 /// A base class for what makes such requests: an object more would take longer to make than all that it does.
 open class RequestScope: @unchecked Sendable {
-  package final let pool: Pool
+  public final let pool: Pool
   // The loop's.
   final private(set) var isCancelled = false
   final private var isBusy = false
@@ -29,19 +29,19 @@ open class RequestScope: @unchecked Sendable {
   final private var held: Waiter?
 
   /// Whether `metrics` are wanted.
-  package final let collectsMetrics: Bool
+  public final let collectsMetrics: Bool
   /// One for each try of each request, in their order.
-  package final internal(set) var metrics: [ExchangeMetrics] = []
+  public final internal(set) var metrics: [ExchangeMetrics] = []
 
   /// Whom the latest request was for, if it has failed: as far as it had come.
-  package final var failedPeer: SocketAddress? {
+  public final var failedPeer: SocketAddress? {
     get { peer }
     set { peer = newValue }
   }
   final private var peer: SocketAddress?
 
   /// Those that have come since the last call.
-  package final func takeMetrics() -> [ExchangeMetrics] {
+  public final func takeMetrics() -> [ExchangeMetrics] {
     defer { metrics = [] }
     return metrics
   }
@@ -51,7 +51,7 @@ open class RequestScope: @unchecked Sendable {
     let pool: Pool
     let collectsMetrics: Bool
 
-    package init(of pool: Pool, collectsMetrics: Bool) {
+    public init(of pool: Pool, collectsMetrics: Bool) {
       self.pool = pool
       self.collectsMetrics = collectsMetrics
     }
@@ -63,11 +63,11 @@ open class RequestScope: @unchecked Sendable {
     collectsMetrics = setting.collectsMetrics
   }
 
-  package convenience init(of pool: Pool, collectsMetrics: Bool = false) {
+  public convenience init(of pool: Pool, collectsMetrics: Bool = false) {
     self.init(Setting(of: pool, collectsMetrics: collectsMetrics))
   }
 
-  package final func cancel() {
+  public final func cancel() {
     pool.loop.post { [self] in
       isCancelled = true
       pool.cancel(self)
@@ -75,13 +75,13 @@ open class RequestScope: @unchecked Sendable {
   }
 
   /// Holds back what has not been sent, until `letGo`. On the loop.
-  package final func hold() {
+  public final func hold() {
     isHeld = true
     connection?.holdBack(number)
   }
 
   /// Lets go what is held back. On the loop.
-  package final func letGo() {
+  public final func letGo() {
     isHeld = false
     connection?.goOn(number)
     held.take()?.wake()
@@ -133,14 +133,14 @@ open class RequestScope: @unchecked Sendable {
 /// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
 extension RequestScope {
   /// Whether there is one. `Pool.begin` goes on with it where it has to be waited for.
-  package final var hasBegun: Bool { begun != nil }
+  public final var hasBegun: Bool { begun != nil }
 
   /// Whether it has got a connection, and been written to it.
-  package final var hasSent: Bool { begun?.number != nil && begun?.failure == nil }
+  public final var hasSent: Bool { begun?.number != nil && begun?.failure == nil }
 
   /// Its exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
   /// `Pool.begin` to look at.
-  package final func answer(for work: any LoopWork) throws(TransportError) -> RunningExchange? {
+  public final func answer(for work: any LoopWork) throws(TransportError) -> RunningExchange? {
     if let failure = begun?.failure { throw failure }
     guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
       throw .connectionClosed
@@ -160,7 +160,7 @@ extension RequestScope {
   }
 
   /// Nobody wants the answer.
-  package final func giveUp() {
+  public final func giveUp() {
     guard let given = takeBegun() else { return }
     if let connection = given.connection { pool.ended(connection, given.id, given.number, in: self) }
     end()
@@ -218,8 +218,8 @@ struct BegunRequest {
 
 /// A request of a pool's from its response's head on: while it is held, the connection is its own. It belongs to the loop's
 /// thread.
-package struct RunningExchange: ~Copyable {
-  package let exchange: Exchange
+public struct RunningExchange: ~Copyable {
+  public let exchange: Exchange
   private let id: PoolMachine.ConnectionID
   private let scope: RequestScope
 
@@ -231,7 +231,7 @@ package struct RunningExchange: ~Copyable {
   }
 
   /// Gives the connection back.
-  package consuming func end() {}
+  public consuming func end() {}
 
   deinit {
     guard !scope.pool.loop.isCurrent else { return scope.pool.ended(exchange, id, in: scope) }

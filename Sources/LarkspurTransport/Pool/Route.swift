@@ -2,20 +2,20 @@ import LarkspurBytes
 import LarkspurIO
 
 /// The way to a server: whatever may make two connections unequal. Requests share connections if their routes are equal.
-package struct Route: Hashable, Sendable {
+public struct Route: Hashable, Sendable {
   /// A name or an IP address, without brackets.
-  package var host: String
-  package var port: UInt16
+  public var host: String
+  public var port: UInt16
   /// Nil: plain HTTP.
-  package var security: Security?
+  public var security: Security?
   /// Nil: straight to the host.
-  package var proxy: ProxyRoute?
+  public var proxy: ProxyRoute?
   /// This end of the connection: an address or an interface. Nil: the kernel chooses.
-  package var local: LocalEndpoint?
+  public var local: LocalEndpoint?
   /// A Unix-domain socket to connect to in place of the host's addresses. Then there is no proxy.
-  package var socketPath: String?
+  public var socketPath: String?
 
-  package init(host: String, port: UInt16, security: Security? = nil, proxy: ProxyRoute? = nil) {
+  public init(host: String, port: UInt16, security: Security? = nil, proxy: ProxyRoute? = nil) {
     // RFC 9110 4.2.3: names are equal without regard to case.
     self.host = host.lowercased()
     self.port = port

@@ -9,7 +9,7 @@ extension Connection {
   /// Without `security` an HTTP proxy makes the requests itself: then the connection is one to the proxy, `recipient`
   /// says so, and the requests have to be for a proxy. Everything else is a tunnel to the host. `deadline` is for all of
   /// it.
-  package static func open(
+  public static func open(
     host: String, port: UInt16, security: Security? = nil, via route: ProxyRoute?, resolver: Resolver = .shared,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
     observer: Observer? = nil

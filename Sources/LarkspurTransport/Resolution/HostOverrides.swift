@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurIO
 
 /// Addresses that hosts are given without asking anybody, as by curl's `--resolve`.
-package struct HostOverrides: Sendable {
+public struct HostOverrides: Sendable {
   private struct Key: Hashable {
     var host: String
     /// Nil: every port.
@@ -11,11 +11,11 @@ package struct HostOverrides: Sendable {
 
   private var addresses: [Key: [SocketAddress]] = [:]
 
-  package init() {}
+  public init() {}
 
   /// From now on `host`, a name or an IP address, has these addresses, for one port or for all of them. An entry for
   /// the port counts before one for all. The ports of the addresses do not count. Without addresses the host has none.
-  package mutating func set(_ host: String, port: UInt16? = nil, to addresses: [SocketAddress]) {
+  public mutating func set(_ host: String, port: UInt16? = nil, to addresses: [SocketAddress]) {
     self.addresses[Key(host: Self.normal(host), port: port)] = addresses
   }
 

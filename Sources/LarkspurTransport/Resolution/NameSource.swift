@@ -5,7 +5,7 @@ import LarkspurIO
 /// answers up.
 ///
 /// A resolver calls its source on any thread, one call at a time, and never inside one of its locks.
-package protocol NameSource: Sendable {
+public protocol NameSource: Sendable {
   /// Begins to look a name up, without blocking. `question.answer` takes the outcome, during this call or later.
   func start(_ question: NameQuestion)
 
@@ -14,16 +14,16 @@ package protocol NameSource: Sendable {
 }
 
 extension NameSource {
-  package func cancel(_ question: NameQuestion) -> Bool { false }
+  public func cancel(_ question: NameQuestion) -> Bool { false }
 }
 
 /// One look-up that a source is asked to make.
-package struct NameQuestion: Sendable {
+public struct NameQuestion: Sendable {
   /// Another one for each question of a resolver's.
-  package let number: UInt64
-  package let name: HostName
+  public let number: UInt64
+  public let name: HostName
   let resolver: Resolver
 
   /// What has been found out. The ports do not count. Any thread; the first answer counts.
-  package func answer(_ answer: NameAnswer<[SocketAddress]>) { resolver.answered(self, answer) }
+  public func answer(_ answer: NameAnswer<[SocketAddress]>) { resolver.answered(self, answer) }
 }

@@ -10,9 +10,9 @@ import Synchronization
 /// There is one lock, and it is not held while anybody is called. What the machine has decided is carried out in its
 /// order, by one thread at a time: whoever finds nobody at it does it, for all. So a look-up is never cancelled
 /// before it is started, and a source that answers at once does not make calls nest.
-package final class Resolver: Sendable {
+public final class Resolver: Sendable {
   /// The system's names, for everybody.
-  package static let shared = Resolver()
+  public static let shared = Resolver()
 
   private typealias Machine = NameMachine<[SocketAddress]>
   private typealias Wait = Answer<Reply>
@@ -44,7 +44,7 @@ package final class Resolver: Sendable {
   /// For its clock, and its interfaces.
   private let kernel: any Kernel
 
-  package init(
+  public init(
     source: any NameSource, overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits(),
     kernel: any Kernel = LinuxKernel.shared
   ) {
@@ -55,12 +55,12 @@ package final class Resolver: Sendable {
   }
 
   /// With the system's names.
-  package convenience init(overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits()) {
+  public convenience init(overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits()) {
     self.init(source: SystemNames(), overrides: overrides, limits: limits)
   }
 
   /// The addresses of `host`, a name or an IP address without brackets, in the order in which they are to be tried.
-  package func addresses(
+  public func addresses(
     of host: String, port: UInt16, deadline: Deadline, on loop: ClientLoop
   ) async throws(TransportError) -> [SocketAddress] {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }

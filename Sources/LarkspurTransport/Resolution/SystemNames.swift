@@ -7,9 +7,9 @@ import Synchronization
 ///
 /// A thread that has answered waits for another question for a while, and then ends. There are never more threads than
 /// a resolver runs look-ups at once (`NameLimits.lookUpsMax` and `abandonedLookUpsMax`). It is not to be cancelled: getaddrinfo offers no way.
-package final class SystemNames: NameSource {
+public final class SystemNames: NameSource {
   /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
-  package static let idleLifetime = Duration.seconds(5)
+  public static let idleLifetime = Duration.seconds(5)
 
   /// Where a thread waits for a question, or will in a moment.
   private final class Seat: Sendable {
@@ -27,7 +27,7 @@ package final class SystemNames: NameSource {
   private let idleLifetime: Duration
   private let lookUp: @Sendable (HostName) -> NameAnswer<[SocketAddress]>
 
-  package init(
+  public init(
     idleLifetime: Duration = SystemNames.idleLifetime,
     lookUp: @escaping @Sendable (HostName) -> NameAnswer<[SocketAddress]> = SystemNames.ask
   ) {
@@ -36,9 +36,9 @@ package final class SystemNames: NameSource {
   }
 
   /// How many threads there are.
-  package var threadCount: Int { state.withLock { $0.threads } }
+  public var threadCount: Int { state.withLock { $0.threads } }
 
-  package func start(_ question: NameQuestion) {
+  public func start(_ question: NameQuestion) {
     let seat = state.withLock { state -> Seat? in
       if state.seats.isEmpty { state.threads += 1 }
       return state.seats.popLast()
@@ -84,7 +84,7 @@ package final class SystemNames: NameSource {
   }
 
   @Sendable
-  package static func ask(_ name: HostName) -> NameAnswer<[SocketAddress]> {
+  public static func ask(_ name: HostName) -> NameAnswer<[SocketAddress]> {
     do throws(NameLookup.Failure) {
       return .found(try NameLookup.addresses(of: name.question, port: 0))
     } catch {
