@@ -89,7 +89,7 @@ extension KeepAliveServer.Kind {
       server {
         listen 127.0.0.1:\(port);
         root \(folder);
-        add_header X-Port $remote_port always;
+        add_header X-Port $remote_port-$connection always;
         location /refuse { client_max_body_size 1k; }
       }
       """)
@@ -119,7 +119,7 @@ extension KeepAliveServer.Kind {
       Timeout 3
       KeepAliveTimeout \(patience.idleMilliseconds)ms
       DocumentRoot \(folder)
-      Header always set X-Port "expr=%{REMOTE_PORT}"
+      Header always set X-Port "expr=%{REMOTE_PORT}-%{CONN_LOG_ID}"
       <Directory />
         Require all granted
       </Directory>

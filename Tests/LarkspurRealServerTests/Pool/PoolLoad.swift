@@ -53,7 +53,8 @@ final class PoolLoad: @unchecked Sendable {
     }
   }
 
-  /// How many requests each connection has served, as far as they were answered: servers tell the client's port by `X-Port`.
+  /// How many requests each connection has served, as far as they were answered: servers tell the client's port by `X-Port`, and
+  /// most of them a number of the connection's, too (a port may serve again).
   var requestsByPort: [String: Int] {
     Dictionary(replies.map { ($0.value(of: "X-Port") ?? "", 1) }, uniquingKeysWith: +)
   }

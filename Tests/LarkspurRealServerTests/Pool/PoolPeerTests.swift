@@ -33,7 +33,7 @@ import Testing
   func aLimitOfRequestsOverTLS(version: TLSPlan.Version) async throws {
     var plan = try TLSPlan(.get(), version)
     try plan.presentLeaf { $0.alternativeNames = TestCertificate.Request().alternativeNames }
-    plan.nginxLines = "keepalive_requests 10; add_header X-Port $remote_port;"
+    plan.nginxLines = "keepalive_requests 10; add_header X-Port $remote_port-$connection;"
     let server = try NginxServer(plan)
     let load = try PoolLoad()
     let security = Security(try TLSContext(plan.configuration))
