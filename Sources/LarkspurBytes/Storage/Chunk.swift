@@ -117,7 +117,7 @@ public struct Chunk: ~Copyable {
 
 extension [UInt8] {
   /// Becomes a copy of `bytes`, in the same storage if it is large enough.
-  public mutating func assign(copying bytes: Span<UInt8>) {
+  package mutating func assign(copying bytes: Span<UInt8>) {
     // The heads of one server's responses are often of one size: then the array stays as it is, but for its bytes.
     guard count == bytes.count else {
       removeAll(keepingCapacity: true)
@@ -130,7 +130,7 @@ extension [UInt8] {
   }
 
   /// Appends a copy of `bytes`.
-  public mutating func append(copying bytes: Span<UInt8>) {
+  package mutating func append(copying bytes: Span<UInt8>) {
     // Safe: the buffer is lent for the copy, and a mutated array cannot share memory with a borrowed span.
     unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
