@@ -61,6 +61,7 @@ static inline int larkspur_epoll_add(int poller, int descriptor, uint32_t events
 enum { LARKSPUR_EVENTS_MAX = 128 };
 
 // Waits, then spreads the kernel's packed events out for Swift.
+//
 // The C library makes epoll_wait, send and recv points at which a thread can be cancelled, which costs two atomic operations a
 // call. Nobody may cancel a thread that runs Swift code: so these three, which each request makes, go straight to the kernel.
 static inline int larkspur_epoll_wait(int poller, struct larkspur_event *out, int capacity,
