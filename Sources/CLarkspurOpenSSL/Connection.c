@@ -421,6 +421,8 @@ static void free_record_buffer(larkspur_tls *tls, larkspur_tls_status status) {
   if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
 }
 
+void larkspur_tls_keep_buffers(larkspur_tls *tls) { SSL_clear_mode(tls->ssl, SSL_MODE_RELEASE_BUFFERS); }
+
 larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room) {
   begin(tls, flow);
   if (tls->has_ended) return end(tls, tls->ending, 0);

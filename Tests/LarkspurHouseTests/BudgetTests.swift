@@ -72,8 +72,9 @@ import Testing
     return try #require(outcome.value).get()
   }
 
-  /// Requests one after another through a pool, on this thread.
-  static func measurePool(over server: TestServer) throws -> Cost {
+  /// Requests one after another through a pool, on this thread, while so many more connections are open.
+  static func measurePool(over server: TestServer, by security: Security? = nil, beside others: Int = 0) throws -> Cost
+  {
     server.defaultScript = [
       .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")])
     ]
@@ -84,7 +85,13 @@ import Testing
     Task(executorPreference: loop) { @concurrent in
       do {
         let pool = Pool(on: loop)
-        let endpoint = pool.endpoint(for: Route(host: "127.0.0.1", port: port))
+        let endpoint = pool.endpoint(for: Route(host: "localhost", port: port, security: security))
+        var connections: [Connection] = []
+        for _ in 0..<others {
+          connections.append(
+            try await Connection.open(to: [.loopback(port: port)], as: "localhost", security: security, on: loop))
+        }
+        defer { for connection in connections { connection.close() } }
         try await pool.cancelledWithTask { scope in
           let wanted = PoolRequest(request())
           try await exchanges(warmUp, wanted, through: pool, endpoint, scope)

@@ -112,6 +112,9 @@ int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *add
 // Offers a session. It is not taken over.
 int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session);
 
+// Lets OpenSSL keep what it reads and writes records in, 16 KiB each, from one record to the next.
+void larkspur_tls_keep_buffers(larkspur_tls *tls);
+
 larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow flow);
 larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room);
 larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count);

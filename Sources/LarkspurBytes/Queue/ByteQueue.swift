@@ -2,14 +2,15 @@
 ///
 /// The queue allocates only when it grows past what it has held before.
 public struct ByteQueue: ~Copyable {
-  private var segments: [[UInt8]] = []
-  private var first = 0
+  @usableFromInline var segments: [[UInt8]] = []
+  @usableFromInline var first = 0
   /// How much of the first segment has left already.
-  private(set) var firstOffset = 0
+  @usableFromInline private(set) var firstOffset = 0
   public private(set) var byteCount = 0
 
   public init() {}
 
+  @inlinable
   public var isEmpty: Bool { byteCount == 0 }
 
   public var segmentCount: Int { segments.count - first }
@@ -49,9 +50,10 @@ public struct ByteQueue: ~Copyable {
   }
 
   /// Lends the first segment, or nothing.
-  public borrowing func lendFirst<T>(to body: (Span<UInt8>) -> T) -> T {
-    guard !isEmpty else { return body(Span()) }
-    return body(segment(0).span.extracting(firstOffset...))
+  @inlinable
+  public borrowing func lendFirst<T, E: Error>(to body: (Span<UInt8>) throws(E) -> T) throws(E) -> T {
+    guard !isEmpty else { return try body(Span()) }
+    return try body(segment(0).span.extracting(firstOffset...))
   }
 
   public mutating func removeAll() {
@@ -61,5 +63,6 @@ public struct ByteQueue: ~Copyable {
     byteCount = 0
   }
 
+  @inlinable
   func segment(_ index: Int) -> [UInt8] { segments[first + index] }
 }

@@ -1,16 +1,20 @@
 /// A word to look for in any letter case: letters, digits, '-' and '_', kept so that comparing one of 8 to 24 is a matter of a few
-/// instructions. What is compared often belongs in a `static let`.
+/// instructions. All of it is inlined: of a word that is written where it is compared, nothing is left but numbers.
 public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
-  private let first: UInt64
-  private let middle: UInt64
-  private let last: UInt64
-  private let letters: StaticString
+  @usableFromInline let first: UInt64
+  @usableFromInline let middle: UInt64
+  @usableFromInline let last: UInt64
+  @usableFromInline let letters: StaticString
   public let count: Int
 
+  @inlinable
+  @inline(__always)
   public init(stringLiteral letters: StaticString) { self.init(letters) }
 
   /// `letters` is given in lower case.
+  @inlinable
+  @inline(__always)
   public init(_ letters: StaticString) {
     let count = letters.utf8CodeUnitCount
     // Safe: a word of eight letters or more is read within its bounds; a shorter one is compared letter by letter.
@@ -23,14 +27,19 @@ public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   }
 
   /// Bit 5 of each of eight bytes.
-  private static let small: UInt64 = 0x2020_2020_2020_2020
+  @inlinable
+  static var small: UInt64 { 0x2020_2020_2020_2020 }
 
   @unsafe
-  private static func eight(of start: UnsafeRawPointer, _ count: Int, from offset: Int) -> UInt64 {
+  @inlinable
+  @inline(__always)
+  static func eight(of start: UnsafeRawPointer, _ count: Int, from offset: Int) -> UInt64 {
     count < 8 ? 0 : unsafe start.loadUnaligned(fromByteOffset: min(offset, count - 8), as: UInt64.self) | small
   }
 
   /// Whether `range` of `bytes`, which holds visible ASCII, reads this word.
+  @inlinable
+  @inline(__always)
   public func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count == count, range.lowerBound >= 0, range.upperBound <= bytes.count else { return false }
     // Safe: both have `count` bytes. Setting bit 5 on both sides makes capitals small and
@@ -46,7 +55,8 @@ public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   }
 
   @unsafe
-  private func matchesLetters(_ text: UnsafeRawPointer) -> Bool {
+  @inlinable
+  func matchesLetters(_ text: UnsafeRawPointer) -> Bool {
     let start = unsafe UnsafeRawPointer(letters.utf8Start)
     for offset in 0..<count {
       let byte = unsafe text.load(fromByteOffset: offset, as: UInt8.self) | 0x20

@@ -2,10 +2,10 @@
 /// first byte of the head or trailer section that it belongs to.
 public struct FieldPosition: Hashable, Sendable {
   // Positions fit: limits keep every section below 2 GiB.
-  private var nameStart: UInt32
-  private var nameEnd: UInt32
-  fileprivate var valueStart: UInt32
-  fileprivate var valueEnd: UInt32
+  @usableFromInline var nameStart: UInt32
+  @usableFromInline var nameEnd: UInt32
+  @usableFromInline var valueStart: UInt32
+  @usableFromInline var valueEnd: UInt32
 
   public init(name: Range<Int>, value: Range<Int>) {
     self.init(
@@ -19,9 +19,12 @@ public struct FieldPosition: Hashable, Sendable {
     self.valueEnd = UInt32(truncatingIfNeeded: valueEnd)
   }
 
+  @inlinable
   public var name: Range<Int> { Int(nameStart)..<max(Int(nameStart), Int(nameEnd)) }
+  @inlinable
   public var value: Range<Int> { Int(valueStart)..<max(Int(valueStart), Int(valueEnd)) }
   /// The length of the name, which tells most fields apart.
+  @inlinable
   public var nameCount: Int { Int(nameEnd &- nameStart) }
 }
 
@@ -29,13 +32,15 @@ public struct FieldPosition: Hashable, Sendable {
 /// its line breaks. The table keeps its memory from one response to the next.
 public struct FieldTable: Sendable {
   /// More than `count`: the rest is room.
-  private var storage: [FieldPosition] = []
-  private var used = 0
+  @usableFromInline var storage: [FieldPosition] = []
+  @usableFromInline var used = 0
 
   public init() {}
 
+  @inlinable
   public var count: Int { used }
 
+  @inlinable
   public subscript(_ index: Int) -> FieldPosition { storage[index] }
 
   public mutating func append(_ position: FieldPosition) {

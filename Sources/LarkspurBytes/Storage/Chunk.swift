@@ -10,11 +10,12 @@
 @safe
 public struct Chunk: ~Copyable {
   /// Nil for the empty chunk only.
-  private let base: UnsafeMutableRawPointer?
+  @usableFromInline let base: UnsafeMutableRawPointer?
   public let capacity: Int
-  private var start = 0
-  private var end = 0
+  @usableFromInline var start = 0
+  @usableFromInline var end = 0
 
+  @inlinable
   public init() {
     // Safe: there is nothing to own, and every use of `base` asks whether it is there.
     unsafe base = nil
@@ -31,6 +32,7 @@ public struct Chunk: ~Copyable {
     self.capacity = capacity
   }
 
+  @inlinable
   deinit {
     // Safe: `base` came from `allocate` and `surrender` discards self before this could run.
     unsafe base?.deallocate()
@@ -45,13 +47,16 @@ public struct Chunk: ~Copyable {
   }
 
   /// The number of bytes that are waiting to be read.
+  @inlinable
   public var count: Int { end - start }
 
   /// The number of bytes that fit behind the last one.
+  @inlinable
   public var spareCapacity: Int { capacity - end }
 
   /// The bytes that are waiting to be read.
   public var bytes: Span<UInt8> {
+    @inlinable
     @_lifetime(borrow self)
     get {
       guard let base = unsafe base else { return Span() }
@@ -64,11 +69,13 @@ public struct Chunk: ~Copyable {
   }
 
   /// Lends some of the bytes that are waiting to be read.
+  @inlinable
   public func lend(_ range: Range<Int>, to consume: (Span<UInt8>) -> Void) {
     consume(bytes.extracting(range))
   }
 
   /// Forgets the first `count` bytes. When none are left, the whole capacity is spare again.
+  @inlinable
   public mutating func drop(_ count: Int) {
     start = min(start + max(count, 0), end)
     if start == end {
@@ -78,6 +85,7 @@ public struct Chunk: ~Copyable {
   }
 
   /// Lends the spare capacity to `fill`, and keeps what it appended there.
+  @inlinable
   public mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
     // Safe: only asked whether it is there.
     guard let base = unsafe base else {
@@ -101,6 +109,7 @@ public struct Chunk: ~Copyable {
   }
 
   /// Appends as many of `source`'s bytes as fit and returns how many did.
+  @inlinable
   public mutating func append(_ source: Span<UInt8>) -> Int {
     guard let base = unsafe base else { return 0 }
     let count = min(source.count, spareCapacity)

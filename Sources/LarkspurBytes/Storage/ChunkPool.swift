@@ -6,9 +6,8 @@
 public struct ChunkPool: ~Copyable {
   public static let smallest = 16 * 1024
   public static let largest = 512 * 1024
-  private static let sizes = 6
-
-  private var free: [[UnsafeMutableRawPointer]] = unsafe Array(repeating: [], count: ChunkPool.sizes)
+  /// For each size the first of its chunks, in whose memory the place of the next one stands. (Safe: nobody else has them.)
+  private var free = unsafe InlineArray<6, UnsafeMutableRawPointer?>(repeating: nil)
   private var byteCount = 0
   private let bytesMax: Int
   /// How many bytes have been taken and not come back.
@@ -23,7 +22,13 @@ public struct ChunkPool: ~Copyable {
 
   deinit {
     // Safe: every pointer here was surrendered by a chunk and is owned by the pool alone.
-    unsafe free.joined().forEach { unsafe $0.deallocate() }
+    for size in unsafe free.indices {
+      var next = unsafe free[size]
+      while let base = unsafe next {
+        unsafe next = base.load(as: UnsafeMutableRawPointer?.self)
+        unsafe base.deallocate()
+      }
+    }
   }
 
   /// A chunk of at least `capacity` bytes; beyond the largest size it is made to measure and never pooled.
@@ -41,7 +46,7 @@ public struct ChunkPool: ~Copyable {
       return chunk
     }
     // Safe: the pool owned `base`, which holds `rounded` bytes, and has just forgotten it.
-    guard let base = unsafe free[size].popLast() else { return Chunk(capacity: rounded) }
+    guard let base = unsafe takeFree(size) else { return Chunk(capacity: rounded) }
     byteCount -= rounded
     return unsafe Chunk(adopting: base, capacity: rounded)
   }
@@ -59,15 +64,24 @@ public struct ChunkPool: ~Copyable {
     let capacity = chunk.capacity
     // Safe: the memory is the pool's from here on, and nobody else's.
     guard let size = Self.size(holding: capacity), let base = unsafe chunk.surrender() else { return }
-    unsafe free[size].append(base)
+    unsafe base.storeBytes(of: free[size], as: UnsafeMutableRawPointer?.self)
+    unsafe free[size] = base
+  }
+
+  @unsafe
+  private mutating func takeFree(_ size: Int) -> UnsafeMutableRawPointer? {
+    // Safe: the pool owns what is in its list, and each chunk there says which is the next one.
+    guard let base = unsafe free[size] else { return nil }
+    unsafe free[size] = base.load(as: UnsafeMutableRawPointer?.self)
+    return unsafe base
   }
 
   /// Frees one chunk of a larger size. False: there is none.
   private mutating func freeLargest(above capacity: Int) -> Bool {
-    var size = Self.sizes - 1
+    var size = unsafe free.count - 1
     while size >= 0, Self.smallest << size > capacity {
       // Safe: the pool owned it, and has just forgotten it.
-      if let base = unsafe free[size].popLast() {
+      if let base = unsafe takeFree(size) {
         byteCount -= Self.smallest << size
         unsafe base.deallocate()
         return true
@@ -86,8 +100,7 @@ public struct ChunkPool: ~Copyable {
   }
 
   private static func size(holding capacity: Int) -> Int? {
-    var size = 0
-    while smallest << size < capacity { size += 1 }
-    return size < sizes ? size : nil
+    guard capacity <= largest else { return nil }
+    return Int.bitWidth - (max(capacity - 1, 0) / smallest).leadingZeroBitCount
   }
 }

@@ -341,6 +341,13 @@ public struct TLSEngine: ~Copyable {
     _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }
   }
 
+  /// Keeps the 32 KiB that OpenSSL reads and writes records in from one record to the next, in place of taking and giving them
+  /// back with each.
+  public mutating func keepBuffers() {
+    // Safe: see `tls`.
+    unsafe larkspur_tls_keep_buffers(tls)
+  }
+
   /// Makes a call with what has come and with room for what is to go.
   private func call(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool,

@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurIO
 import LarkspurTLS
+import Synchronization
 
 /// TLS between a connection and its channel: ciphertext on one side, plaintext on the other.
 ///
@@ -30,6 +31,7 @@ struct TLSLayer: ~Copyable {
   private let loop: ClientLoop
   private let outer: OuterTLS?
   private var engine: TLSEngine
+  private let keeping: BufferKeeping?
   private var incoming = Chunk()
   private var outgoing = Chunk()
   /// How much to receive at once. It doubles while receives fill it.
@@ -60,6 +62,8 @@ struct TLSLayer: ~Copyable {
   ) {
     self.engine = engine
     self.loop = loop
+    keeping = BufferKeeping(on: loop)
+    if keeping != nil { self.engine.keepBuffers() }
     self.outer = outer
     hasInput = received.count > 0
     incoming = received
@@ -247,16 +251,11 @@ struct TLSLayer: ~Copyable {
   }
 
   private mutating func write(_ queue: borrowing ByteQueue, _ count: Int) throws(Failure) -> TLSEngine.Writing {
-    let result: Result<TLSEngine.Writing, TLSError> = queue.lendFirst { bytes in
-      do throws(TLSError) {
-        return .success(try engine.write(bytes.extracting(first: count), &incoming, &outgoing))
-      } catch {
-        return .failure(error)
+    do throws(TLSError) {
+      return try queue.lendFirst { bytes throws(TLSError) in
+        try engine.write(bytes.extracting(first: count), &incoming, &outgoing)
       }
-    }
-    switch result {
-    case .success(let writing): return writing
-    case .failure(let error):
+    } catch {
       hasFailed = true
       throw .tls(error)
     }
@@ -353,4 +352,21 @@ struct TLSLayer: ~Copyable {
       loop.recycle(empty)
     }
   }
+}
+
+/// The right to keep OpenSSL's record buffers, 32 KiB, for as long as this is kept. Few have it: who serves one request after the
+/// other most often is among them, and a thousand idle connections hold next to nothing.
+struct BufferKeeping: ~Copyable {
+  private static let onOneLoopMax = 8
+  private let loop: ClientLoop
+
+  /// Nil: there are so many on the loop already.
+  init?(on loop: ClientLoop) {
+    guard loop.bufferKeepers.load(ordering: .relaxed) < Self.onOneLoopMax else { return nil }
+    loop.bufferKeepers.wrappingAdd(1, ordering: .relaxed)
+    self.loop = loop
+  }
+
+  // On any thread: a connection ends where it is let go of.
+  deinit { loop.bufferKeepers.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -79,7 +79,9 @@ extension ClientLoop {
 
   func takeChunk(atLeast capacity: Int) -> Chunk { own.state.chunks.take(atLeast: capacity) }
 
-  func recycle(_ chunk: consuming Chunk) { own.state.chunks.recycle(chunk) }
+  func recycle(_ chunk: consuming Chunk) {
+    if chunk.capacity > 0 { own.state.chunks.recycle(chunk) }
+  }
 
   /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
   public var chunkBytesLent: Int { own.state.chunks.bytesLent }

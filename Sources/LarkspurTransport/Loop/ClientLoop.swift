@@ -50,6 +50,8 @@ public final class ClientLoop: @unchecked Sendable {
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
+  /// How many connections keep OpenSSL's buffers.
+  let bufferKeepers = Atomic(0)
   /// Counts what the loop's thread takes.
   let clock = Atomic(ProcessorClock(rawValue: 0))
 
@@ -364,23 +366,17 @@ public final class ClientLoop: @unchecked Sendable {
   /// Jobs make jobs: those are behind `count`, and are the next round's.
   func runRound() {
     let count = own.state.jobs.count
-    for index in 0..<count {
-      run(own.state.jobs[index])
-    }
-    if own.state.jobs.count == count {
-      for _ in 0..<count { own.state.jobs.removeLast() }
-    } else {
-      own.state.jobs.removeFirst(count)
-    }
+    for index in 0..<count { run(own.state.jobs[index]) }
+    own.state.jobs.removeEarliest(count)
   }
 
   private func performWork() {
-    var work: [any LoopWork] = []
-    swap(&work, &own.state.work)
-    for each in work { each.perform() }
-    // The storage serves the next rounds.
-    work.removeAll(keepingCapacity: true)
-    if own.state.work.isEmpty { swap(&work, &own.state.work) }
+    let count = own.state.work.count
+    for index in 0..<count {
+      let work = own.state.work[index]
+      work.perform()
+    }
+    own.state.work.removeEarliest(count)
   }
 
   private func expireDeadlines() {
@@ -467,7 +463,19 @@ struct TurnSuccessors {
   }
 }
 
+extension Array {
+  /// Removes the first `count` elements, and keeps the storage. (Most often there are no others, and few of these.)
+  @inline(__always)
+  fileprivate mutating func removeEarliest(_ count: Int) {
+    guard count == self.count else { return removeFirst(count) }
+    for _ in 0..<count { removeLast() }
+  }
+}
+
 extension ClientLoop: TaskExecutor {
+  // (Swift's own takes a way through the runtime each time.)
+  public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
+
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if isCurrent { return own.state.jobs.append(job) }
