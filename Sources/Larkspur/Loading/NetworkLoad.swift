@@ -9,7 +9,8 @@ struct NetworkLoad {
   let way: SessionEngine.Way
   var extras = RequestComposer.Extras()
   var caching: CacheExchange?
-  var sendDate = Date.distantPast
+  /// Nil: there is no cache to be told of it.
+  var sendDate: Date?
   /// The stream that a body had come from before.
   var usedBefore: InputStream?
 
@@ -42,8 +43,9 @@ extension SessionCore {
   }
 
   /// The exchange that a plan would have made, for a request that was sent without one.
-  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date) -> CacheExchange? {
-    CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
+  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date?) -> CacheExchange? {
+    guard let date else { return nil }
+    return CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
   }
 
   /// What goes along with any request: cookies, and what a proxy wants.
@@ -93,7 +95,7 @@ extension SessionCore {
       }
     }
     var extras = extras
-    if request.own.method == "POST", length != .none { extras.addsDefaultContentType = true }
+    if length != .none, request.own.method == "POST" { extras.addsDefaultContentType = true }
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
       var poolRequest = PoolRequest(head, body: body, priority: priority)

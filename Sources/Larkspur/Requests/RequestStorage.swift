@@ -46,7 +46,7 @@ final class RequestStorage {
   /// Data of the body as a `URLProtocol` may read it.
   var dataStream: InputStream?
   /// What a `URLProtocol` remembers of the request.
-  var properties: [String: Any] = [:]
+  var properties = [String: Any]()
 
   init(url: URL?) { self.url = url }
 

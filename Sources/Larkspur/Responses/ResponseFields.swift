@@ -150,7 +150,7 @@ enum FieldNames {
 
 /// Names that are asked for with each response.
 enum KnownField {
-  static let setCookie: CaselessWord = "set-cookie"
-  static let contentEncoding: CaselessWord = "content-encoding"
-  static let contentType: CaselessWord = "content-type"
+  static var setCookie: CaselessWord { "set-cookie" }
+  static var contentEncoding: CaselessWord { "content-encoding" }
+  static var contentType: CaselessWord { "content-type" }
 }

@@ -33,8 +33,9 @@ extension TaskPerformer {
     if cache == nil { try applyPolicyWithoutCache(to: request, &load.extras) }
     var plan: CachePlan?
     if let cache {
-      load.sendDate = cache.now
-      if !core.isOutsideCache(request, cache, now: load.sendDate) {
+      let now = cache.now
+      load.sendDate = now
+      if !core.isOutsideCache(request, cache, now: now) {
         let fields = core.composer.fields(of: request, load.extras)
         plan = planNow(request, fields, cache)
         if plan == nil { plan = try await planLater(request, fields, cache) }

@@ -11,7 +11,8 @@ extension Transfer: LoopWork {
   struct Quick {
     let target: LoadTarget
     let way: SessionEngine.Way
-    let sendDate: Date
+    /// Nil: there is no cache to be told of it.
+    let sendDate: Date?
     /// As they have been sent.
     let extras: RequestComposer.Extras
   }
@@ -40,10 +41,11 @@ extension Transfer: LoopWork {
       way.challenges == nil, hasLittleBody
     else { return false }
     if engine.lastTarget !== target { engine.lastTarget = target }
-    var sendDate = Date.distantPast
+    var sendDate: Date?
     if let cache = core.cache {
-      sendDate = cache.now
-      guard core.isOutsideCache(request, cache, now: sendDate) else { return false }
+      let now = cache.now
+      sendDate = now
+      guard core.isOutsideCache(request, cache, now: now) else { return false }
     } else {
       guard core.policy(of: request) == .useProtocolCachePolicy else { return false }
     }
@@ -173,10 +175,8 @@ extension Transfer: LoopWork {
     if isSpecial, fields.contains(KnownField.setCookie) { core.keepCookies(of: response, request) }
     guard !isHeldUp else { return false }
     guard exchange.isReceiving else { return true }
-    var data = Data()
     // (What fails here fails for the performer again.)
-    let isTaken = (try? exchange.takePiece { data.append(copying: $0) }) ?? nil
-    self.data = data
+    let isTaken = (try? exchange.takePiece { data = Data(copying: $0) }) ?? nil
     guard isTaken != nil else { return false }
     progressed()
     return !exchange.isReceiving && !isHeldUp

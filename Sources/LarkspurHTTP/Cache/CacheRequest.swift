@@ -46,7 +46,12 @@ public struct CacheRequest: Sendable {
   /// Changes nothing at the server (RFC 9110 9.2.1).
   public var isSafe: Bool { Self.isSafe(method) }
 
-  public static func isSafe(_ method: String) -> Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+  public static func isSafe(_ method: String) -> Bool {
+    switch method {
+    case "GET", "HEAD", "OPTIONS", "TRACE": true
+    default: false
+    }
+  }
 
   /// Conditions of the caller's own. He wants to hear what becomes of them.
   public var isConditional: Bool {

@@ -246,13 +246,13 @@ private func isForProxies(_ name: String) -> Bool {
   return proxyAuthorization.matches(span, span.indices)
 }
 
-private let upgrade: CaselessWord = "upgrade"
-private let host: CaselessWord = "host"
-private let expect: CaselessWord = "expect"
-private let connection: CaselessWord = "connection"
-private let contentLength: CaselessWord = "content-length"
-private let proxyAuthorization: CaselessWord = "proxy-authorization"
-private let transferEncoding: CaselessWord = "transfer-encoding"
+private var upgrade: CaselessWord { "upgrade" }
+private var host: CaselessWord { "host" }
+private var expect: CaselessWord { "expect" }
+private var connection: CaselessWord { "connection" }
+private var contentLength: CaselessWord { "content-length" }
+private var proxyAuthorization: CaselessWord { "proxy-authorization" }
+private var transferEncoding: CaselessWord { "transfer-encoding" }
 
 private func isFieldValue(_ text: String) -> Bool {
   let span = text.utf8Span.span

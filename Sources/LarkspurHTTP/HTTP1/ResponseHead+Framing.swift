@@ -67,12 +67,12 @@ extension ResponseHead {
 }
 
 private enum Word {
-  static let connection = CaselessWord("connection")
-  static let contentLength = CaselessWord("content-length")
-  static let transferEncoding = CaselessWord("transfer-encoding")
-  static let chunked = CaselessWord("chunked")
-  static let close = CaselessWord("close")
-  static let keepAlive = CaselessWord("keep-alive")
+  static var connection: CaselessWord { "connection" }
+  static var contentLength: CaselessWord { "content-length" }
+  static var transferEncoding: CaselessWord { "transfer-encoding" }
+  static var chunked: CaselessWord { "chunked" }
+  static var close: CaselessWord { "close" }
+  static var keepAlive: CaselessWord { "keep-alive" }
 }
 
 /// The one number of `Content-Length`. Repeats are accepted when they are identical, digit by digit: a proxy

@@ -5,7 +5,7 @@ import CLarkspurLinux
 /// processor: where two threads shared one, that was a fifth of their time.)
 @safe
 public final class AdaptiveMutex: @unchecked Sendable {
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
   public init() {
     // Safe: the memory lives as long as self, and a mutex of this kind needs no resources that could be missing.
@@ -42,25 +42,25 @@ public final class AdaptiveMutex: @unchecked Sendable {
     return body()
   }
 
-  @usableFromInline
+  @inlinable
   func lock() {
     // Safe: see `init`.
     unsafe pthread_mutex_lock(mutex)
   }
 
-  @usableFromInline
+  @inlinable
   func unlock() {
     // Safe: see `init`.
     unsafe pthread_mutex_unlock(mutex)
   }
 
-  @usableFromInline
+  @inlinable
   func lockIfAvailable() -> Bool {
     // Safe: see `init`.
     unsafe pthread_mutex_trylock(mutex) == 0
   }
 
-  @usableFromInline
+  @inlinable
   func lockAfterOthers() {
     if lockIfAvailable() { return }
     // Once: each time may be behind all who compute.

@@ -33,6 +33,7 @@ public struct SystemThread: Sendable {
   public func detach() { _ = pthread_detach(thread) }
 
   /// The calling thread's identity: equal on the same thread only.
+  @inlinable
   public static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
   /// Lets others go first who want the calling thread's processor.

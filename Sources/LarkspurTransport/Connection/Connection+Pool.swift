@@ -58,4 +58,4 @@ extension Connection {
   }
 }
 
-private let keepAlive: CaselessWord = "keep-alive"
+private var keepAlive: CaselessWord { "keep-alive" }
