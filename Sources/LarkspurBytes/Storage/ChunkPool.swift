@@ -101,6 +101,7 @@ public struct ChunkPool: ~Copyable {
 
   private static func size(holding capacity: Int) -> Int? {
     guard capacity <= largest else { return nil }
+    // Each bit of how often the smallest size fits in is a size more.
     return Int.bitWidth - (max(capacity - 1, 0) / smallest).leadingZeroBitCount
   }
 }

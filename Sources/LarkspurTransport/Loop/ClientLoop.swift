@@ -367,16 +367,20 @@ public final class ClientLoop: @unchecked Sendable {
   func runRound() {
     let count = own.state.jobs.count
     for index in 0..<count { run(own.state.jobs[index]) }
-    own.state.jobs.removeEarliest(count)
+    if own.state.jobs.count == count {
+      for _ in 0..<count { own.state.jobs.removeLast() }
+    } else {
+      own.state.jobs.removeFirst(count)
+    }
   }
 
   private func performWork() {
-    let count = own.state.work.count
-    for index in 0..<count {
-      let work = own.state.work[index]
-      work.perform()
-    }
-    own.state.work.removeEarliest(count)
+    var work: [any LoopWork] = []
+    swap(&work, &own.state.work)
+    for each in work { each.perform() }
+    // The storage serves the next rounds. (Most often there was one.)
+    while !work.isEmpty { work.removeLast() }
+    if own.state.work.isEmpty { swap(&work, &own.state.work) }
   }
 
   private func expireDeadlines() {
@@ -460,15 +464,6 @@ struct TurnSuccessors {
   func call() {
     first?.turnIsOver()
     for other in others { other.turnIsOver() }
-  }
-}
-
-extension Array {
-  /// Removes the first `count` elements, and keeps the storage. (Most often there are no others, and few of these.)
-  @inline(__always)
-  fileprivate mutating func removeEarliest(_ count: Int) {
-    guard count == self.count else { return removeFirst(count) }
-    for _ in 0..<count { removeLast() }
   }
 }
 
