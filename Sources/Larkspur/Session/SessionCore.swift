@@ -285,7 +285,7 @@ final class SessionCore: @unchecked Sendable {
       transfer.callersPriority = ClientLoop.callersPriority
     }
     // Who may wait as a guest need not suspend if it comes meanwhile, and hears only then that he has been cancelled.
-    transfer.beginsWhenAwaited = !transfer.comesAlone || !transfer.callerPrefersNone || Task.isCancelled
+    transfer.beginsWhenAwaited = !transfer.mayWaitAsGuest || Task.isCancelled
     if !transfer.beginsWhenAwaited { begin(transfer) }
     if !transfer.cameAtOnce { await Waiter.suspend(for: transfer) }
     if transfer.cameAtOnce {
@@ -310,7 +310,7 @@ final class SessionCore: @unchecked Sendable {
   /// Begins what is awaited.
   func begin(_ transfer: Transfer) {
     // Where others wait for the loop, too, it is its thread that serves all of them together.
-    run(transfer, for: transfer.comesAlone && transfer.callerPrefersNone ? transfer : nil)
+    run(transfer, for: transfer.mayWaitAsGuest ? transfer : nil)
     transfer.cameAtOnce = transfer.hasCome
   }
 

@@ -74,6 +74,8 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var isCallersOwn = false
   /// It has come alone, as those before it.
   var comesAlone = false
+  /// Whether its caller may wait for it beside the loop: the session serves nobody else, and the thread is of Swift's pool.
+  var mayWaitAsGuest: Bool { comesAlone && callerPrefersNone }
   /// When that was: for who has awaited it.
   var completed: Deadline { stage.load(ordering: .acquiring) == .complete ? completion : .never }
   private var completion = Deadline.never

@@ -53,7 +53,7 @@ public struct ChunkPool: ~Copyable {
 
   public mutating func recycle(_ chunk: consuming Chunk) {
     bytesLent &-= chunk.capacity
-    guard chunk.capacity > 0, Self.isPooled(chunk.capacity) else { return }
+    guard Self.isPooled(chunk.capacity) else { return }
     // What came back last is what will be wanted next: larger chunks make room for it, or else it goes.
     while byteCount + chunk.capacity > bytesMax {
       guard freeLargest(above: chunk.capacity) else { return }

@@ -94,16 +94,16 @@ public struct RequestWriter: Sendable {
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
     let span = name.utf8Span.span
     // RFC 9112 3.2: a second Host line makes a request bad, and is how two servers come to see two hosts.
-    guard !isReserved(name), !host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
+    guard !isReserved(name), !Word.host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
     // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
     guard recipient == .proxy || !isForProxies(name) else { throw .fieldForProxies(name: name) }
-    if upgrade.matches(span, span.indices) { context.offersUpgrade = true }
-    if connection.matches(span, span.indices) {
+    if Word.upgrade.matches(span, span.indices) { context.offersUpgrade = true }
+    if Word.connection.matches(span, span.indices) {
       // RFC 9112 9.6: after `close` no further request is sent, whatever the server says.
       let options = value.split(separator: ",").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
       if options.contains("close") { context.closesConnection = true }
     }
-    if expect.matches(span, span.indices), value.lowercased() == "100-continue" { context.expectsContinue = true }
+    if Word.expect.matches(span, span.indices), value.lowercased() == "100-continue" { context.expectsContinue = true }
     append(name, value)
   }
 
@@ -238,21 +238,13 @@ private func isToken(_ text: String) -> Bool {
 /// Whether a field of this name says where the body ends.
 private func isReserved(_ name: String) -> Bool {
   let span = name.utf8Span.span
-  return contentLength.matches(span, span.indices) || transferEncoding.matches(span, span.indices)
+  return Word.contentLength.matches(span, span.indices) || Word.transferEncoding.matches(span, span.indices)
 }
 
 private func isForProxies(_ name: String) -> Bool {
   let span = name.utf8Span.span
-  return proxyAuthorization.matches(span, span.indices)
+  return Word.proxyAuthorization.matches(span, span.indices)
 }
-
-private var upgrade: CaselessWord { "upgrade" }
-private var host: CaselessWord { "host" }
-private var expect: CaselessWord { "expect" }
-private var connection: CaselessWord { "connection" }
-private var contentLength: CaselessWord { "content-length" }
-private var proxyAuthorization: CaselessWord { "proxy-authorization" }
-private var transferEncoding: CaselessWord { "transfer-encoding" }
 
 private func isFieldValue(_ text: String) -> Bool {
   let span = text.utf8Span.span

@@ -66,15 +66,6 @@ extension ResponseHead {
   }
 }
 
-private enum Word {
-  static var connection: CaselessWord { "connection" }
-  static var contentLength: CaselessWord { "content-length" }
-  static var transferEncoding: CaselessWord { "transfer-encoding" }
-  static var chunked: CaselessWord { "chunked" }
-  static var close: CaselessWord { "close" }
-  static var keepAlive: CaselessWord { "keep-alive" }
-}
-
 /// The one number of `Content-Length`. Repeats are accepted when they are identical, digit by digit: a proxy
 /// that read "010" as octal would see another body than we do.
 private struct ContentLength: Equatable {

@@ -268,15 +268,9 @@ public final class ClientLoop: @unchecked Sendable {
   private func callSuccessors() {
     var successors = TurnSuccessors()
     swap(&successors, &waiting.state.successors)
-    guard successors.areMany else { return successors.call() }
-    let callers = successors.all.filter { $0.callersPriority != nil }
-    guard callers.count > 1, let priority = callers.lazy.compactMap(\.callersPriority).max() else {
-      return successors.call()
-    }
-    for successor in successors.all where successor.callersPriority == nil { successor.turnIsOver() }
-    Task.detached(priority: TaskPriority(rawValue: priority)) {
-      for caller in callers { caller.turnIsOver() }
-    }
+    guard let priority = successors.callersPriority else { return successors.call() }
+    successors.callOthers()
+    Task.detached(priority: TaskPriority(rawValue: priority)) { [successors] in successors.callCallers() }
   }
 
   /// Calls `successor` when the turn is over.
@@ -453,17 +447,33 @@ struct TurnSuccessors {
 
   var isEmpty: Bool { first == nil }
 
-  var areMany: Bool { !others.isEmpty }
-
-  var all: [any TurnSuccessor] { first.map { [$0] + others } ?? [] }
-
   mutating func append(_ successor: any TurnSuccessor) {
     if first == nil { first = successor } else { others.append(successor) }
   }
 
-  func call() {
-    first?.turnIsOver()
-    for other in others { other.turnIsOver() }
+  func call() { call { _ in true } }
+
+  /// The highest priority of callers in Swift's pool, if there are several.
+  var callersPriority: TaskPriority.RawValue? {
+    guard let first, !others.isEmpty else { return nil }
+    var (highest, count) = (TaskPriority.RawValue.min, 0)
+    func look(at successor: any TurnSuccessor) {
+      guard let priority = successor.callersPriority else { return }
+      highest = max(highest, priority)
+      count += 1
+    }
+    look(at: first)
+    for index in others.indices { look(at: others[index]) }
+    return count > 1 ? highest : nil
+  }
+
+  func callCallers() { call { $0.callersPriority != nil } }
+
+  func callOthers() { call { $0.callersPriority == nil } }
+
+  private func call(where isMeant: (any TurnSuccessor) -> Bool) {
+    if let first, isMeant(first) { first.turnIsOver() }
+    for index in others.indices where isMeant(others[index]) { others[index].turnIsOver() }
   }
 }
 
