@@ -227,7 +227,9 @@ public final class ClientLoop: @unchecked Sendable {
   /// The calling task's priority, at least the usual one. (In an async function, room for a type whose size the library says
   /// at run time would be made in the task each time.)
   @inline(never)
-  public static var callersPriority: TaskPriority.RawValue { max(Task.currentPriority, .medium).rawValue }
+  public static var callersPriority: TaskPriority.RawValue {
+    max(Task.currentPriority.rawValue, TaskPriority.medium.rawValue)
+  }
 
   // MARK: - One turn
 
@@ -268,9 +270,11 @@ public final class ClientLoop: @unchecked Sendable {
   private func callSuccessors() {
     var successors = TurnSuccessors()
     swap(&successors, &waiting.state.successors)
-    guard let priority = successors.callersPriority else { return successors.call() }
+    guard successors.callersCount > 1 else { return successors.call() }
     successors.callOthers()
-    Task.detached(priority: TaskPriority(rawValue: priority)) { [successors] in successors.callCallers() }
+    Task.detached(priority: TaskPriority(rawValue: successors.callersPriority)) { [successors] in
+      successors.callCallers()
+    }
   }
 
   /// Calls `successor` when the turn is over.
@@ -444,32 +448,30 @@ public protocol TurnSuccessor: AnyObject, Sendable {
 struct TurnSuccessors {
   private var first: (any TurnSuccessor)?
   private var others: [any TurnSuccessor] = []
+  /// Where there are several: how many of them wake callers in Swift's pool, and the highest priority of those.
+  private(set) var callersCount = 0
+  private(set) var callersPriority = TaskPriority.RawValue.min
 
   var isEmpty: Bool { first == nil }
 
   mutating func append(_ successor: any TurnSuccessor) {
-    if first == nil { first = successor } else { others.append(successor) }
+    guard let first else { return first = successor }
+    if others.isEmpty { count(first) }
+    count(successor)
+    others.append(successor)
+  }
+
+  private mutating func count(_ successor: any TurnSuccessor) {
+    guard let priority = successor.callersPriority else { return }
+    callersCount += 1
+    callersPriority = max(callersPriority, priority)
   }
 
   func call() { call { _ in true } }
 
-  /// The highest priority of callers in Swift's pool, if there are several.
-  var callersPriority: TaskPriority.RawValue? {
-    guard let first, !others.isEmpty else { return nil }
-    var (highest, count) = (TaskPriority.RawValue.min, 0)
-    func look(at successor: any TurnSuccessor) {
-      guard let priority = successor.callersPriority else { return }
-      highest = max(highest, priority)
-      count += 1
-    }
-    look(at: first)
-    for index in others.indices { look(at: others[index]) }
-    return count > 1 ? highest : nil
-  }
-
   func callCallers() { call { $0.callersPriority != nil } }
 
-  func callOthers() { call { $0.callersPriority == nil } }
+  func callOthers() { if callersCount <= others.count { call { $0.callersPriority == nil } } }
 
   private func call(where isMeant: (any TurnSuccessor) -> Bool) {
     if let first, isMeant(first) { first.turnIsOver() }
