@@ -46,11 +46,15 @@ def parse_options():
                         help="instead of the clock: user instructions for each request, by callgrind")
     parser.add_argument("--syscalls", action="store_true",
                         help="instead of the clock: system calls for each request of the workloads, by strace")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/dev/shm"), metavar="FOLDER",
+                        help="where downloaded files go (default: %(default)s, without a disk)")
     parser.add_argument("--json", type=pathlib.Path, default=BUILD / "compare.json", metavar="FILE",
                         help="where the numbers go (default: %(default)s)")
     options = parser.parse_args()
     if not options.json.parent.is_dir() and options.json.parent != BUILD:
         parser.error(f"there is no folder {options.json.parent}")
+    if not options.folder.is_dir():
+        parser.error(f"there is no folder {options.folder}")
     options.rounds = options.rounds or (3 if options.quick else 5)
     return options
 
@@ -119,7 +123,7 @@ def compare(options):
     cores = sorted(os.sched_getaffinity(0))
     server_core, client_core = cores[0], cores[min(1, len(cores) - 1)]
     with Server(server_core, options.workloads) as server:
-        bench = Bench(programs, server, client_core)
+        bench = Bench(programs, server, client_core, options.folder.resolve())
         print_environment(server_core, client_core, load)
         objects = []
         if options.instructions:

@@ -16,18 +16,20 @@ IN_PLACE_OF_THE_SYSTEMS = ["unshare", "--mount", "--map-root-user", "sh", "-c",
                            'mount --bind "$0" "$1" && shift && exec "$@"']
 
 
-def client_environment():
-    """The environment without proxy settings, which some clients would obey even for loopback."""
-    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+def client_environment(folder):
+    """The environment without proxy settings, which some clients would obey even for loopback; files go to the folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return environment | {"TMPDIR": str(folder)}
 
 
 class Bench:
-    """The programs, the server and the core: all that a run needs."""
+    """The programs, the server, the core and where files go: all that a run needs."""
 
-    def __init__(self, programs, server, core):
+    def __init__(self, programs, server, core, folder):
         self.programs = programs
         self.server = server
         self.core = core
+        self.folder = folder
 
     def run(self, client, workload, requests, *, through=(), seconds_max=RUN_SECONDS_MAX):
         """One run. Returns what the client printed, or None when it does not offer the workload."""
@@ -43,7 +45,7 @@ class Bench:
         command = ["taskset", "-c", self.core, *trusting, *through, self.programs[client.name],
                    *client.options, workload.name, self.server.host, self.server.ports.of(workload), requests, *ca_file]
         self.server.forget_connections()
-        output = run(command, seconds_max=seconds_max, environment=client_environment(), what=what)
+        output = run(command, seconds_max=seconds_max, environment=client_environment(self.folder), what=what)
         try:
             result = json.loads(output)
             if result.get("unsupported"):

@@ -73,7 +73,7 @@ WORKLOADS = [
              "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
     Workload("download-1g", "GETs of 1 GiB, the body thrown away",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
-    Workload("download-1g-file", "GETs of 1 GiB into a file in memory",
+    Workload("download-1g-file", "GETs of 1 GiB into a file",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
     Workload("download-1g-memory", "GETs of 1 GiB into memory, by sessions",
              "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),

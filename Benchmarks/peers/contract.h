@@ -64,10 +64,11 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void fail(const ch
   exit(1);
 }
 
-// A file without a name, in memory: what is measured is the client and the kernel, and no disk.
+// A file without a name, where bodies go.
 static inline int open_target(void) {
-  int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file < 0) fail("no file can be created in /dev/shm");
+  const char *folder = getenv("TMPDIR");
+  int file = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+  if (file < 0) fail("no file can be created in TMPDIR");
   return file;
 }
 

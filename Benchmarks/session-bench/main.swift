@@ -147,8 +147,6 @@ guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let reque
   print("{\"unsupported\":true}")
   exit(0)
 }
-// Downloads go to where there is no disk.
-setenv("TMPDIR", "/dev/shm", 1)
 // The main thread waits, and the calls come from Swift's pool, as in a server.
 Task.detached {
   do {

@@ -209,8 +209,6 @@ configuration.urlCache = nil
 configuration.httpCookieStorage = nil
 configuration.httpMaximumConnectionsPerHost = workload.connections
 
-// Downloads go to where there is no disk.
-setenv("TMPDIR", "/dev/shm", 1)
 let runner: any Runner
 if workload.isIntoFile {
   runner = FileRunner(url: url, workload: workload, session: URLSession(configuration: configuration))
