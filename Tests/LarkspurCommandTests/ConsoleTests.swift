@@ -28,8 +28,9 @@ import larkspur
   }
 
   @Test func byteCounts() {
+    let counts: [Int] = [0, 1, 1023, 1024, 1536, 1_048_575, 1 << 20, 64 << 20, 5 << 30, 1 << 40]
     #expect(
-      [0, 1, 1023, 1024, 1536, 1_048_575, 1 << 20, 64 << 20, 5 << 30, 1 << 40].map(Format.bytes) == [
+      counts.map(Format.bytes) == [
         "0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "1.0 MiB", "64.0 MiB", "5.0 GiB", "1.0 TiB",
       ])
     #expect(Format.bytes(Int.max) == "8192.0 PiB")

@@ -64,9 +64,11 @@ import Testing
 
   /// Of each array that has the next one twice a million million objects would be made.
   @Test func aPropertyListThatGrows() throws {
-    let bomb = binary((0..<40).map { [0xA2, UInt8($0 + 1), UInt8($0 + 1)] } + [[0x08]])
+    let numbers: ClosedRange<UInt8> = 1...40
+    let end: [UInt8] = [0x08]
+    let bomb = binary(numbers.map { [0xA2, $0, $0] } + [end])
     // All that follows, claimed by each array.
-    let claims = binary((0..<40).map { [0xAF, 0x10, 200, UInt8($0 + 1)] } + [[0x08]])
+    let claims = binary(numbers.map { [0xAF, 0x10, 200, $0] } + [end])
     for data in [bomb, claims] {
       let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
       #expect(object == nil && error != nil)
