@@ -42,6 +42,9 @@ final class SessionCore: @unchecked Sendable {
   /// In nanoseconds.
   let timeoutForRequest: UInt64
   let timeoutForResource: UInt64
+  /// How long the end of a task that has been cancelled before it has begun waits for its `resume`. (Tests set another, while
+  /// there are no tasks.)
+  var unbegunEndDelay = Duration.milliseconds(10)
   private let isShared: Bool
 
   private enum Phase {
@@ -338,6 +341,18 @@ final class SessionCore: @unchecked Sendable {
       run(transfer, asGuest: asGuest && (hasSelectiveDelegate || !transfer.collectsMetrics))
     } catch {
       TaskEnding.refuse(task, error, self)
+    }
+  }
+
+  /// Ends a task that has been cancelled before it has begun: a moment later, unless it is resumed before.
+  func endSoon(_ task: URLSessionTask) {
+    guard let loop = try? engine()?.loop else { return task.endUnbegun() }
+    loop.post { [unbegunEndDelay] in
+      var timer: ClientLoop.Timer?
+      timer = loop.startTimer(loop.now.advanced(by: unbegunEndDelay)) {
+        if let timer { loop.stopTimer(timer) }
+        task.endUnbegun()
+      }
     }
   }
 

@@ -46,4 +46,12 @@ enum TaskOutput: Sendable {
   case dataResult
   case fileResult
   case bytes(BytesChannel)
+
+  /// Whether its owner gets the content before it is complete.
+  var isIncremental: Bool {
+    switch self {
+    case .delegate, .bytes: true
+    case .dataHandler, .fileHandler, .dataResult, .fileResult: false
+    }
+  }
 }

@@ -1,13 +1,14 @@
 import Dispatch
 import Foundation
+import Synchronization
 
 /// Reads an input stream on a queue of its own: its reads may block, for as long as they like.
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
+  private let isClosed = Atomic(false)
   // The queue's.
   private var isOpen = false
-  private var isClosed = false
   private var emptyReads = 0
 
   /// How much is read at a time. It is all that a reader holds, and that only while it reads: there may be hundreds.
@@ -16,6 +17,8 @@ final class StreamReader: @unchecked Sendable {
   private static let pauseMilliseconds = 10
   /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
   private static let emptyReadsMax = 100
+  /// How long a read may go on when nobody wants it any more, in milliseconds.
+  private static let lastReadMilliseconds = 100
 
   init(_ stream: InputStream) {
     self.stream = stream
@@ -37,13 +40,14 @@ final class StreamReader: @unchecked Sendable {
 
   private func read(for continuation: CheckedContinuation<[UInt8]?, any Error>) {
     // A stream that has nothing would be asked for ever.
-    guard !isClosed else { return continuation.resume(throwing: CancellationError()) }
+    guard !isOver else { return continuation.resume(throwing: CancellationError()) }
     if !isOpen {
       isOpen = true
       if stream.streamStatus == .notOpen { stream.open() }
     }
     var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
     let count = StreamBytes.read(stream, into: &piece)
+    guard !isOver else { return continuation.resume(throwing: CancellationError()) }
     if count > 0 {
       emptyReads = 0
       // A full piece is handed on as it is; a small one does not keep the room of a large one.
@@ -68,11 +72,19 @@ final class StreamReader: @unchecked Sendable {
     }
   }
 
+  private var isOver: Bool { isClosed.load(ordering: .sequentiallyConsistent) }
+
+  /// Closes the stream, when a read that goes on is over. But that of a program's own stream may be waiting for just this: where it
+  /// goes on for long, the stream is closed meanwhile. (Foundation's own are for one thread at a time.)
   func close() {
-    queue.async { [self] in
-      guard !isClosed else { return }
-      isClosed = true
-      stream.close()
+    queue.async { [self] in closeNow() }
+    guard type(of: stream) != InputStream.self else { return }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.lastReadMilliseconds)) { [weak self] in
+      self?.closeNow()
     }
+  }
+
+  private func closeNow() {
+    if !isClosed.exchange(true, ordering: .sequentiallyConsistent) { stream.close() }
   }
 }

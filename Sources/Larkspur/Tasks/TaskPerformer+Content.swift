@@ -223,7 +223,7 @@ extension TaskPerformer {
   /// Whether the delegate gets the content as it comes. A download's comes from its file.
   private var deliversPieces: Bool {
     guard file == nil, !(task is URLSessionDownloadTask) else { return wants(.writtenData) }
-    return task.read { $0.prefersIncrementalDelivery } && wants(.pieces)
+    return task.prefersIncrementalDelivery && wants(.pieces)
   }
 
   /// Gives the owner what has been taken, if that needs no waiting.

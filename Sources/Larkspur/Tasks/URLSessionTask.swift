@@ -31,6 +31,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var suspensions = 1
     /// Whether it has ever run, or been told to end.
     var hasBegun = false
+    /// It has been cancelled before that, and its end has yet to come.
+    var endsUnbegun = false
     /// A delegate hears that it is about to run.
     var isResuming = false
     var originalRequest: URLRequest?
@@ -50,7 +52,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     var progress: Progress?
-    var prefersIncrementalDelivery = true
+    /// Nil: the program has not said so.
+    var prefersIncrementalDelivery: Bool?
     /// Kept while the task is not over.
     var session: URLSession?
     var transfer: Transfer?
@@ -203,9 +206,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   }
 
   /// Whether a delegate is given the content as it comes. If not, all of it is kept in memory, and comes in one call before
-  /// the last ones. A completion handler is given all of it in any case.
+  /// the last ones. A completion handler is given all of it in any case. By default true, but for download tasks and tasks with a
+  /// completion handler.
   open var prefersIncrementalDelivery: Bool {
-    get { read { $0.prefersIncrementalDelivery } }
+    get { read { $0.prefersIncrementalDelivery } ?? (output.isIncremental && !(self is URLSessionDownloadTask)) }
     set { read { $0.prefersIncrementalDelivery = newValue } }
   }
 
@@ -293,19 +297,32 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Ends the task with `URLError.cancelled`, unless it is over. A call that the delegate is in goes to its end; questions
   /// and content that still wait for their turn on the delegate queue are dropped.
+  ///
+  /// Of a task that has never been resumed the end is told when it is, and 10 ms later at the latest: whoever cancels it may be
+  /// just about to say who is to hear of it.
   open func cancel() {
     guard let core else { return }
     // The transfer of the moment: another task may go on in place of this one, and then the end is that one's.
-    let (begins, transfer) = read { details -> (Bool, Transfer?) in
+    let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
       guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
       details.state = .canceling
-      let begins = !details.hasBegun
+      details.endsUnbegun = !details.hasBegun
       details.hasBegun = true
-      return (begins, details.transfer)
+      return (details.endsUnbegun, details.transfer)
     }
-    // By way of the loop, as any other end: whoever cancels may still have something to do before its delegate hears of it.
-    if begins { core.begin(self, asGuest: false) }
-    (transfer ?? read { $0.transfer })?.interrupt()
+    if endsUnbegun { core.endSoon(self) }
+    transfer?.interrupt()
+  }
+
+  /// Ends a task that has been cancelled before it has begun, unless that has been done.
+  func endUnbegun() {
+    let isDue = read { details in
+      defer { details.endsUnbegun = false }
+      return details.endsUnbegun
+    }
+    guard isDue, let core else { return }
+    core.begin(self, asGuest: false)
+    read { $0.transfer }?.interrupt()
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
@@ -328,6 +345,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Begins the task, or lets it go on.
   open func resume() {
     guard let core else { return }
+    if read({ $0.endsUnbegun }) { return endUnbegun() }
     let delegate = isKnown ? core.selectiveDelegate : nil
     let (session, start) = read { details -> (URLSession?, Start?) in
       guard details.state == .suspended, !details.isResuming else { return (nil, nil) }

@@ -40,8 +40,11 @@ import Testing
 
   @Test func ofTasks() throws {
     let session = URLSession(configuration: .ephemeral)
-    let task = session.dataTask(with: try #require(URL(string: "http://a.example/")))
+    let url = try #require(URL(string: "http://a.example/"))
+    let task = session.dataTask(with: url)
     #expect(task.prefersIncrementalDelivery)
+    #expect(!session.dataTask(with: url) { _, _, _ in }.prefersIncrementalDelivery)
+    #expect(!session.downloadTask(with: url).prefersIncrementalDelivery)
     task.prefersIncrementalDelivery = false
     #expect(!task.prefersIncrementalDelivery)
     task.cancel()

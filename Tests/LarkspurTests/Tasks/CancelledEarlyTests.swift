@@ -1,0 +1,60 @@
+import Foundation
+import LarkspurTestServer
+import Testing
+
+@testable import Larkspur
+
+/// Tasks that are cancelled before they have ever been resumed.
+@Suite(.timeLimit(.minutes(1))) struct CancelledEarlyTests {
+  private let url = URL(string: "http://127.0.0.1:9/")
+
+  private func session(_ delegate: (any URLSessionDelegate)?, waits: Bool) -> URLSession {
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    if waits { session.core.unbegunEndDelay = .seconds(3600) }
+    return session
+  }
+
+  /// What is said on the delegate queue before `resume` comes first: who the task is for, say.
+  @Test func theEndIsToldWhenTheyAreResumed() async throws {
+    let recorder = SessionRecorder()
+    let session = session(recorder, waits: true)
+    for round in 1...50 {
+      let task = session.dataTask(with: try #require(url))
+      task.cancel()
+      #expect(task.state == .canceling)
+      let endsBefore = await withCheckedContinuation { continuation in
+        session.delegateQueue.addOperation { continuation.resume(returning: recorder.events.count { $0.isEnd }) }
+      }
+      #expect(endsBefore == round - 1)
+      task.resume()
+      task.resume()
+      await recorder.waitForEnds(round)
+      #expect(recorder.events.last == .completed(task.taskIdentifier, .cancelled))
+    }
+    #expect(recorder.events.count { $0.isEnd } == 50)
+  }
+
+  @Test func handlersHearOfIt() async throws {
+    let session = session(nil, waits: true)
+    let error = await withCheckedContinuation { continuation in
+      guard let url else { return continuation.resume(returning: (any Error)?.none) }
+      let task = session.dataTask(with: url) { _, _, error in continuation.resume(returning: error) }
+      task.cancel()
+      task.resume()
+    }
+    #expect((error as? URLError)?.code == .cancelled)
+  }
+
+  @Test func theEndIsToldThoughNobodyResumesThem() async throws {
+    let recorder = SessionRecorder()
+    let task = session(recorder, waits: false).dataTask(with: try #require(url))
+    task.cancel()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .cancelled))
+    #expect(task.state == .completed)
+  }
+}
+
+extension SessionRecorder.Event {
+  fileprivate var isEnd: Bool { if case .completed = self { true } else { false } }
+}
