@@ -48,6 +48,28 @@ import Testing
     #expect(lines == ["one"])
   }
 
+  @Test func ofAURL() async throws {
+    let server = try TestServer()
+    server.route("GET", "/poem") { _ in .text("one\ntwo\n", status: 404) }
+    let url = try #require(URL(string: server.url("/poem")))
+    #expect(server.connectionsAccepted == 0)
+    for _ in 0..<2 {
+      var lines: [String] = []
+      for try await line in url.lines { lines.append(line) }
+      #expect(lines == ["one", "two"])
+    }
+    #expect(server.requestsReceived == 2)
+    var bytes: [UInt8] = []
+    for try await byte in url.resourceBytes { bytes.append(byte) }
+    #expect(bytes == Array("one\ntwo\n".utf8))
+    let folder = try TemporaryFolder()
+    let file = folder.url.appending(path: "poem")
+    try Data("three\nfour".utf8).write(to: file)
+    #expect(try await file.lines.reduce(into: []) { $0.append($1) } == ["three", "four"])
+    let absent = folder.url.appending(path: "absent")
+    #expect(try await rest(behind: absent.resourceBytes) == [])
+  }
+
   /// What comes behind the error that it throws.
   private func rest<Some: AsyncSequence>(behind sequence: Some) async throws -> [Some.Element] {
     var iterator = sequence.makeAsyncIterator()
