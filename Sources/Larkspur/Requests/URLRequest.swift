@@ -166,7 +166,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// The body as a stream, which can be read once. Setting it removes the data. A `URLProtocol` can read data from it, too.
   ///
   /// Its reads may block: they have a thread to themselves. If the task ends meanwhile, the stream is closed behind the read; but one of
-  /// a class of the program's own that goes on reading for 100 ms is closed from another thread, which is to end the read.
+  /// a class of the program's own that goes on reading for a second is closed from another thread, which is to end the read.
   public var httpBodyStream: InputStream? {
     get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }
     set { change { $0.body = newValue.map { .stream($0) } ?? .none } }

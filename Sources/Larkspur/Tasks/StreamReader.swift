@@ -6,6 +6,8 @@ import Synchronization
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
+  /// Whether a read may be waiting for somebody: that is for a stream of the program's own, which has not said otherwise.
+  private let mayWait: Bool
   private let isClosed = Atomic(false)
   // The queue's.
   private var isOpen = false
@@ -18,12 +20,13 @@ final class StreamReader: @unchecked Sendable {
   /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
   private static let emptyReadsMax = 100
   /// How long a read may go on when nobody wants it any more, in milliseconds.
-  private static let lastReadMilliseconds = 100
+  private static let lastReadMilliseconds = 1_000
 
   init(_ stream: InputStream) {
     self.stream = stream
     // A queue by itself may have a thread for itself. Where nobody waits a few threads are enough for all.
     let isPrompt = (stream as? any URLSessionReadyStream)?.isReadWithoutWaiting == true
+    mayWait = !isPrompt && type(of: stream) != InputStream.self
     queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
   }
 
@@ -74,11 +77,11 @@ final class StreamReader: @unchecked Sendable {
 
   private var isOver: Bool { isClosed.load(ordering: .sequentiallyConsistent) }
 
-  /// Closes the stream, when a read that goes on is over. But that of a program's own stream may be waiting for just this: where it
-  /// goes on for long, the stream is closed meanwhile. (Foundation's own are for one thread at a time.)
+  /// Closes the stream, when a read that goes on is over. But such a read may be waiting for just this: where it goes on for long, the
+  /// stream is closed meanwhile. (Foundation's own are for one thread at a time.)
   func close() {
     queue.async { [self] in closeNow() }
-    guard type(of: stream) != InputStream.self else { return }
+    guard mayWait else { return }
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.lastReadMilliseconds)) { [weak self] in
       self?.closeNow()
     }

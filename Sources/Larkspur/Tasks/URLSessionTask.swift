@@ -320,9 +320,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       defer { details.endsUnbegun = false }
       return details.endsUnbegun
     }
-    guard isDue, let core else { return }
-    core.begin(self, asGuest: false)
-    read { $0.transfer }?.interrupt()
+    if isDue { core?.begin(self, asGuest: false) }
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
@@ -345,16 +343,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Begins the task, or lets it go on.
   open func resume() {
     guard let core else { return }
-    if read({ $0.endsUnbegun }) { return endUnbegun() }
     let delegate = isKnown ? core.selectiveDelegate : nil
-    let (session, start) = read { details -> (URLSession?, Start?) in
-      guard details.state == .suspended, !details.isResuming else { return (nil, nil) }
+    let (session, start, endsUnbegun) = read { details -> (URLSession?, Start?, Bool) in
+      guard details.state == .suspended, !details.isResuming else { return (nil, nil, details.endsUnbegun) }
       if details.suspensions > 0 { details.suspensions -= 1 }
-      guard details.suspensions == 0 else { return (nil, nil) }
-      if delegate == nil { return (nil, details.start()) }
+      guard details.suspensions == 0 else { return (nil, nil, false) }
+      if delegate == nil { return (nil, details.start(), false) }
       details.isResuming = true
-      return (details.session, nil)
+      return (details.session, nil, false)
     }
+    if endsUnbegun { return endUnbegun() }
     if let start { return self.start(start, core) }
     guard let delegate, let session else { return }
     // Before it runs: it may be over at once. And who hears of it may suspend it, or cancel it.
