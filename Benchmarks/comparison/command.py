@@ -48,6 +48,8 @@ def parse_options():
                         help="instead of the clock: system calls for each request of the workloads, by strace")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/dev/shm"), metavar="FOLDER",
                         help="where downloaded files go (default: %(default)s, without a disk)")
+    parser.add_argument("--busy-server", action="store_true",
+                        help="the server writes lines for each request, so that it is the slower side")
     parser.add_argument("--json", type=pathlib.Path, default=BUILD / "compare.json", metavar="FILE",
                         help="where the numbers go (default: %(default)s)")
     options = parser.parse_args()
@@ -122,7 +124,7 @@ def compare(options):
     programs = {client.name: client.build() for client in options.clients}
     cores = sorted(os.sched_getaffinity(0))
     server_core, client_core = cores[0], cores[min(1, len(cores) - 1)]
-    with Server(server_core, options.workloads) as server:
+    with Server(server_core, options.workloads, is_busy=options.busy_server) as server:
         bench = Bench(programs, server, client_core, options.folder.resolve())
         print_environment(server_core, client_core, load)
         objects = []
