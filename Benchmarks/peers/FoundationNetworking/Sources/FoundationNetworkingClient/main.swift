@@ -24,6 +24,9 @@ struct Workload {
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true),
     "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true, isIntoFile: true),
     "download-1g-memory": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1),
+    // It does not pipeline.
+    "pipelined-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 16),
+    "new-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isFresh: true),
     "https-serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true),
     "https-concurrent-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 64, isTLS: true),
     "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true, isTLS: true),
@@ -32,7 +35,7 @@ struct Workload {
   ]
 
   /// It never resumes a session, and nothing keeps it from using an idle connection again.
-  static let unsupported: Set = ["https-new-resumed", "https-idle"]
+  static let unsupported: Set = ["https-new-resumed", "idle", "https-idle"]
 }
 
 func fail(_ message: String) -> Never {
