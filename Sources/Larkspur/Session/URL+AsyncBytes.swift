@@ -27,13 +27,6 @@ extension URL {
       init(_ url: URL) { self.url = url }
 
       @inlinable
-      public mutating func next() async throws -> UInt8? {
-        if bytes == nil { try await begin() }
-        return try await bytes?.next()
-      }
-
-      /// The same, without leaving the caller's actor.
-      @inlinable
       public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         if bytes == nil { try await begin() }
         return try await bytes?.next(isolation: actor)

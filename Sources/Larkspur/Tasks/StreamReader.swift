@@ -37,7 +37,7 @@ final class StreamReader: @unchecked Sendable {
         queue.async { [self] in read(for: continuation) }
       }
     } onCancel: {
-      close()
+      cancel()
     }
   }
 
@@ -77,10 +77,13 @@ final class StreamReader: @unchecked Sendable {
 
   private var isOver: Bool { isClosed.load(ordering: .sequentiallyConsistent) }
 
-  /// Closes the stream, when a read that goes on is over. But such a read may be waiting for just this: where it goes on for long, the
-  /// stream is closed meanwhile. (Foundation's own are for one thread at a time.)
-  func close() {
-    queue.async { [self] in closeNow() }
+  /// Closes the stream, behind what is being read.
+  func close() { queue.async { [self] in closeNow() } }
+
+  /// Nobody wants any more what is being read. But the read may be waiting for just this: where it goes on for long, the stream is
+  /// closed meanwhile. (Foundation's own are for one thread at a time.)
+  private func cancel() {
+    close()
     guard mayWait else { return }
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.lastReadMilliseconds)) { [weak self] in
       self?.closeNow()

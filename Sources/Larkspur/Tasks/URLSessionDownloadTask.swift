@@ -22,6 +22,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     super.init(core, request: resumption.request, output: output)
   }
 
+  override var isIncremental: Bool { false }
+
   override func prepare(_ performer: TaskPerformer) throws(URLError) {
     if let resumption { try performer.goOn(from: resumption) }
   }

@@ -134,6 +134,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Whether the program knows of it.
   var isKnown: Bool { true }
 
+  /// Whether its owner gets the content before it is complete, unless he says otherwise.
+  var isIncremental: Bool { output.isIncremental }
+
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
   // MARK: - What it is
@@ -209,7 +212,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// the last ones. A completion handler is given all of it in any case. By default true, but for download tasks and tasks with a
   /// completion handler.
   open var prefersIncrementalDelivery: Bool {
-    get { read { $0.prefersIncrementalDelivery } ?? (output.isIncremental && !(self is URLSessionDownloadTask)) }
+    get { read { $0.prefersIncrementalDelivery } ?? isIncremental }
     set { read { $0.prefersIncrementalDelivery = newValue } }
   }
 
