@@ -115,7 +115,7 @@ import Testing
     }
     isFree.signal()
     await holding.value
-    #expect(!events.contains { if case .completed = $0 { true } else { false } })
+    #expect(!events.contains { $0.isEnd })
     await recorder.waitForEnds()
     session.invalidateAndCancel()
   }
@@ -228,7 +228,7 @@ import Testing
     await canceller.waitForEnds()
     session.finishTasksAndInvalidate()
     await canceller.waitForInvalidation()
-    #expect(canceller.events.count { if case .completed = $0 { true } else { false } } == 1)
+    #expect(canceller.events.count { $0.isEnd } == 1)
     #expect(server.connectionsAccepted == 0)
   }
 

@@ -16,6 +16,8 @@ class SessionRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
     case metrics(Int)
     case completed(Int, URLError.Code?)
     case invalid
+
+    var isEnd: Bool { if case .completed = self { true } else { false } }
   }
 
   private struct Waiter {
@@ -60,9 +62,7 @@ class SessionRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
 
   /// Returns when so many tasks have ended.
   func waitForEnds(_ count: Int = 1) async {
-    await wait { events in
-      events.count { if case .completed = $0 { true } else { false } } >= count
-    }
+    await wait { events in events.count { $0.isEnd } >= count }
   }
 
   func waitForInvalidation() async { await wait { $0.contains(.invalid) } }

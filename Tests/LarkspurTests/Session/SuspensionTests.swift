@@ -224,7 +224,7 @@ import Testing
     let session = session()
     for _ in 0..<200 {
       let task = session.dataTask(with: try url("/bytes/10"))
-      let before = recorder.events.count { if case .completed = $0 { true } else { false } }
+      let before = recorder.events.count { $0.isEnd }
       await withCheckedContinuation { continuation in
         Thread.detachNewThread {
           task.suspend()

@@ -1,5 +1,4 @@
 import Foundation
-import LarkspurTestServer
 import Testing
 
 @testable import Larkspur
@@ -53,8 +52,4 @@ import Testing
     #expect(recorder.events.last == .completed(task.taskIdentifier, .cancelled))
     #expect(task.state == .completed)
   }
-}
-
-extension SessionRecorder.Event {
-  fileprivate var isEnd: Bool { if case .completed = self { true } else { false } }
 }
