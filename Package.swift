@@ -86,7 +86,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
-        "CMutexOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "CRuntimeOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
         "LarkspurTestSupport", "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -127,7 +127,7 @@ let package = Package(
     .executableTarget(
       name: "Soak",
       dependencies: [
-        "CMutexOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "CRuntimeOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
         "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       path: "Tests/Soak", swiftSettings: testSettings),
@@ -136,10 +136,10 @@ let package = Package(
       dependencies: ["LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport", "TestKit"],
       path: "Tests/DescriptorShortage", swiftSettings: testSettings),
     // What ThreadSanitizer needs to know, and a program that shows what it sees.
-    .target(name: "CMutexOrder", path: "Tests/ThreadSanitizer/CMutexOrder"),
+    .target(name: "CRuntimeOrder", path: "Tests/ThreadSanitizer/CRuntimeOrder"),
     .executableTarget(
-      name: "RaceProbe", dependencies: ["CMutexOrder", "LarkspurIO"], path: "Tests/ThreadSanitizer/RaceProbe",
-      swiftSettings: testSettings),
+      name: "RaceProbe", dependencies: ["CRuntimeOrder", "LarkspurIO", "LarkspurTransport"],
+      path: "Tests/ThreadSanitizer/RaceProbe", swiftSettings: testSettings),
     // A program that shows what AddressSanitizer sees.
     .executableTarget(
       name: "MemoryProbe", path: "Tests/AddressSanitizer/MemoryProbe", swiftSettings: testSettings),
@@ -164,15 +164,15 @@ let package = Package(
       swiftSettings: testSettings),
     // A process that writes cookies until it is killed.
     .executableTarget(
-      name: "CookieWriter", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/CookieWriter",
+      name: "CookieWriter", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/CookieWriter",
       swiftSettings: testSettings),
     // What a session does that has to be seen in a process of its own.
     .executableTarget(
-      name: "SessionProbe", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/SessionProbe",
+      name: "SessionProbe", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/SessionProbe",
       swiftSettings: testSettings),
     // A process that stores responses until it is killed.
     .executableTarget(
-      name: "CacheWriter", dependencies: ["CMutexOrder", "Larkspur"], path: "Tests/CacheWriter",
+      name: "CacheWriter", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/CacheWriter",
       swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(

@@ -1,8 +1,10 @@
-// Shows what ThreadSanitizer sees: `RaceProbe mutex` and `RaceProbe atomic` have no race, `RaceProbe race` has one, and so
-// has `RaceProbe beside-mutex`, where one of the threads forgets the lock that the others take.
+// Shows what ThreadSanitizer sees. `RaceProbe mutex`, `RaceProbe atomic` and `RaceProbe woken` have no race. `RaceProbe race`
+// has one, and so have `RaceProbe beside-mutex`, where one of the threads forgets the lock that the others take, and
+// `RaceProbe beside-woken`, where a task is woken too early.
 
-import CMutexOrder
+import CRuntimeOrder
 import LarkspurIO
+import LarkspurTransport
 import Synchronization
 
 final class Counters: @unchecked Sendable {
@@ -12,6 +14,7 @@ final class Counters: @unchecked Sendable {
 }
 
 let rounds = 100_000
+let threadCount = 4
 let counters = Counters()
 let mode = CommandLine.arguments.dropFirst().first ?? ""
 
@@ -26,8 +29,53 @@ func count(_ thread: Int) {
   }
 }
 
-let threads = try (0..<4).map { number in try SystemThread(name: "count-\(number)") { count(number) } }
-for thread in threads { thread.join() }
-// A lock that does not hold, or an update that got lost, would show here as well.
-let exact = counters.locked.withLock { $0 } + counters.atomic.load(ordering: .relaxed)
-print(mode == "mutex" || mode == "atomic" ? "\(exact == 4 * rounds ? "all" : "not all") counted" : "counted")
+/// A task and a thread count by turns: the thread, and then wakes the task, most often before that has suspended.
+final class Turns: Sendable {
+  private struct State {
+    var waiter: Waiter?
+    var isOver = false
+  }
+  private let state = Mutex(State())
+  private let hasWoken = Atomic(false)
+
+  func count() async {
+    for round in 0..<rounds {
+      await Waiter.suspend { waiter in
+        state.withLock { $0.waiter = waiter }
+        // For a while, which differs: where the task is when it is woken is to differ as well.
+        var looks = round % 1024
+        while looks > 0, !hasWoken.load(ordering: .relaxed) { looks -= 1 }
+      }
+      hasWoken.store(false, ordering: .relaxed)
+      counters.plain += 1
+    }
+    state.withLock { $0.isOver = true }
+  }
+
+  func wake() {
+    while true {
+      let (waiter, isOver) = state.withLock { state in (state.waiter.take(), state.isOver) }
+      if isOver { return }
+      guard let waiter else { continue }
+      if mode == "woken" { counters.plain += 1 }
+      waiter.wake()
+      if mode == "beside-woken" { counters.plain += 1 }
+      hasWoken.store(true, ordering: .relaxed)
+    }
+  }
+}
+
+switch mode {
+case "woken", "beside-woken":
+  let turns = Turns()
+  let waker = try SystemThread(name: "waker") { turns.wake() }
+  await Task { @concurrent in await turns.count() }.value
+  waker.join()
+default:
+  let threads = try (0..<threadCount).map { number in try SystemThread(name: "count-\(number)") { count(number) } }
+  for thread in threads { thread.join() }
+}
+// A lock that does not hold, or an update that got lost, shows here as well.
+let counted = counters.locked.withLock { $0 } + counters.atomic.load(ordering: .relaxed) + counters.plain
+let all: [String: Int] = ["mutex": threadCount * rounds, "atomic": threadCount * rounds, "woken": 2 * rounds]
+precondition(all[mode] == nil || all[mode] == counted, "\(counted) counted")

@@ -2,26 +2,18 @@
 //
 // Swift's Mutex takes and leaves an uncontended lock by atomic operations in the caller's own code, which ThreadSanitizer
 // sees. A contended one is taken and left by the standard library and the kernel (a futex that hands the lock over), which
-// are not instrumented: each access under the lock then looks like a race. A program's own definition of a symbol goes before
-// the library's: these do what the library's do, and say so. Nothing is suppressed, neither in Mutex nor elsewhere.
-
-#include "CMutexOrder.h"
+// are not instrumented: each access under the lock then looks like a race.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 
-#define SWIFT __attribute__((swiftcall))
+#include "LibraryFunction.h"
+
 // The lock's only word is at the beginning of the Mutex.
 #define MUTEX __attribute__((swift_context)) void *mutex
-
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
 
 // Synchronization._MutexHandle: _lockSlow(UInt32), _tryLockSlow() -> Bool, _unlockSlow().
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
@@ -35,13 +27,6 @@ SWIFT void larkspur_unlock(MUTEX) __asm__(UNLOCK);
 static SWIFT void (*library_lock)(uint32_t thread, MUTEX);
 static SWIFT bool (*library_try_lock)(MUTEX);
 static SWIFT void (*library_unlock)(MUTEX);
-
-static void *library_function(const char *name) {
-  void *function = dlsym(RTLD_NEXT, name);
-  // A standard library whose Mutex is another one: this file has to follow it.
-  if (!function) abort();
-  return function;
-}
 
 __attribute__((constructor)) static void find_library_functions(void) {
   library_lock = library_function(LOCK);

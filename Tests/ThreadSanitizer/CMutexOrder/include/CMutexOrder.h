@@ -1,2 +1,0 @@
-// Nothing to call: a program that links this has ThreadSanitizer see what a contended Mutex orders.
-#pragma once
