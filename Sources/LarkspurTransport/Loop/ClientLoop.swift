@@ -50,6 +50,8 @@ public final class ClientLoop: @unchecked Sendable {
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
+  /// How many callers wait for what this loop brings, of those that are woken together.
+  let callersCount = Atomic(0)
   /// How many connections keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)
   /// Counts what the loop's thread takes.
@@ -67,6 +69,7 @@ public final class ClientLoop: @unchecked Sendable {
     var eventCount = 0
     /// Who is to be called now that a turn is over.
     var successors = TurnSuccessors()
+    var gathering = Gathering()
     var choice: WaitChoice
   }
 
@@ -177,6 +180,7 @@ public final class ClientLoop: @unchecked Sendable {
     let thread = try SystemThread(name: name) { [self] in
       clock.store(SystemThread.currentClock, ordering: .relaxed)
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
+      callSuccessors()
       turns.withLock {
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
         // Nobody will look after these any more, and they hold on to the loop as it does to them.
@@ -258,23 +262,17 @@ public final class ClientLoop: @unchecked Sendable {
       isSleeping.store(true, ordering: .sequentiallyConsistent)
       return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
-    if !waiting.state.successors.isEmpty { callSuccessors() }
+    if !waiting.state.successors.isEmpty {
+      if end != nil, gathersMore() {
+        bell.leave()
+        return isSleeping.store(false, ordering: .relaxed)
+      }
+      callSuccessors()
+    }
     if takesGuests, end != nil { guests.end(by: waker, isAtPoller: !bell.isInUse) }
     // (After that: a guest may have a turn to end.)
     if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
     isSleeping.store(false, ordering: .relaxed)
-  }
-
-  /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers of Swift's pool whose results
-  /// have come together are woken together, by one task there: the loop wakes one thread for them, and not one after the other.
-  private func callSuccessors() {
-    var successors = TurnSuccessors()
-    swap(&successors, &waiting.state.successors)
-    guard successors.callersCount > 1 else { return successors.call() }
-    successors.callOthers()
-    Task.detached(priority: TaskPriority(rawValue: successors.callersPriority)) { [successors] in
-      successors.callCallers()
-    }
   }
 
   /// Calls `successor` when the turn is over.
@@ -288,7 +286,7 @@ public final class ClientLoop: @unchecked Sendable {
 
   /// - Parameter successors: Who is to be called now.
   func endTurn(_ successors: inout TurnSuccessors) {
-    if !own.state.successors.isEmpty { swap(&successors, &own.state.successors) }
+    if !own.state.successors.isEmpty { own.state.successors.move(to: &successors) }
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
   }
@@ -433,50 +431,6 @@ public protocol LoopWork: AnyObject, Sendable {
 /// Puts something off to the end of a turn, so that several causes in one turn have one effect.
 protocol TurnFollower: AnyObject {
   func turnEnded()
-}
-
-/// Goes on with what a turn has brought: it wakes somebody on another thread. Who is woken may want the loop at once, and finds
-/// it asleep by then; and all that a turn brings go together.
-public protocol TurnSuccessor: AnyObject, Sendable {
-  func turnIsOver()
-  /// Of a caller in Swift's pool whom no guest waits for, if that is all whom it wakes: then it does not matter on which thread,
-  /// nor who is first. (A number: how large Swift's own type is, the library says at run time.)
-  var callersPriority: TaskPriority.RawValue? { get }
-}
-
-/// Who is to be called when a turn is over. Most often that is one, who needs no list.
-struct TurnSuccessors {
-  private var first: (any TurnSuccessor)?
-  private var others: [any TurnSuccessor] = []
-  /// Where there are several: how many of them wake callers in Swift's pool, and the highest priority of those.
-  private(set) var callersCount = 0
-  private(set) var callersPriority = TaskPriority.RawValue.min
-
-  var isEmpty: Bool { first == nil }
-
-  mutating func append(_ successor: any TurnSuccessor) {
-    guard let first else { return first = successor }
-    if others.isEmpty { count(first) }
-    count(successor)
-    others.append(successor)
-  }
-
-  private mutating func count(_ successor: any TurnSuccessor) {
-    guard let priority = successor.callersPriority else { return }
-    callersCount += 1
-    callersPriority = max(callersPriority, priority)
-  }
-
-  func call() { call { _ in true } }
-
-  func callCallers() { call { $0.callersPriority != nil } }
-
-  func callOthers() { if callersCount <= others.count { call { $0.callersPriority == nil } } }
-
-  private func call(where isMeant: (any TurnSuccessor) -> Bool) {
-    if let first, isMeant(first) { first.turnIsOver() }
-    for index in others.indices where isMeant(others[index]) { others[index].turnIsOver() }
-  }
 }
 
 extension ClientLoop: TaskExecutor {

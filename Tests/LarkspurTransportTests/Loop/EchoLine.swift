@@ -12,6 +12,19 @@ final class GuestWork: LoopWork {
   func perform() { body() }
 }
 
+/// A successor that is a closure.
+final class Successor: TurnSuccessor, Sendable {
+  let callersPriority: TaskPriority.RawValue?
+  private let call: @Sendable () -> Void
+
+  init(callersPriority: TaskPriority.RawValue? = nil, _ call: @escaping @Sendable () -> Void) {
+    self.callersPriority = callersPriority
+    self.call = call
+  }
+
+  func turnIsOver() { call() }
+}
+
 /// What a guest of a loop waits for. It belongs to whoever has the loop, but for the flag.
 final class AwaitedAnswer: TurnSuccessor, AwaitedByGuest, @unchecked Sendable {
   var waiter: Waiter?

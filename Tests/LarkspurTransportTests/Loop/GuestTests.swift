@@ -268,16 +268,4 @@ import Testing
 
   /// Belongs to whoever has the loop.
   private final class Count: @unchecked Sendable { var value = 0 }
-
-  private final class Successor: TurnSuccessor, Sendable {
-    let callersPriority: TaskPriority.RawValue?
-    private let call: @Sendable () -> Void
-
-    init(callersPriority: TaskPriority.RawValue? = nil, _ call: @escaping @Sendable () -> Void) {
-      self.callersPriority = callersPriority
-      self.call = call
-    }
-
-    func turnIsOver() { call() }
-  }
 }
