@@ -50,7 +50,7 @@ public final class ClientLoop: @unchecked Sendable {
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
-  /// How many callers wait for what this loop brings, of those that are woken together.
+  /// See `waitingCallers`.
   let callersCount = Atomic(0)
   /// How many connections keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)

@@ -27,8 +27,7 @@ struct Gathering {
 
   /// - Parameter count: How many are to be called.
   mutating func pauses(before count: Int) -> Bool {
-    if before > 0, !ended(with: count) { return false }
-    guard count < Self.gatheredMin else { return false }
+    guard endPause(with: count), count < Self.gatheredMin else { return false }
     guard skips == 0 else {
       skips -= 1
       return false
@@ -37,11 +36,12 @@ struct Gathering {
     return true
   }
 
-  /// The pause is over. Returns whether it was worth it.
+  /// The pause is over, if there is one. False: it was in vain.
   ///
   /// - Parameter count: How many are to be called now.
   @discardableResult
-  mutating func ended(with count: Int) -> Bool {
+  mutating func endPause(with count: Int) -> Bool {
+    guard before > 0 else { return true }
     let wasWorthIt = count >= before + Self.broughtMin
     before = 0
     skipsLast = wasWorthIt ? skipsLast / 2 : min(2 * skipsLast + 1, Self.skipsMax)
@@ -51,20 +51,20 @@ struct Gathering {
 }
 
 extension ClientLoop {
-  /// A caller in Swift's pool begins to wait for what this loop brings, or has gone on.
-  public func callersChange(by count: Int) { callersCount.add(count, ordering: .relaxed) }
+  /// How many callers wait for what this loop brings, of those that are woken together. From any thread.
+  public var waitingCallers: Int { callersCount.load(ordering: .relaxed) }
+
+  /// So many begin to wait, or have gone on. From any thread.
+  public func waitingCallersChange(by count: Int) { callersCount.add(count, ordering: .relaxed) }
 
   /// Whether there is more to come before callers are woken: something has come in a pause.
   func gathersMore() -> Bool {
-    let count = waiting.state.successors.count
-    guard callersCount.load(ordering: .relaxed) >= Gathering.callersMin, waiting.state.successors.areCallers,
-      waiting.state.gathering.pauses(before: count)
+    guard waitingCallers >= Gathering.callersMin, waiting.state.successors.areCallers,
+      waiting.state.gathering.pauses(before: waiting.state.successors.count)
     else { return false }
     kernel.pause(nanoseconds: Gathering.nanoseconds)
     wait(milliseconds: 0)
-    if waiting.state.eventCount > 0 { return true }
-    waiting.state.gathering.ended(with: count)
-    return false
+    return waiting.state.eventCount > 0
   }
 
   /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers of Swift's pool whose results
@@ -72,6 +72,7 @@ extension ClientLoop {
   func callSuccessors() {
     var successors = TurnSuccessors()
     swap(&successors, &waiting.state.successors)
+    waiting.state.gathering.endPause(with: successors.count)
     guard successors.callersCount > 1 else { return successors.call() }
     successors.callOthers()
     Task.detached(priority: TaskPriority(rawValue: successors.callersPriority)) { [successors] in

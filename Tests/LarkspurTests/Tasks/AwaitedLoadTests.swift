@@ -1,11 +1,9 @@
 import Foundation
 import LarkspurTestServer
-import Synchronization
 import TestKit
 import Testing
 
 @testable import Larkspur
-@testable import LarkspurTransport
 
 /// Awaited loads have no task until somebody wants to see it. What is seen then is the load: it shows how it stands, and may be
 /// cancelled and suspended.
@@ -138,23 +136,11 @@ import Testing
     #expect(await session.allTasks.isEmpty)
   }
 
-  /// The loop knows how many wait for it, and those who have been cancelled, or whose load has failed, do so no longer.
-  @Test func whoWaitsIsCounted() async throws {
+  /// The loop knows how many wait for it: those who have been cancelled, or whose load has failed, do so no longer.
+  @Test func nobodyWaitsInTheEnd() throws {
     server.route("GET", "/") { _ in .text("ok") }
-    let (session, ok) = (session, try request())
-    let refused = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
-    let loop = try #require(try session.core.engine()).loop
-    await withTaskGroup(of: Void.self) { group in
-      for index in 0..<64 {
-        group.addTask {
-          for _ in 0..<20 {
-            if index % 8 == 7 { withUnsafeCurrentTask { $0?.cancel() } }
-            _ = try? await session.data(for: index % 4 == 0 ? refused : ok)
-          }
-        }
-      }
-    }
-    #expect(loop.callersCount.load(ordering: .relaxed) == 0)
+    let probe = try SiblingProcess("SessionProbe", ["callers", server.url("/"), "http://127.0.0.1:1/"])
+    #expect(try probe.numbers() == [640, 0])
   }
 
   /// Whoever looks at them, cancels or suspends them meanwhile: each ends once, and none is left.

@@ -13,7 +13,7 @@ import Testing
 
   init() throws {
     loop = try ClientLoop(withoutThreadOn: kernel)
-    loop.callersChange(by: Gathering.callersMin)
+    loop.waitingCallersChange(by: Gathering.callersMin)
   }
 
   /// Who has been called, and how often the loop had paused by then.
@@ -81,6 +81,21 @@ import Testing
     #expect(await calls.first(1) == [Calls.Call(name: 0, pauses: 1)])
   }
 
+  /// A loop that gets something else to do calls those who have come, and the pause counts as what it was.
+  @Test func workEndsAPause() async {
+    kernel.inPauses { [kernel, loop] in
+      guard kernel.counts.pauses == 1 else { return }
+      post(1..<5)
+      loop.post { loop.post {} }
+    }
+    post(0..<1)
+    for _ in 0..<2 { loop.takeTurn() }
+    #expect(await calls.first(5) == (0..<5).map { Calls.Call(name: $0, pauses: 1) })
+    post(5..<6)
+    loop.takeTurn()
+    #expect(kernel.counts.pauses == 2)
+  }
+
   /// After each pause in vain there is none for a while.
   @Test func afterAPauseInVainThereIsNone() {
     var pauses: [Int] = []
@@ -94,7 +109,7 @@ import Testing
   }
 
   @Test func fewCallersDoNotWait() {
-    loop.callersChange(by: -1)
+    loop.waitingCallersChange(by: -1)
     post(0..<1)
     loop.takeTurn()
     #expect(calls.list.withLock { $0 } == [Calls.Call(name: 0, pauses: 0)])
@@ -118,7 +133,7 @@ import Testing
 
   @Test func whoeverIsLeftWhenTheLoopStopsIsCalled() async throws {
     let loop = try ClientLoop(name: "gathering", on: kernel)
-    loop.callersChange(by: Gathering.callersMin)
+    loop.waitingCallersChange(by: Gathering.callersMin)
     kernel.inPauses {
       post(1..<5, to: loop)
       loop.stop()
@@ -131,7 +146,7 @@ import Testing
     func skipped(bringing count: Int, _ gathering: inout Gathering) -> Int {
       var skips = 0
       while !gathering.pauses(before: 1) { skips += 1 }
-      gathering.ended(with: 1 + count)
+      gathering.endPause(with: 1 + count)
       return skips
     }
     var gathering = Gathering()
