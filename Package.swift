@@ -168,8 +168,8 @@ let package = Package(
       swiftSettings: testSettings),
     // What a session does that has to be seen in a process of its own.
     .executableTarget(
-      name: "SessionProbe", dependencies: ["CRuntimeOrder", "Larkspur", "LarkspurTransport"],
-      path: "Tests/SessionProbe", swiftSettings: testSettings),
+      name: "SessionProbe", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/SessionProbe",
+      swiftSettings: testSettings),
     // A process that stores responses until it is killed.
     .executableTarget(
       name: "CacheWriter", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/CacheWriter",

@@ -11,14 +11,11 @@
 //                                    again: prints a status or an error's number for each
 //   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
 //                                    eighth when all up to it are on the disk
-//   SessionProbe callers URL REFUSED loads both by many tasks, some of them cancelled, and prints how many loads have come to
-//                                    an end, and how many callers the loop takes for waiting then
 // `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
 // most since just before.
 
 import Foundation
 import Larkspur
-import LarkspurTransport
 import Synchronization
 
 /// Prints at once, to whoever waits for it.
@@ -75,20 +72,6 @@ func load(_ url: URL) -> Int {
   }.resume()
   isOver.wait()
   return status.load(ordering: .relaxed)
-}
-
-/// Returns how many loads have come to an end, however.
-func loadTogether(_ url: URL, _ refused: URL, with session: URLSession) async -> Int {
-  await withTaskGroup(of: Int.self) { group in
-    for task in 0..<64 {
-      group.addTask {
-        if task % 8 == 6 { withUnsafeCurrentTask { $0?.cancel() } }
-        for _ in 0..<10 { _ = try? await session.data(from: task % 4 == 3 ? refused : url) }
-        return 10
-      }
-    }
-    return await group.reduce(0, +)
-  }
 }
 
 func report(_ count: Int, from start: Int) { say("\(count) \(memory("VmHWM") - start)") }
@@ -155,10 +138,5 @@ case "store":
     _ = cache.currentDiskUsage
     say("\(number)")
   }
-case "callers":
-  guard arguments.count == 3 else { exit(2) }
-  let session = URLSession(configuration: configuration)
-  say("\(await loadTogether(url(arguments[1]), url(arguments[2]), with: session))")
-  say("\((session.taskExecutor as? ClientLoop)?.waitingCallers ?? -1)")
 default: exit(2)
 }

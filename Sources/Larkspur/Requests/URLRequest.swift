@@ -167,6 +167,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   ///
   /// Its reads may block: they have a thread to themselves. If the task ends meanwhile, the stream is closed behind the read; but one of
   /// a class of the program's own that goes on reading for a second is closed from another thread, which is to end the read.
+  /// (A ``URLSessionReadyStream`` is not, and needs no thread if its reads do not wait.)
   public var httpBodyStream: InputStream? {
     get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }
     set { change { $0.body = newValue.map { .stream($0) } ?? .none } }

@@ -286,13 +286,11 @@ final class SessionCore: @unchecked Sendable {
     if !transfer.comesAlone, transfer.callerPrefersNone, Self.isNone(#isolation) {
       // (Who waits for it with a higher one raises that of its task later.)
       transfer.callersPriority = ClientLoop.callersPriority
-      loop.waitingCallersChange(by: 1)
     }
     // Who may wait as a guest need not suspend if it comes meanwhile, and hears only then that he has been cancelled.
     transfer.beginsWhenAwaited = !transfer.mayWaitAsGuest || Task.isCancelled
     if !transfer.beginsWhenAwaited { begin(transfer) }
     if !transfer.cameAtOnce { await Waiter.suspend(for: transfer) }
-    if transfer.callersPriority != nil { loop.waitingCallersChange(by: -1) }
     if transfer.cameAtOnce {
       let moment = transfer.completed
       if othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds { await letOthersCome(on: loop, since: moment) }

@@ -6,8 +6,11 @@ import Synchronization
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
-  /// Whether a read may be waiting for somebody: that is for a stream of the program's own, which has not said otherwise.
-  private let mayWait: Bool
+  /// Whether it may be closed while it is read: Foundation's own are for one thread at a time, and so may those be that know of
+  /// `URLSessionReadyStream`.
+  private let isClosedWhileRead: Bool
+  /// How long a read may go on when nobody wants it any more, in milliseconds.
+  private let lastReadMilliseconds: Int
   private let isClosed = Atomic(false)
   // The queue's.
   private var isOpen = false
@@ -19,14 +22,14 @@ final class StreamReader: @unchecked Sendable {
   private static let pauseMilliseconds = 10
   /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
   private static let emptyReadsMax = 100
-  /// How long a read may go on when nobody wants it any more, in milliseconds.
-  private static let lastReadMilliseconds = 1_000
 
-  init(_ stream: InputStream) {
+  init(_ stream: InputStream, lastReadMilliseconds: Int = 1_000) {
     self.stream = stream
+    self.lastReadMilliseconds = lastReadMilliseconds
+    let ready = stream as? any URLSessionReadyStream
+    isClosedWhileRead = ready == nil && type(of: stream) != InputStream.self
     // A queue by itself may have a thread for itself. Where nobody waits a few threads are enough for all.
-    let isPrompt = (stream as? any URLSessionReadyStream)?.isReadWithoutWaiting == true
-    mayWait = !isPrompt && type(of: stream) != InputStream.self
+    let isPrompt = ready?.isReadWithoutWaiting == true
     queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
   }
 
@@ -81,11 +84,11 @@ final class StreamReader: @unchecked Sendable {
   func close() { queue.async { [self] in closeNow() } }
 
   /// Nobody wants any more what is being read. But the read may be waiting for just this: where it goes on for long, the stream is
-  /// closed meanwhile. (Foundation's own are for one thread at a time.)
+  /// closed meanwhile.
   private func cancel() {
     close()
-    guard mayWait else { return }
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.lastReadMilliseconds)) { [weak self] in
+    guard isClosedWhileRead else { return }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(lastReadMilliseconds)) { [weak self] in
       self?.closeNow()
     }
   }

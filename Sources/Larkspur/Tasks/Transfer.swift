@@ -76,11 +76,11 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var comesAlone = false
   /// Whether its caller may wait for it beside the loop: the session serves nobody else, and the thread is of Swift's pool.
   var mayWaitAsGuest: Bool { comesAlone && callerPrefersNone }
-  /// When that was: for who has awaited it.
-  var completed: Deadline { stage.load(ordering: .acquiring) == .complete ? completion : .never }
-  private var completion = Deadline.never
   /// It had come before the caller's task could suspend.
   var cameAtOnce = false
+  /// When the result came: for who has awaited it.
+  var completed: Deadline { stage.load(ordering: .acquiring) == .complete ? completion : .never }
+  private var completion = Deadline.never
 
   /// - Parameter isWatched: A delegate wants to hear of it.
   init(

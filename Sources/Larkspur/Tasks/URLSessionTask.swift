@@ -29,10 +29,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var state = State.suspended
     /// As often as it has to be resumed before it runs.
     var suspensions = 1
-    /// Whether it has ever run, or been told to end.
+    /// Whether it has ever run, or come to its end without that.
     var hasBegun = false
-    /// It has been cancelled before that, and its end has yet to come.
-    var endsUnbegun = false
     /// A delegate hears that it is about to run.
     var isResuming = false
     var originalRequest: URLRequest?
@@ -306,22 +304,21 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func cancel() {
     guard let core else { return }
     // The transfer of the moment: another task may go on in place of this one, and then the end is that one's.
-    let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
-      guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
+    let (hasBegun, transfer) = read { details -> (Bool, Transfer?) in
+      guard details.state == .running || details.state == .suspended else { return (true, details.transfer) }
       details.state = .canceling
-      details.endsUnbegun = !details.hasBegun
-      details.hasBegun = true
-      return (details.endsUnbegun, details.transfer)
+      return (details.hasBegun, details.transfer)
     }
-    if endsUnbegun { core.endSoon(self) }
+    if !hasBegun { core.endSoon(self) }
     transfer?.interrupt()
   }
 
   /// Ends a task that has been cancelled before it has begun, unless that has been done.
   func endUnbegun() {
     let isDue = read { details in
-      defer { details.endsUnbegun = false }
-      return details.endsUnbegun
+      guard details.state == .canceling, !details.hasBegun else { return false }
+      details.hasBegun = true
+      return true
     }
     if isDue { core?.begin(self, asGuest: false) }
   }
@@ -347,20 +344,23 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func resume() {
     guard let core else { return }
     let delegate = isKnown ? core.selectiveDelegate : nil
-    let (session, start, endsUnbegun) = read { details -> (URLSession?, Start?, Bool) in
-      guard details.state == .suspended, !details.isResuming else { return (nil, nil, details.endsUnbegun) }
+    let (session, start) = read { details -> (URLSession?, Start?) in
+      guard details.state == .suspended, !details.isResuming else { return (nil, nil) }
       if details.suspensions > 0 { details.suspensions -= 1 }
-      guard details.suspensions == 0 else { return (nil, nil, false) }
-      if delegate == nil { return (nil, details.start(), false) }
+      guard details.suspensions == 0 else { return (nil, nil) }
+      if delegate == nil { return (nil, details.start()) }
       details.isResuming = true
-      return (details.session, nil, false)
+      return (details.session, nil)
     }
-    if endsUnbegun { return endUnbegun() }
     if let start { return self.start(start, core) }
-    guard let delegate, let session else { return }
-    // Before it runs: it may be over at once. And who hears of it may suspend it, or cancel it.
-    delegate.urlSession(session, didResume: self)
-    if let start = read({ $0.isResuming && $0.state == .suspended ? $0.start() : nil }) { self.start(start, core) }
+    if let delegate, let session {
+      // Before it runs: it may be over at once. And who hears of it may suspend it, or cancel it.
+      delegate.urlSession(session, didResume: self)
+      if let start = read({ $0.isResuming && $0.state == .suspended ? $0.start() : nil }) {
+        return self.start(start, core)
+      }
+    }
+    endUnbegun()
   }
 
   private func start(_ start: Start, _ core: SessionCore) {

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```
 ///  wake the tasks whose channels became ready -> take the mail -> expire deadlines -> wake those who have yielded
-///    -> do work and run jobs -> call followers -> wait (epoll)
+///    -> do work and run jobs -> call followers -> call successors, or let them wait for others -> wait (epoll)
 /// ```
 ///
 /// Threads. Channels, connections, the chunk pool and the deadlines belong to the thread that takes a turn, and are not
@@ -35,7 +35,7 @@ public final class ClientLoop: @unchecked Sendable {
   private let mailbox = Mutex(Mailbox())
   /// Somebody has put something into the mailbox.
   private let hasMail = Atomic(false)
-  /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
+  /// The loop is in a wait or a pause, or about to be: whoever puts mail in has to wake it.
   let isSleeping = Atomic(false)
   let isStopping = Atomic(false)
   /// Held while a turn is taken, and not while the loop waits.
@@ -50,8 +50,6 @@ public final class ClientLoop: @unchecked Sendable {
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
-  /// See `waitingCallers`.
-  let callersCount = Atomic(0)
   /// How many connections keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)
   /// Counts what the loop's thread takes.
@@ -67,9 +65,9 @@ public final class ClientLoop: @unchecked Sendable {
     var poller: Poller
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
-    /// Who is to be called now that a turn is over.
+    /// Who is to be called now that a turn is over; some may have been there after the turns before.
     var successors = TurnSuccessors()
-    var gathering = Gathering()
+    var coalescing = WakeCoalescing()
     var choice: WaitChoice
   }
 
@@ -97,6 +95,8 @@ public final class ClientLoop: @unchecked Sendable {
     /// On the way from sockets to files: made when it is needed, and always empty between two steps.
     var pipe: Pipe?
     var failedAddresses = FailedAddresses()
+    /// How many requests are on their way.
+    var requestCount = 0
     var now: Deadline
     var turn: UInt64 = 0
     /// Whether the turn is taken on another thread than the loop's.
@@ -180,8 +180,8 @@ public final class ClientLoop: @unchecked Sendable {
     let thread = try SystemThread(name: name) { [self] in
       clock.store(SystemThread.currentClock, ordering: .relaxed)
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
-      callSuccessors()
       turns.withLock {
+        defer { own.state.successors.move(to: &waiting.state.successors) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
         // Nobody will look after these any more, and they hold on to the loop as it does to them.
         takeMail()
@@ -189,6 +189,7 @@ public final class ClientLoop: @unchecked Sendable {
         var left: [any LoopWork] = []
         swap(&left, &own.state.work)
       }
+      callSuccessors()
     }
     thread.detach()
   }
@@ -237,10 +238,10 @@ public final class ClientLoop: @unchecked Sendable {
 
   // MARK: - One turn
 
-  /// One turn; it waits only when there is nothing to do.
+  /// One turn; it waits only when there is nothing to do, and nobody to be called by the next one.
   public func takeTurn(mayWait: Bool = true) {
-    // Whether the coming wait is for a single answer.
-    var expectsAnswer = false
+    // Whether the coming wait is for a single answer; whether so many requests are on their way that callers may wait for others.
+    var (expectsAnswer, mayCoalesce) = (false, false)
     // Nil: there is something to do.
     let end: Deadline? = turns.withLockAfterOthers {
       defer { endTurn(&waiting.state.successors) }
@@ -254,6 +255,7 @@ public final class ClientLoop: @unchecked Sendable {
       if !own.state.followers.isEmpty { callFollowers() }
       guard mayWait, !hasWork else { return nil }
       swap(&expectsAnswer, &own.state.expectsAnswer)
+      mayCoalesce = !expectsAnswer && own.state.requestCount >= WakeCoalescing.requestsMin
       own.state.sleepsUntil = own.state.soonest
       own.state.alarm.goOff(by: own.state.soonest)
       bell.choose(mayUse: hasEvents && !expectsAnswer)
@@ -263,7 +265,7 @@ public final class ClientLoop: @unchecked Sendable {
       return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
     if !waiting.state.successors.isEmpty {
-      if end != nil, gathersMore() {
+      if mayCoalesce, end != nil, findsMoreInAPause() {
         bell.leave()
         return isSleeping.store(false, ordering: .relaxed)
       }
@@ -274,9 +276,6 @@ public final class ClientLoop: @unchecked Sendable {
     if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
     isSleeping.store(false, ordering: .relaxed)
   }
-
-  /// Calls `successor` when the turn is over.
-  public func callAfterTurn(_ successor: any TurnSuccessor) { own.state.successors.append(successor) }
 
   func beginTurn() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)

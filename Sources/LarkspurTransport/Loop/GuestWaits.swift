@@ -19,7 +19,6 @@ final class GuestWaits: @unchecked Sendable {
   /// How many guests do not wait from now on, and how many did not after the last failure.
   private let skips = Atomic(0)
   private let skipsLast = Atomic(0)
-  private static let skipsMax = 1_023
 
   /// What the one guest uses who waits.
   struct Place: ~Copyable {
@@ -49,13 +48,9 @@ final class GuestWaits: @unchecked Sendable {
 
   func learn(wasWorthIt: Bool) {
     let last = skipsLast.load(ordering: .relaxed)
-    if !wasWorthIt {
-      let next = min(2 * last + 1, Self.skipsMax)
-      skipsLast.store(next, ordering: .relaxed)
-      skips.store(next, ordering: .relaxed)
-      return
-    }
-    if last > 0 { skipsLast.store(last / 2, ordering: .relaxed) }
+    let next = Backoff.skips(after: last, wasWorthIt: wasWorthIt)
+    if next != last { skipsLast.store(next, ordering: .relaxed) }
+    if !wasWorthIt { skips.store(next, ordering: .relaxed) }
   }
 
   /// Ends the wait of a guest. The loop calls this before it waits itself: what the guest waits for may have come to it, if

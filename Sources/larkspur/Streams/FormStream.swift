@@ -1,10 +1,11 @@
 import Foundation
+import Larkspur
 import LarkspurIO
 
 /// Pieces one after another, files among them: read as they are asked for, a part at a time.
 ///
 /// Used on one thread at a time, as all streams are.
-final class FormStream: InputStream {
+final class FormStream: InputStream, URLSessionReadyStream {
   enum Piece: Sendable {
     case bytes([UInt8])
     /// So much of a file, whatever becomes of its length meanwhile.
@@ -38,6 +39,7 @@ final class FormStream: InputStream {
     file = nil
   }
 
+  var isReadWithoutWaiting: Bool { true }
   override var streamStatus: Stream.Status { status }
   override var streamError: (any Error)? { failure }
   override var hasBytesAvailable: Bool { status == .open }

@@ -136,13 +136,6 @@ import Testing
     #expect(await session.allTasks.isEmpty)
   }
 
-  /// The loop knows how many wait for it: those who have been cancelled, or whose load has failed, do so no longer.
-  @Test func nobodyWaitsInTheEnd() throws {
-    server.route("GET", "/") { _ in .text("ok") }
-    let probe = try SiblingProcess("SessionProbe", ["callers", server.url("/"), "http://127.0.0.1:1/"])
-    #expect(try probe.numbers() == [640, 0])
-  }
-
   /// Whoever looks at them, cancels or suspends them meanwhile: each ends once, and none is left.
   @Test func manyAreSeen() async throws {
     server.route("GET", "/") { _ in .text("ok") }

@@ -33,6 +33,24 @@ import Testing
     #expect(recorder.events.count { $0.isEnd } == 50)
   }
 
+  /// A delegate that hears of the first `resume` may cancel the task in that call: it ends with it.
+  @Test func cancelledInDidResume() async throws {
+    let recorder = Refuser()
+    let session = session(recorder, waits: true)
+    let task = session.dataTask(with: try #require(url))
+    task.resume()
+    await recorder.waitForEnds()
+    #expect(recorder.events.last == .completed(task.taskIdentifier, .cancelled))
+  }
+
+  private final class Refuser: SessionRecorder, URLSessionSelectiveDelegate, @unchecked Sendable {
+    func urlSession(
+      _ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask
+    ) -> Bool { true }
+    func urlSession(_ session: URLSession, didResume task: URLSessionTask) { task.cancel() }
+    func urlSession(_ session: URLSession, didSuspend task: URLSessionTask) {}
+  }
+
   @Test func handlersHearOfIt() async throws {
     let session = session(nil, waits: true)
     let error = await withCheckedContinuation { continuation in

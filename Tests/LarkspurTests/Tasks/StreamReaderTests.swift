@@ -48,11 +48,23 @@ import Testing
     }
   }
 
+  /// Is used on one thread at a time: its reads last until the test ends them, however long it has been cancelled.
+  private final class Ready: Watched, URLSessionReadyStream {
+    let end = DispatchSemaphore(value: 0)
+    var isReadWithoutWaiting: Bool { false }
+
+    override var hasBytesAvailable: Bool { true }
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+      defer { end.wait() }
+      return super.read(buffer, maxLength: len)
+    }
+  }
+
   /// Cancels a read of the stream when it has been asked so often.
   private func giveUp(_ make: (AsyncStream<Void>.Continuation) -> Watched, after count: Int) async {
     let (askings, asked) = AsyncStream<Void>.makeStream()
     let stream = make(asked)
-    let reader = StreamReader(stream)
+    let reader = StreamReader(stream, lastReadMilliseconds: 1)
     let reading = Task { try await reader.next() }
     for await _ in askings.prefix(count) {}
     reading.cancel()
@@ -68,4 +80,22 @@ import Testing
 
   /// Nobody else would end the read, which keeps a thread.
   @Test func aStreamWhoseReadWaitsIsClosed() async { await giveUp(Pipe.init, after: 1) }
+
+  @Test func aReadyStreamIsNotClosedWhileItIsRead() async {
+    let (askings, asked) = AsyncStream<Void>.makeStream()
+    let stream = Ready(asked)
+    let reader = StreamReader(stream, lastReadMilliseconds: 1)
+    let reading = Task { try await reader.next() }
+    for await _ in askings.prefix(1) {}
+    reading.cancel()
+    // Longer than others have.
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) { continuation.resume() }
+    }
+    #expect(stream.closings.withLock { $0 } == 0)
+    stream.end.signal()
+    await #expect(throws: CancellationError.self) { try await reading.value }
+    await #expect(throws: CancellationError.self) { try await reader.next() }
+    #expect(stream.closings.withLock { $0 } == 1)
+  }
 }

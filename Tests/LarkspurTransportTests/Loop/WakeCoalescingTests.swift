@@ -6,14 +6,14 @@ import Testing
 @testable import LarkspurTransport
 
 /// Callers that wait for others, to be woken with them.
-@Suite(.timeLimit(.minutes(2))) struct GatheringTests {
+@Suite(.timeLimit(.minutes(2))) struct WakeCoalescingTests {
   let kernel = ScriptedKernel()
   let loop: ClientLoop
   private let calls = Calls()
 
   init() throws {
     loop = try ClientLoop(withoutThreadOn: kernel)
-    loop.waitingCallersChange(by: Gathering.callersMin)
+    loop.countRequests(WakeCoalescing.requestsMin)
   }
 
   /// Who has been called, and how often the loop had paused by then.
@@ -108,8 +108,8 @@ import Testing
     #expect(pauses == [1, 1, 2, 2, 2, 2, 3, 3])
   }
 
-  @Test func fewCallersDoNotWait() {
-    loop.waitingCallersChange(by: -1)
+  @Test func fewRequestsDoNotWait() {
+    loop.countRequests(-1)
     post(0..<1)
     loop.takeTurn()
     #expect(calls.list.withLock { $0 } == [Calls.Call(name: 0, pauses: 0)])
@@ -131,29 +131,55 @@ import Testing
     #expect(callCount == 1 && kernel.counts.pauses == 0)
   }
 
-  @Test func whoeverIsLeftWhenTheLoopStopsIsCalled() async throws {
-    let loop = try ClientLoop(name: "gathering", on: kernel)
-    loop.waitingCallersChange(by: Gathering.callersMin)
+  @Test func aLoopThatExpectsAnAnswerDoesNotPause() {
+    // A caller on the loop looks for the one answer that it waits for.
+    post(0..<1)
+    loop.post { [loop] in loop.own.state.expectsAnswer = true }
+    loop.takeTurn()
+    #expect(callCount == 1 && kernel.counts.pauses == 0)
+  }
+
+  /// A loop with a thread, which finds that so many requests are on their way, and stops in its first pause.
+  private func stop(inPause hook: @escaping @Sendable (ClientLoop) -> Void) async throws {
+    let loop = try ClientLoop(name: "coalescing", on: kernel)
     kernel.inPauses {
-      post(1..<5, to: loop)
+      hook(loop)
       loop.stop()
     }
+    loop.post { loop.countRequests(WakeCoalescing.requestsMin) }
     post(0..<1, to: loop)
-    #expect(await calls.first(1).map(\.name) == [0])
+  }
+
+  @Test func whoeverIsLeftWhenTheLoopStopsIsCalled() async throws {
+    try await stop { loop in post(1..<5, to: loop) }
+    #expect(await calls.first(5) == (0..<5).map { Calls.Call(name: $0, pauses: 1) })
+  }
+
+  /// To others the loop sleeps in a pause: a guest has a turn of its own, and does not call those who wait.
+  @Test func aGuestHasATurnInAPause() async throws {
+    try await stop { [calls, kernel] loop in
+      let guest = try? SystemThread(name: "guest") {
+        let work = GuestWork { loop.callAfterTurn(Successor { calls.add(100, kernel) }) }
+        loop.perform(work, asGuest: true)
+      }
+      guest?.join()
+      #expect(calls.list.withLock { $0.map(\.name) } == [100])
+    }
+    #expect(await calls.first(2).map(\.name) == [100, 0])
   }
 
   @Test func pausesThatBringLittleBecomeRare() {
-    func skipped(bringing count: Int, _ gathering: inout Gathering) -> Int {
+    func skipped(bringing count: Int, _ coalescing: inout WakeCoalescing) -> Int {
       var skips = 0
-      while !gathering.pauses(before: 1) { skips += 1 }
-      gathering.endPause(with: 1 + count)
+      while !coalescing.pauses(before: 1) { skips += 1 }
+      coalescing.endPause(with: 1 + count)
       return skips
     }
-    var gathering = Gathering()
-    #expect((0..<3).map { _ in skipped(bringing: Gathering.broughtMin, &gathering) } == [0, 0, 0])
-    let most = (0..<12).map { _ in skipped(bringing: Gathering.broughtMin - 1, &gathering) }
+    var coalescing = WakeCoalescing()
+    #expect((0..<3).map { _ in skipped(bringing: WakeCoalescing.broughtMin, &coalescing) } == [0, 0, 0])
+    let most = (0..<12).map { _ in skipped(bringing: WakeCoalescing.broughtMin - 1, &coalescing) }
     #expect(most == [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_023])
-    #expect((0..<2).map { _ in skipped(bringing: Gathering.broughtMin, &gathering) } == [1_023, 0])
-    #expect((0..<2).map { _ in skipped(bringing: 0, &gathering) } == [0, 511])
+    #expect((0..<2).map { _ in skipped(bringing: WakeCoalescing.broughtMin, &coalescing) } == [1_023, 0])
+    #expect((0..<2).map { _ in skipped(bringing: 0, &coalescing) } == [0, 511])
   }
 }
