@@ -85,7 +85,7 @@ extension AsyncCharacterSequence: Sendable where Base: Sendable {}
 
 /// What a program has of its own under these names counts in their place.
 extension AsyncSequence where Element == UInt8 {
-  /// The text's lines, as they come.
+  /// The text's lines, as they come, but for empty ones, as on Darwin: see ``AsyncLineSequence``.
   @_disfavoredOverload
   public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
