@@ -84,13 +84,12 @@ final class StreamReader: @unchecked Sendable {
   func close() { queue.async { [self] in closeNow() } }
 
   /// Nobody wants any more what is being read. But the read may be waiting for just this: where it goes on for long, the stream is
-  /// closed meanwhile.
+  /// closed meanwhile. (From a thread by itself: the program's `close` may wait for its read.)
   private func cancel() {
     close()
     guard isClosedWhileRead else { return }
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(lastReadMilliseconds)) { [weak self] in
-      self?.closeNow()
-    }
+    let queue = DispatchQueue(label: "larkspur.body-stream.last-read")
+    queue.asyncAfter(deadline: .now() + .milliseconds(lastReadMilliseconds)) { [weak self] in self?.closeNow() }
   }
 
   private func closeNow() {

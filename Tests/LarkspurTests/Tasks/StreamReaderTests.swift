@@ -4,6 +4,9 @@ import Testing
 
 @testable import Larkspur
 
+/// Dispatch's own, which its module for Swift leaves out. Nil: of the queue that this is called on.
+@_silgen_name("dispatch_queue_get_label") private func labelOfQueue(_ queue: OpaquePointer?) -> UnsafePointer<CChar>
+
 @Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
   /// Says when it is read, has nothing, and counts how often it is closed.
   private class Watched: InputStream {
@@ -39,6 +42,8 @@ import Testing
 
     override var hasBytesAvailable: Bool { true }
     override func close() {
+      // Not on a thread that is meant for short work, Swift's pool's: a program's own `close` may wait for its `read`.
+      #expect(String(cString: labelOfQueue(nil)).hasPrefix("larkspur."))
       super.close()
       end.signal()
     }
