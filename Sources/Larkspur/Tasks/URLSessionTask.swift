@@ -304,12 +304,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func cancel() {
     guard let core else { return }
     // The transfer of the moment: another task may go on in place of this one, and then the end is that one's.
-    let (hasBegun, transfer) = read { details -> (Bool, Transfer?) in
-      guard details.state == .running || details.state == .suspended else { return (true, details.transfer) }
+    let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
+      guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
       details.state = .canceling
-      return (details.hasBegun, details.transfer)
+      return (!details.hasBegun, details.transfer)
     }
-    if !hasBegun { core.endSoon(self) }
+    if endsUnbegun { core.endSoon(self) }
     transfer?.interrupt()
   }
 

@@ -7,9 +7,9 @@
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 
-#include <stdint.h>
-
 #include "LibraryFunction.h"
+
+#include <stdint.h>
 
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context)) struct continuation *continuation

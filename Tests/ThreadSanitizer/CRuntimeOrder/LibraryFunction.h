@@ -1,4 +1,4 @@
-// The libraries' own functions, which those of this program are called before.
+// The libraries' own functions, which those of this program are called before. To be included first: it asks for RTLD_NEXT.
 #pragma once
 
 #define _GNU_SOURCE

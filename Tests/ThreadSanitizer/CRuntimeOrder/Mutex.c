@@ -7,10 +7,10 @@
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 
+#include "LibraryFunction.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "LibraryFunction.h"
 
 // The lock's only word is at the beginning of the Mutex.
 #define MUTEX __attribute__((swift_context)) void *mutex
