@@ -124,9 +124,10 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     completionHandler(block(NSURLConnection(task), request, response))
   }
 
-  func urlSession(
-    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  /// Answers a challenge of the task. The session's delegate passes them on: see `OperationChallenges`.
+  func answer(
+    _ challenge: URLAuthenticationChallenge, of task: URLSessionTask,
+    _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     let reply: ChallengeAnswer.Reply = { [weak self] disposition, credential in
       if disposition == .cancelAuthenticationChallenge { self?.challengeIsRefused.store(true, ordering: .releasing) }

@@ -70,7 +70,7 @@ enum OperationSessions {
   /// tasks end, and its connections are closed.
   static let keptSessionsMax = 16
 
-  private static let shared = URLSession(configuration: .default)
+  private static let shared = session(with: .default)
   private static let kept = Guarded<[(settings: Settings, session: URLSession)]>([])
 
   static func session(for settings: Settings) -> Lent {
@@ -95,6 +95,26 @@ enum OperationSessions {
   private static func make(_ settings: Settings) -> URLSession {
     let configuration = URLSessionConfiguration.default
     if !settings.usesCredentialStorage { configuration.urlCredentialStorage = nil }
-    return URLSession(configuration: configuration)
+    return session(with: configuration)
+  }
+
+  private static func session(with configuration: URLSessionConfiguration) -> URLSession {
+    URLSession(configuration: configuration, delegate: OperationChallenges(), delegateQueue: nil)
+  }
+}
+
+/// Passes the challenges of a session's tasks on to their operations.
+///
+/// A connection that a task's own delegate has decided about serves that delegate's tasks and no others. What the session's
+/// delegate decides counts for the whole session, and all operations of a session decide in the same way: so they share connections.
+private final class OperationChallenges: NSObject, URLSessionTaskDelegate {
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let load = task.delegate as? OperationLoad else {
+      return completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+    load.answer(challenge, of: task, completionHandler)
   }
 }

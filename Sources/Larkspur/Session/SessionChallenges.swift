@@ -4,30 +4,49 @@ import LarkspurTLS
 import LarkspurTransport
 import Synchronization
 
-/// Whom the challenges of new connections to one origin go to: they belong to no task, and are asked of the session's
-/// delegate; if that has no word, of the task that has last asked for a connection. A connection whose task is over before
-/// it is there serves the next one: so the challenge waits for that, if only a task's delegate could have a word.
+/// Routes the challenges of new connections to one origin: to the session's delegate, or, if it does not implement the method for
+/// connections, to the method for tasks of the decider and then of the session's delegate.
+///
+/// A connection belongs to no task. The methods for tasks are called with the latest task that has requested a connection and is not
+/// over; if there is none, the challenge waits for the next one. The tasks of one router have one decider: a task's
+/// delegate never answers for the tasks of another delegate.
 final class SessionChallenges: Sendable {
   /// It owns, by its engine, whoever holds this; and lets go of the engine when the session is over.
   private let core: SessionCore
   /// Whether there is a delegate to be asked.
   let asksDelegate: Bool
-  private let state = Mutex(State())
+  private let hasDecider: Bool
+  private let state: Mutex<State>
 
   private struct State {
-    var latest: URLSessionTask?
+    /// Kept by its tasks.
+    weak var decider: (any URLSessionTaskDelegate)?
+    /// The tasks that have requested a connection and are not over.
+    var tasks: [ObjectIdentifier: URLSessionTask] = [:]
     /// Those that wait for a task.
     var waiting: [Question<Void>] = []
+
+    /// The task of them that was made last. A task that became a download is over, although it is still among them.
+    var latest: URLSessionTask? {
+      tasks.values.lazy.filter { !$0.isOver }.max { $0.taskIdentifier < $1.taskIdentifier }
+    }
   }
 
-  init(_ core: SessionCore, asksDelegate: Bool) {
+  /// - Parameter decider: The delegate that the tasks have for themselves, or `nil` if they have none that could answer.
+  init(_ core: SessionCore, decider: (any URLSessionTaskDelegate)?) {
     self.core = core
-    self.asksDelegate = asksDelegate
+    hasDecider = decider != nil
+    asksDelegate = core.hasDelegate || hasDecider
+    state = Mutex(State(decider: decider))
   }
 
+  /// The delegate that decides for its tasks, or `nil` if there is none or it is gone.
+  var decider: (any URLSessionTaskDelegate)? { hasDecider ? state.withLock { $0.decider } : nil }
+
+  /// The task requests a connection.
   func isAsked(for task: URLSessionTask) {
     let waiting = state.withLock { state in
-      state.latest = task
+      state.tasks[ObjectIdentifier(task)] = task
       guard !state.waiting.isEmpty else { return [Question<Void>]() }
       defer { state.waiting = [] }
       return state.waiting
@@ -37,13 +56,14 @@ final class SessionChallenges: Sendable {
 
   /// The task is over, and is not kept on account of a connection. It may have gone on in the place of another one.
   func isOver(_ task: URLSessionTask) {
-    let last = state.withLock { state -> URLSessionTask? in
-      guard let last = state.latest, last === task || last.read({ $0.session == nil }) else { return nil }
-      state.latest = nil
-      return last
+    let over = state.withLock { state in
+      if let task = state.tasks.removeValue(forKey: ObjectIdentifier(task)) { return [task] }
+      let over = state.tasks.values.filter(\.isOver)
+      for task in over { state.tasks[ObjectIdentifier(task)] = nil }
+      return over
     }
-    // Whoever goes with it may call back: not while the lock is held.
-    withExtendedLifetime(last) {}
+    // Letting a task go may call back: not while the lock is held.
+    withExtendedLifetime(over) {}
   }
 
   // MARK: - What the transport asks, on a thread that is not the loop's
@@ -78,47 +98,54 @@ final class SessionChallenges: Sendable {
   func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationConversation.Reply {
     guard asksDelegate else { return .performDefaultHandling }
     while true {
-      let task = state.withLock { $0.latest }
+      let (task, decider) = state.withLock { ($0.latest, $0.decider) }
+      // A decider that is gone has no tasks, and gets none any more.
+      guard (decider != nil) == hasDecider else { return .cancel }
       guard let session = task?.read({ $0.session }) ?? core.keptSession else {
         // There is no delegate of the session's: the word is a task's, and that is over.
         guard await aTaskComes(after: task) else { return .cancel }
         continue
       }
-      if let question = await question(challenge, session, task, core) {
+      if let (question, isOfTask) = await question(challenge, session, task, decider) {
         let reply = await withTaskCancellationHandler {
           await question.wait()
         } onCancel: {
           question.giveUp()
         }
-        return reply ?? .cancel
+        // The answer for a task that ended meanwhile, perhaps because of that, is not the answer for the tasks that still wait.
+        guard isOfTask, reply != nil, let task, task.isOver else { return reply ?? .cancel }
+        guard await aTaskComes(after: task) else { return .cancel }
+        continue
       }
       guard task == nil else { return .performDefaultHandling }
       guard await aTaskComes(after: nil) else { return .cancel }
     }
   }
 
-  /// Nil: none of the delegates has a word.
+  /// Calls the first delegate that implements its method. Returns the call's answer to come, and whether it is the answer for `task`;
+  /// `nil` if no delegate implements the method.
   private func question(
-    _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?, _ core: SessionCore
-  ) async -> Question<AuthenticationConversation.Reply>? {
-    let asked = Handover<Question<AuthenticationConversation.Reply>>()
-    await core.delegateQueue.run {
+    _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?,
+    _ decider: (any URLSessionTaskDelegate)?
+  ) async -> (Question<AuthenticationConversation.Reply>, isOfTask: Bool)? {
+    let asked = Handover<(Question<AuthenticationConversation.Reply>, isOfTask: Bool)>()
+    await core.delegateQueue.run { [core] in
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
         let question = Question<AuthenticationConversation.Reply>()
         let hasWord = challenge.delegateWord.isGiven(by: delegate) {
           delegate.urlSession(session, didReceive: challenge) { question.answer(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.value = question }
+        if hasWord { return asked.value = (question, false) }
       }
       guard let task else { return }
-      for case let delegate? in [task.delegate, core.delegate as? any URLSessionTaskDelegate] {
+      for case let delegate? in [decider, core.delegate as? any URLSessionTaskDelegate] {
         let question = Question<AuthenticationConversation.Reply>()
         let hasWord = challenge.delegateWord.isGiven(by: delegate) {
           delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.value = question }
+        if hasWord { return asked.value = (question, true) }
       }
     }
     return asked.value
@@ -151,4 +178,8 @@ extension URLProtectionSpace {
     authenticationMethod != NSURLAuthenticationMethodServerTrust
       && authenticationMethod != NSURLAuthenticationMethodClientCertificate
   }
+}
+
+extension URLSessionTask {
+  fileprivate var isOver: Bool { read { $0.session == nil } }
 }

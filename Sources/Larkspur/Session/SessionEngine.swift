@@ -31,19 +31,32 @@ final class SessionEngine: @unchecked Sendable {
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    var asksDelegate: Bool
+    /// The decider's identity. An object made later may have the same one: `Way.isDecided(by:)` tells them apart.
+    var decider: ObjectIdentifier?
     var trafficClass: UInt8
+
+    init(_ target: LoadTarget, _ decider: (any URLSessionTaskDelegate)?, _ trafficClass: UInt8) {
+      origin = target.origin
+      self.decider = decider.map(ObjectIdentifier.init)
+      self.trafficClass = trafficClass
+    }
   }
 
   /// How to get to an origin.
   final class Way {
     let endpoint: Endpoint
-    /// Nil: there is nobody to be asked.
+    /// The router of the connections' challenges, or `nil` if the session has no delegate that could answer one.
     let challenges: SessionChallenges?
     /// What the requests on it have in common.
     let knownFields = KnownFields()
     /// Nil: straight to the origin.
     let proxy: Proxy?
+
+    /// Whether the connections belong to the tasks of this very delegate; `nil` stands for the session's delegate.
+    func isDecided(by decider: (any URLSessionTaskDelegate)?) -> Bool {
+      guard let decider else { return true }
+      return challenges?.decider === decider
+    }
 
     init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
       self.endpoint = endpoint
@@ -86,20 +99,30 @@ final class SessionEngine: @unchecked Sendable {
   /// How many requests may wait on a connection for their answers.
   private static let pipelineDepth = 8
 
-  /// The way to a target, for a task, if it has been gone before. On the loop.
+  /// Returns the task's own delegate if it may decide about a connection to a target. Connections that it decides about belong to
+  /// the tasks of that very delegate and to no others. All other connections are the session's: its delegate decides, or nobody
+  /// is asked.
+  func decider(of task: URLSessionTask, for target: LoadTarget, _ core: SessionCore) -> (any URLSessionTaskDelegate)? {
+    // Without TLS and a proxy a connection asks nothing.
+    guard target.isSecure || proxies != nil, task.isKnown, let own = task.read({ $0.delegate }),
+      own !== core.delegate, AsyncForms.mayBe(.challenge, in: own)
+    else { return nil }
+    return own
+  }
+
+  /// The way to a target, if it has been gone before. On the loop.
   ///
   /// - Parameters:
-  ///   - asksDelegate: Whether somebody is to be asked about the server's certificate. Those who are asked do not share
-  ///     connections with those who are not.
+  ///   - decider: The task's own delegate, if it may decide about the connection.
   ///   - trafficClass: The mark of its packets: connections with different ones are different.
-  func knownWay(to target: LoadTarget, asksDelegate: Bool, trafficClass: UInt8) -> Way? {
-    if let lastKey, let lastWay, lastKey.asksDelegate == asksDelegate, lastKey.trafficClass == trafficClass,
-      lastKey.origin.isOrigin(of: target)
+  func knownWay(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8) -> Way? {
+    if let lastKey, let lastWay, lastKey.decider == decider.map(ObjectIdentifier.init),
+      lastKey.trafficClass == trafficClass, lastKey.origin.isOrigin(of: target), lastWay.isDecided(by: decider)
     {
       return lastWay
     }
-    let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
-    guard let way = ways[key] ?? olderWays[key] else { return nil }
+    let key = Key(target, decider, trafficClass)
+    guard let way = ways[key] ?? olderWays[key], way.isDecided(by: decider) else { return nil }
     remember(way, key)
     return way
   }
@@ -107,29 +130,29 @@ final class SessionEngine: @unchecked Sendable {
   private func remember(_ way: Way, _ key: Key) {
     lastKey = key
     lastWay = way
-    guard ways[key] == nil else { return }
+    guard ways[key] !== way else { return }
     if ways.count >= Self.waysMax { (ways, olderWays) = ([:], ways) }
     ways[key] = way
   }
 
   /// The way to a target that has not been gone before. On the loop.
   func makeWay(
-    to target: LoadTarget, of core: SessionCore, asksDelegate: Bool, trafficClass: UInt8
+    to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
   ) async throws(URLError) -> Way {
-    let key = Key(origin: target.origin, asksDelegate: asksDelegate, trafficClass: trafficClass)
-    let way = try await makeWay(key, of: core)
-    // Somebody else may have made it meanwhile.
-    let first = ways[key] ?? olderWays[key] ?? way
-    remember(first, key)
-    return first
+    let way = try await newWay(to: target.origin, of: core, decider: decider, trafficClass: trafficClass)
+    // Another load may have made it meanwhile.
+    if let first = knownWay(to: target, decider: decider, trafficClass: trafficClass) { return first }
+    remember(way, Key(target, decider, trafficClass))
+    return way
   }
 
-  private func makeWay(_ key: Key, of core: SessionCore) async throws(URLError) -> Way {
-    let origin = key.origin
+  private func newWay(
+    to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
+  ) async throws(URLError) -> Way {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    let challenges = SessionChallenges(core, asksDelegate: key.asksDelegate)
+    let challenges = SessionChallenges(core, decider: decider)
     var route = Route(host: origin.host, port: origin.port)
-    if key.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: key.trafficClass) }
+    if trafficClass != 0 { route.local = LocalEndpoint(trafficClass: trafficClass) }
     if origin.isSecure {
       route.security = asking(challenges, origin.host, origin.port, try await tls.security())
     }
@@ -147,7 +170,7 @@ final class SessionEngine: @unchecked Sendable {
     }
     // A connection to the origin itself, without TLS, asks nothing.
     let asksNothing = route.security == nil && route.proxy == nil
-    return Way(pool.endpoint(for: route), asksNothing || !key.asksDelegate ? nil : challenges)
+    return Way(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
   }
 
   private func asking(

@@ -205,7 +205,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.additionalHeaders = newValue }
   }
 
-  /// How many connections there may be to one host at a time. At least one.
+  /// The number of connections to one host at a time. At least one. Connections that a task's own delegate decides about are counted
+  /// for that delegate: see <doc:Authentication>.
   open var httpMaximumConnectionsPerHost: Int {
     get { storage.maximumConnectionsPerHost }
     set { storage.maximumConnectionsPerHost = newValue }

@@ -12,13 +12,13 @@ extension TaskPerformer {
 
   /// True: the machine wants another request to be loaded.
   func loadFromNetwork(_ request: URLRequest, _ target: LoadTarget) async throws(URLError) -> Bool {
-    let (asksDelegate, trafficClass) = (hasDelegate || core.hasDelegate, core.trafficClass(of: request))
-    let known = engine.knownWay(to: target, asksDelegate: asksDelegate, trafficClass: trafficClass)
+    let (decider, trafficClass) = (engine.decider(of: task, for: target, core), core.trafficClass(of: request))
+    let known = engine.knownWay(to: target, decider: decider, trafficClass: trafficClass)
     let way: SessionEngine.Way
     if let known {
       way = known
     } else {
-      way = try await engine.makeWay(to: target, of: core, asksDelegate: asksDelegate, trafficClass: trafficClass)
+      way = try await engine.makeWay(to: target, of: core, decider: decider, trafficClass: trafficClass)
     }
     if let challenges = way.challenges {
       if let before = self.challenges, before !== challenges { before.isOver(task) }

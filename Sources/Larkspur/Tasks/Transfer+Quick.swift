@@ -36,8 +36,7 @@ extension Transfer: LoopWork {
     let (own, core, engine) = (request.own, core, engine)
     guard engine.startingCount == 0, isPlain, core.memory.isBlank, let url = own.url,
       let target = try? LoadTarget.of(url, after: engine.lastTarget),
-      let way = engine.knownWay(
-        to: target, asksDelegate: core.hasDelegate, trafficClass: core.trafficClass(of: request)),
+      let way = engine.knownWay(to: target, decider: nil, trafficClass: core.trafficClass(of: request)),
       way.challenges == nil, hasLittleBody
     else { return false }
     if engine.lastTarget !== target { engine.lastTarget = target }

@@ -33,8 +33,10 @@ import Testing
     }
   }
 
-  private func challenges(of session: URLSession) -> SessionChallenges {
-    SessionChallenges(session.core, asksDelegate: true)
+  private func challenges(
+    of session: URLSession, decider: (any URLSessionTaskDelegate)? = nil
+  ) -> SessionChallenges {
+    SessionChallenges(session.core, decider: decider)
   }
 
   @Test func theSessionsDelegateIsAskedWithoutATask() async {
@@ -49,7 +51,7 @@ import Testing
   @Test(arguments: [true, false]) func theNextTasksDelegateIsWaitedFor(isSessions: Bool) async throws {
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: isSessions ? delegate : nil, delegateQueue: nil)
-    let challenges = challenges(of: session)
+    let challenges = challenges(of: session, decider: isSessions ? nil : delegate)
     let over = session.dataTask(with: try #require(URL(string: "https://a.example/")))
     challenges.isAsked(for: over)
     if isSessions { challenges.isOver(over) } else { _ = over.letGo() }
@@ -61,6 +63,63 @@ import Testing
     challenges.isAsked(for: next)
     #expect(await answer == nil)
     #expect(delegate.asked == 1)
+    session.invalidateAndCancel()
+  }
+
+  /// Ends the first task that it is asked for, and refuses for that reason.
+  private final class Ending: Counter, URLSessionTaskDelegate, @unchecked Sendable {
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      note()
+      if asked == 1 { _ = task.letGo() }
+      completionHandler(asked == 1 ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
+    }
+  }
+
+  @Test func theAnswerForATaskThatEndedDoesNotCount() async throws {
+    let delegate = Ending()
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let challenges = challenges(of: session)
+    let url = try #require(URL(string: "https://a.example/"))
+    challenges.isAsked(for: session.dataTask(with: url))
+    async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
+    while delegate.asked == 0 { await Task.yield() }
+    challenges.isAsked(for: session.dataTask(with: url))
+    #expect(await answer == nil)
+    #expect(delegate.asked == 2)
+    session.invalidateAndCancel()
+  }
+
+  @Test func anEarlierTaskIsAskedForWhenTheLatestIsOver() async throws {
+    let delegate = OfTask()
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let challenges = challenges(of: session)
+    let url = try #require(URL(string: "https://a.example/"))
+    let (earlier, latest) = (session.dataTask(with: url), session.dataTask(with: url))
+    challenges.isAsked(for: earlier)
+    challenges.isAsked(for: latest)
+    challenges.isOver(latest)
+    #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
+    #expect(delegate.asked == 1)
+    session.invalidateAndCancel()
+  }
+
+  /// A task's delegate lives as long as the program and its tasks hold it. Afterwards no other delegate takes its place.
+  @Test func aDeciderThatIsGoneIsNotReplaced() async throws {
+    let ofSession = OfTask()
+    let session = URLSession(configuration: .ephemeral, delegate: ofSession, delegateQueue: nil)
+    var challenges: SessionChallenges
+    do {
+      let delegate = OfTask()
+      challenges = self.challenges(of: session, decider: delegate)
+      #expect(challenges.decider === delegate)
+    }
+    #expect(challenges.decider == nil)
+    challenges.isAsked(for: session.dataTask(with: try #require(URL(string: "https://a.example/"))))
+    #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
+    #expect(ofSession.asked == 0)
     session.invalidateAndCancel()
   }
 

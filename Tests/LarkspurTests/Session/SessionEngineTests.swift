@@ -15,12 +15,12 @@ import Testing
     let core = session.core
     try await engine.loop.run {
       func way(to number: Int) -> SessionEngine.Way? {
-        engine.knownWay(to: targets[number], asksDelegate: false, trafficClass: 0)
+        engine.knownWay(to: targets[number], decider: nil, trafficClass: 0)
       }
-      let first = try await engine.makeWay(to: targets[0], of: core, asksDelegate: false, trafficClass: 0)
+      let first = try await engine.makeWay(to: targets[0], of: core, decider: nil, trafficClass: 0)
       for number in 1..<targets.count {
         #expect(way(to: number) == nil)
-        _ = try await engine.makeWay(to: targets[number], of: core, asksDelegate: false, trafficClass: 0)
+        _ = try await engine.makeWay(to: targets[number], of: core, decider: nil, trafficClass: 0)
         if number.isMultiple(of: 400) { #expect(way(to: 0) === first) }
       }
       #expect(way(to: 0) === first && way(to: 1) == nil && way(to: 2_900) != nil)
