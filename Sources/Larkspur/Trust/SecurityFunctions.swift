@@ -17,7 +17,7 @@ public let errSecParam: OSStatus = -50
 ///
 /// - Parameters:
 ///   - trust: The server's.
-///   - error: Set to a ``ServerTrust/Result`` if the chain is not good, or else to nil.
+///   - error: Set to a ``ServerTrust/TrustResult`` if the chain is not good, or else to nil.
 /// - Returns: Whether the chain is good.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout (any Error)?) -> Bool {
   let result = trust.reevaluate()

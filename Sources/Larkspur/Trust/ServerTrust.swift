@@ -11,7 +11,7 @@ import Synchronization
 /// Darwin's name is ``SecTrust``, and the functions named `SecTrust...` work on it.
 public final class ServerTrust: Sendable {
   /// What came out when the chain was verified.
-  public struct Result: Error, Hashable, Sendable {
+  public struct TrustResult: Error, Hashable, Sendable {
     /// OpenSSL's number, `X509_V_...`. 0: the chain is good.
     public let code: Int
     /// Where in the chain the problem is: 0 is the server's own certificate.
@@ -88,7 +88,7 @@ public final class ServerTrust: Sendable {
   public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
   /// What the last verification came to.
-  public var result: Result { Result(inner.result) }
+  public var result: TrustResult { TrustResult(inner.result) }
 
   /// Whether the last verification came to a good chain.
   public var isTrusted: Bool { inner.result.isTrusted }
@@ -106,9 +106,9 @@ public final class ServerTrust: Sendable {
   /// - Throws: ``Failure``.
   public func evaluate(
     host: String?, anchors: [TLSCertificate]? = nil, date: Date = Date()
-  ) throws(Failure) -> (result: Result, chain: [TLSCertificate]) {
+  ) throws(Failure) -> (result: TrustResult, chain: [TLSCertificate]) {
     let trust = try evaluated(host: host, anchors: anchors, date: date)
-    return (Result(trust.result), trust.verified.map(TLSCertificate.init))
+    return (TrustResult(trust.result), trust.verified.map(TLSCertificate.init))
   }
 
   /// Why a verification could not even begin.
@@ -143,7 +143,7 @@ public final class ServerTrust: Sendable {
   func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.settings) } }
 
   /// Verifies by the settings, and keeps what came out.
-  func reevaluate() -> Result {
+  func reevaluate() -> TrustResult {
     let settings = state.withLock { $0.settings }
     let host: String? =
       switch settings.host {
@@ -158,14 +158,14 @@ public final class ServerTrust: Sendable {
         trust = try evaluated(host: host, anchors: nil, date: date)
       }
       state.withLock { $0.inner = trust }
-      return Result(trust.result)
+      return TrustResult(trust.result)
     } catch {
-      return Result(code: Result.unspecified, depth: 0, words: "\(error)")
+      return TrustResult(code: TrustResult.unspecified, depth: 0, words: "\(error)")
     }
   }
 }
 
-extension ServerTrust.Result: CustomStringConvertible, LocalizedError {
+extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
   init(_ inner: VerificationResult) {
     self.init(code: Int(inner.code), depth: inner.depth, words: inner.words)
   }

@@ -86,7 +86,7 @@ import Testing
     let other = try Self.certificate(try TestCA(name: "other").rootCertificateDER)
     SecTrustSetAnchorCertificates(trust, [other])
     #expect(!SecTrustEvaluateWithError(trust, &error))
-    #expect((error as? ServerTrust.Result)?.isTrusted == false && !trust.isTrusted)
+    #expect((error as? ServerTrust.TrustResult)?.isTrusted == false && !trust.isTrusted)
     #expect(error?.localizedDescription.isEmpty == false)
     SecTrustSetAnchorCertificatesOnly(trust, false)
     #expect(SecTrustEvaluateWithError(trust, nil) && trust.isTrusted)
