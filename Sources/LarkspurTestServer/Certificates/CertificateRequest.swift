@@ -40,6 +40,8 @@ extension TestCertificate {
     public var key = KeyKind.ecP256
     /// A key to be used again (PKCS#8 in DER), in place of a new one: for a renewed certificate whose pin stays.
     public var privateKeyDER: [UInt8]?
+    /// A public key (SubjectPublicKeyInfo in DER) of any size and kind, in place of the private key's own.
+    public var publicKeyDER: [UInt8]?
     /// Of the issuer's signature. (Ed25519 has none.)
     public var digest = Digest.sha256
     /// A signature that is wrong in one bit.

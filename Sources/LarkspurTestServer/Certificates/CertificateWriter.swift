@@ -17,7 +17,7 @@ struct CertificateWriter {
     parts += [
       DER.integer(bytes: serialNumber), algorithm, issuer?.subject ?? subject,
       DER.sequence(DER.time(now + request.notBefore), DER.time(now + request.notAfter)),
-      subject, try Keys.publicKey(of: key),
+      subject, try publicKey(),
     ]
     if request.version >= 3 {
       let extensions = try extensions()
@@ -29,6 +29,10 @@ struct CertificateWriter {
       certificateDER: certificate, privateKeyDER: key,
       issuersDER: issuer.map { [$0.certificateDER] + $0.issuersDER } ?? [],
       serialNumber: serialNumber, subject: subject)
+  }
+
+  private func publicKey() throws(TestCA.Failure) -> [UInt8] {
+    if let key = request.publicKeyDER { key } else { try Keys.publicKey(of: key) }
   }
 
   private static func randomSerialNumber() -> [UInt8] {
