@@ -1,4 +1,5 @@
 // Certificates as bytes and words, chains, verification outside of a handshake, and the files that they come in.
+#define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
 
 #include <arpa/inet.h>
@@ -242,7 +243,8 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count) {
 }
 
 void larkspur_system_error_words(int number, char *words, size_t capacity) {
-  if (strerror_r(number, words, capacity) != 0) snprintf(words, capacity, "error %d", number);
+  const char *text = strerror_r(number, words, capacity);
+  if (text != words) snprintf(words, capacity, "%s", text);
 }
 
 // The errno of the first system call that failed, or 0.
@@ -297,6 +299,8 @@ int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t 
   return good ? found : -1;
 }
 
+// MARK: - Keys
+
 typedef struct {
   const char *password;
   bool asked;
@@ -312,35 +316,82 @@ static int give_password(char *buffer, int room, int writing, void *pointer) {
   return (int)count;
 }
 
-EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, bool *wants_password) {
+static bool means_unsupported(unsigned long error) {
+  int reason = ERR_GET_REASON(error);
+  switch (ERR_GET_LIB(error)) {
+  // (The decoders' own ERR_R_UNSUPPORTED means any data that none of them can read.)
+  case ERR_LIB_EVP:
+    return reason == ERR_R_UNSUPPORTED || reason == EVP_R_UNSUPPORTED_ALGORITHM || reason == EVP_R_UNSUPPORTED_CIPHER ||
+           reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION || reason == EVP_R_UNSUPPORTED_PRF ||
+           reason == EVP_R_UNKNOWN_PBE_ALGORITHM || reason == EVP_R_UNKNOWN_CIPHER || reason == EVP_R_UNKNOWN_DIGEST;
+  case ERR_LIB_PEM: return reason == PEM_R_UNSUPPORTED_CIPHER || reason == PEM_R_UNSUPPORTED_ENCRYPTION;
+  case ERR_LIB_PKCS12:
+    return reason == PKCS12_R_UNKNOWN_DIGEST_ALGORITHM || reason == PKCS12_R_UNSUPPORTED_PKCS12_MODE;
+  default: return false;
+  }
+}
+
+static bool means_wrong_password(unsigned long error) {
+  return ERR_GET_LIB(error) == ERR_LIB_PKCS12 && ERR_GET_REASON(error) == PKCS12_R_MAC_VERIFY_FAILURE;
+}
+
+// Why something could not be read: what the error queue says, which is empty afterwards. An algorithm that is missing comes first:
+// OpenSSL then goes on to say that a digest is wrong, too. An archive without a digest has no wrong password.
+static larkspur_secret_failure take_secret_failure(void) {
+  larkspur_secret_failure failure = larkspur_secret_unreadable;
+  bool has_digest = true;
+  for (unsigned long error; (error = ERR_get_error()) != 0;) {
+    if (ERR_GET_LIB(error) == ERR_LIB_PKCS12 && ERR_GET_REASON(error) == PKCS12_R_MAC_ABSENT) has_digest = false;
+    if (means_unsupported(error)) failure = larkspur_secret_unsupported;
+    else if (failure == larkspur_secret_unreadable && has_digest && means_wrong_password(error))
+      failure = larkspur_secret_wants_password;
+  }
+  return failure;
+}
+
+// Whether the older encryption of PEM (RFC 1421 4.6.1.3) names a cipher that is missing: OpenSSL keeps that to itself.
+static bool names_missing_cipher(const char *bytes, size_t count) {
+  static const char field[] = "\nDEK-Info: ";
+  const char *name = memmem(bytes, count, field, sizeof field - 1);
+  if (!name) return false;
+  name += sizeof field - 1;
+  const char *comma = memchr(name, ',', (size_t)(bytes + count - name));
+  char text[64];
+  if (!comma || (size_t)(comma - name) >= sizeof text) return false;
+  memcpy(text, name, (size_t)(comma - name));
+  text[comma - name] = 0;
+  EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, text, NULL);
+  EVP_CIPHER_free(cipher);
   ERR_clear_error();
-  *wants_password = false;
+  return !cipher;
+}
+
+EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, larkspur_secret_failure *failure) {
+  ERR_clear_error();
+  *failure = larkspur_secret_unreadable;
   if (count > INT32_MAX) return NULL;
   password_source source = {password, false};
   BIO *bio = BIO_new_mem_buf(bytes, (int)count);
   EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, give_password, &source) : NULL;
   BIO_free(bio);
+  if (!key && source.asked) *failure = take_secret_failure();
   if (!key && !source.asked) {
     const unsigned char *next = bytes;
     key = d2i_AutoPrivateKey(NULL, &next, (long)count);
   }
-  if (!key) *wants_password = source.asked;
+  if (!key && source.asked && *failure == larkspur_secret_unreadable)
+    *failure = names_missing_cipher(bytes, count) ? larkspur_secret_unsupported : larkspur_secret_wants_password;
   ERR_clear_error();
   return key;
 }
 
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
-                         STACK_OF(X509) **chain, bool *wrong_password) {
+                         STACK_OF(X509) **chain, larkspur_secret_failure *failure) {
   ERR_clear_error();
   const unsigned char *next = bytes;
-  *wrong_password = false;
   PKCS12 *archive = d2i_PKCS12(NULL, &next, (long)count);
   int parsed = archive ? PKCS12_parse(archive, password, key, leaf, chain) : 0;
-  if (archive && !parsed) {
-    unsigned long error = ERR_peek_error();
-    *wrong_password = ERR_GET_LIB(error) == ERR_LIB_PKCS12 && ERR_GET_REASON(error) == PKCS12_R_MAC_VERIFY_FAILURE;
-  }
   PKCS12_free(archive);
-  ERR_clear_error();
+  *failure = take_secret_failure();
   return parsed && *leaf && *key;
 }

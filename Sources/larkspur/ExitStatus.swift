@@ -163,7 +163,8 @@ package enum ExitStatus: Hashable, Sendable {
       case .truncated: .partialBody
       case .handshakeTimedOut: .timedOut
       case .clientCertificateRequired: .clientCertificateRequired
-      case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .keyMismatch: .clientCertificateProblem
+      case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .encryptionUnsupported, .keyMismatch:
+        .clientCertificateProblem
       case .hostInvalid: .malformedURL
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed

@@ -125,7 +125,8 @@ import larkspur
       (.revocationUnknown, 91), (.protocolVersion, 35), (.noSharedCipher, 35), (.notTLS, 35),
       (.applicationProtocol, 35), (.alert(TLSAlert(number: 80)), 35), (.protocolViolation, 35), (.connectionLost, 35),
       (.truncated, 18), (.handshakeTimedOut, 28), (.clientCertificateRequired, 98), (.clientCertificateRefused, 58),
-      (.identityUnreadable, 58), (.passwordWrong, 58), (.keyMismatch, 58), (.hostInvalid, 3),
+      (.identityUnreadable, 58), (.passwordWrong, 58), (.encryptionUnsupported, 58), (.keyMismatch, 58),
+      (.hostInvalid, 3),
       (.trustStoreUnreadable, 77), (.revocationListUnreadable, 77), (.keyLogUnwritable, 23), (.outOfMemory, 27),
     ] as [(TLSError.Problem, Int32)])
   func statuses(problem: TLSError.Problem, number: Int32) {

@@ -200,11 +200,19 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count);
 int larkspur_add_system_roots(X509_STORE *store);
 // Revocation lists in PEM or one in DER, into the store. The number of them; -1: one cannot be read.
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count);
-// A private key in PEM or DER. `password` may be null. `*wants_password`: it is encrypted.
-EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, bool *wants_password);
-// 0: it cannot be read, or the password is wrong (`*wrong_password`).
+
+typedef enum {
+  larkspur_secret_unreadable,
+  larkspur_secret_wants_password,
+  // Encrypted or protected by an algorithm that OpenSSL does not have here.
+  larkspur_secret_unsupported,
+} larkspur_secret_failure;
+
+// A private key in PEM or DER. `password` may be null.
+EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, larkspur_secret_failure *failure);
+// 0: it cannot be read.
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
-                         STACK_OF(X509) **chain, bool *wrong_password);
+                         STACK_OF(X509) **chain, larkspur_secret_failure *failure);
 
 static inline int larkspur_session_version(const SSL_SESSION *session) {
   return SSL_SESSION_get_protocol_version(session);

@@ -40,7 +40,9 @@ extension URLError {
       .serverCertificateUntrusted
     case .refusedByCaller: .cancelled
     case .clientCertificateRequired: .clientCertificateRequired
-    case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .keyMismatch: .clientCertificateRejected
+    case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .encryptionUnsupported,
+      .keyMismatch:
+      .clientCertificateRejected
     case .handshakeTimedOut: .timedOut
     case .hostInvalid: .badURL
     case .truncated: .networkConnectionLost

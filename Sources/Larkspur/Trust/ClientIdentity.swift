@@ -13,6 +13,10 @@ public struct ClientIdentity: Sendable {
     case unreadable
     /// The key is encrypted, and the password is wrong or missing.
     case passwordWrong
+    /// The key or the archive is encrypted with an algorithm that OpenSSL does not have here, whatever the password: DES and RC2,
+    /// for instance, which only its legacy provider has. `openssl pkcs8` or `openssl pkcs12` with `-provider legacy` can write them
+    /// anew.
+    case encryptionUnsupported
     /// The key is not the certificate's.
     case keyMismatch
     /// There is no memory left.
@@ -61,6 +65,7 @@ extension ClientIdentity.Failure: CustomStringConvertible {
     self =
       switch error.problem {
       case .passwordWrong: .passwordWrong
+      case .encryptionUnsupported: .encryptionUnsupported
       case .keyMismatch: .keyMismatch
       case .outOfMemory: .outOfMemory
       default: .unreadable
@@ -72,6 +77,7 @@ extension ClientIdentity.Failure: CustomStringConvertible {
     switch self {
     case .unreadable: "the client certificate or its key cannot be read"
     case .passwordWrong: "the password of the client's key is wrong or missing"
+    case .encryptionUnsupported: "the client's key is encrypted with an algorithm that OpenSSL does not have here"
     case .keyMismatch: "the key is not the client certificate's"
     case .outOfMemory: "out of memory"
     }

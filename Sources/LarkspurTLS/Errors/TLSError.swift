@@ -55,6 +55,8 @@ public struct TLSError: Error, Hashable, Sendable {
     case hostInvalid
     case identityUnreadable
     case passwordWrong
+    /// The client's key or archive is encrypted with an algorithm that OpenSSL does not have here, whatever the password.
+    case encryptionUnsupported
     /// The private key is not the certificate's.
     case keyMismatch
     case trustStoreUnreadable
@@ -95,6 +97,7 @@ extension TLSError.Problem: CustomStringConvertible {
     case .hostInvalid: "the host is neither an address nor a name in ASCII"
     case .identityUnreadable: "the client certificate or its key cannot be read"
     case .passwordWrong: "the password of the client's key is wrong or missing"
+    case .encryptionUnsupported: "the client's key is encrypted with an algorithm that OpenSSL does not have here"
     case .keyMismatch: "the key is not the client certificate's"
     case .trustStoreUnreadable: "the trusted certificates cannot be read"
     case .revocationListUnreadable: "a revocation list cannot be read"

@@ -11,14 +11,16 @@ public struct ClientIdentity: Sendable {
 
   /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM, encrypted with `password` or not; or plain DER).
   public init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
-    guard let read = Certificate.read(certificates), let leaf = read.first else { throw TLSError(.identityUnreadable) }
-    var wantsPassword = false
+    guard let read = Certificate.read(certificates), let leaf = read.first else {
+      throw TLSError(.identityUnreadable)
+    }
+    var failure = larkspur_secret_unreadable
     // Safe: the bytes are lent for the call, which hands a reference over.
     let pointer = unsafe key.withUnsafeBytes {
-      unsafe larkspur_read_key($0.baseAddress, $0.count, password, &wantsPassword)
+      unsafe larkspur_read_key($0.baseAddress, $0.count, password, &failure)
     }
     guard let key = unsafe Reference(pointer, releasedBy: { unsafe EVP_PKEY_free($0) }) else {
-      throw TLSError(wantsPassword ? .passwordWrong : .identityUnreadable)
+      throw Self.error(failure)
     }
     try self.init(certificate: leaf, chain: Array(read.dropFirst()), key: key)
   }
@@ -28,23 +30,29 @@ public struct ClientIdentity: Sendable {
     var leaf: OpaquePointer?
     var key: OpaquePointer?
     var chain: OpaquePointer?
-    var isPasswordWrong = false
+    var failure = larkspur_secret_unreadable
     // Safe: the bytes are lent for the call, which hands references over, also when it fails.
     let read = unsafe pkcs12.withUnsafeBytes {
-      unsafe larkspur_read_pkcs12($0.baseAddress, $0.count, password, &leaf, &key, &chain, &isPasswordWrong)
+      unsafe larkspur_read_pkcs12($0.baseAddress, $0.count, password, &leaf, &key, &chain, &failure)
     }
     let behind = unsafe Certificate.list(taking: chain)
     let certificate = unsafe Certificate(taking: leaf)
     let owned = unsafe Reference(key, releasedBy: { unsafe EVP_PKEY_free($0) })
-    guard read == 1, let certificate, let owned else {
-      throw TLSError(isPasswordWrong ? .passwordWrong : .identityUnreadable)
-    }
+    guard read == 1, let certificate, let owned else { throw Self.error(failure) }
     try self.init(certificate: certificate, chain: behind, key: owned)
   }
 
   /// The same with other certificates behind it.
   public func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)
+  }
+
+  private static func error(_ failure: larkspur_secret_failure) -> TLSError {
+    switch failure {
+    case larkspur_secret_wants_password: TLSError(.passwordWrong)
+    case larkspur_secret_unsupported: TLSError(.encryptionUnsupported)
+    default: TLSError(.identityUnreadable)
+    }
   }
 
   private init(certificate: Certificate, chain: [Certificate], key: Reference) throws(TLSError) {
