@@ -1,13 +1,16 @@
-// Certificates as bytes and words, chains, verification outside of a handshake, and the files that they come in.
+// Certificates as bytes and words, chains, and the files that they come in.
 #define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void larkspur_bytes_free(larkspur_bytes bytes) { free(bytes.bytes); }
 
@@ -93,14 +96,14 @@ larkspur_bytes larkspur_certificate_serial(const X509 *certificate) {
   return copied(ASN1_STRING_get0_data(serial), (size_t)ASN1_STRING_length(serial));
 }
 
-static int64_t seconds(const ASN1_TIME *time) {
+int64_t larkspur_seconds(const ASN1_TIME *time) {
   struct tm parts;
   if (!time || ASN1_TIME_to_tm(time, &parts) != 1) return INT64_MIN;
   return (int64_t)timegm(&parts);
 }
 
-int64_t larkspur_certificate_not_before(const X509 *certificate) { return seconds(X509_get0_notBefore(certificate)); }
-int64_t larkspur_certificate_not_after(const X509 *certificate) { return seconds(X509_get0_notAfter(certificate)); }
+int64_t larkspur_certificate_not_before(const X509 *certificate) { return larkspur_seconds(X509_get0_notBefore(certificate)); }
+int64_t larkspur_certificate_not_after(const X509 *certificate) { return larkspur_seconds(X509_get0_notAfter(certificate)); }
 
 GENERAL_NAMES *larkspur_certificate_names(const X509 *certificate) {
   return X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -127,86 +130,6 @@ bool larkspur_certificate_must_staple(const X509 *certificate) {
   return found;
 }
 
-// MARK: - Verification
-
-larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
-                                                 const char *address, int64_t date, bool any_anchor) {
-  larkspur_tls_verification_result result = {.error = X509_V_ERR_UNSPECIFIED};
-  X509_STORE_CTX *context = X509_STORE_CTX_new();
-  if (context && larkspur_chain_count(sent) > 0 &&
-      X509_STORE_CTX_init(context, store, sk_X509_value(sent, 0), sent) == 1) {
-    X509_VERIFY_PARAM *rules = X509_STORE_CTX_get0_param(context);
-    larkspur_verification_rules(rules);
-    if (any_anchor) X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
-    X509_VERIFY_PARAM_set_time(rules, (time_t)date);
-    if ((!name || X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1) &&
-        (!address || X509_VERIFY_PARAM_set1_ip_asc(rules, address) == 1)) {
-      int verified = X509_verify_cert(context);
-      int error = X509_STORE_CTX_get_error(context);
-      result.error = verified == 1 ? X509_V_OK : error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;
-      result.depth = X509_STORE_CTX_get_error_depth(context);
-      result.verified = X509_STORE_CTX_get1_chain(context);
-    }
-  }
-  X509_STORE_CTX_free(context);
-  ERR_clear_error();
-  return result;
-}
-
-// Whether a time lies in the past or in the future of `date`, with five minutes' grace for clocks.
-static bool is_after(const ASN1_GENERALIZEDTIME *time, int64_t date) { return seconds(time) > date + 300; }
-static bool is_before(const ASN1_GENERALIZEDTIME *time, int64_t date) { return seconds(time) < date - 300; }
-
-larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *bytes, size_t count, STACK_OF(X509) *verified,
-                                                     X509_STORE *store, int64_t date) {
-  larkspur_ocsp_status status = larkspur_ocsp_malformed;
-  const unsigned char *next = bytes;
-  OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &next, (long)count);
-  OCSP_BASICRESP *basic = NULL;
-  OCSP_CERTID *id = NULL;
-  if (!response) goto out;
-  if (OCSP_response_status(response) != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
-    status = larkspur_ocsp_none;
-    goto out;
-  }
-  basic = OCSP_response_get1_basic(response);
-  if (!basic) goto out;
-  status = larkspur_ocsp_untrusted;
-  if (OCSP_basic_verify(basic, verified, store, 0) <= 0) goto out;
-  status = larkspur_ocsp_unknown;
-  int length = larkspur_chain_count(verified);
-  // Behind a root there is nobody: it vouches for itself.
-  X509 *leaf = length > 0 ? sk_X509_value(verified, 0) : NULL;
-  X509 *issuer = length > 1 ? sk_X509_value(verified, 1) : leaf;
-  int reason, found = V_OCSP_CERTSTATUS_UNKNOWN;
-  ASN1_GENERALIZEDTIME *this_update = NULL, *next_update = NULL;
-  for (int index = 0; leaf && index < OCSP_resp_count(basic); index++) {
-    OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
-    // The response names its certificate by a digest of its own choice.
-    ASN1_OBJECT *digest = NULL;
-    OCSP_id_get0_info(NULL, &digest, NULL, NULL, (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single));
-    const EVP_MD *method = EVP_get_digestbyobj(digest);
-    OCSP_CERTID_free(id);
-    id = method ? OCSP_cert_to_id(method, leaf, issuer) : NULL;
-    if (!id || OCSP_id_cmp(id, OCSP_SINGLERESP_get0_id(single)) != 0) continue;
-    found = OCSP_single_get0_status(single, &reason, NULL, &this_update, &next_update);
-    // Of several answers the worst counts.
-    if (found == V_OCSP_CERTSTATUS_REVOKED) break;
-  }
-  if (found == V_OCSP_CERTSTATUS_UNKNOWN) goto out;
-  status = larkspur_ocsp_outdated;
-  // An answer that does not say when it ends is good for a day: an old one must not be good for ever.
-  if (!this_update || is_after(this_update, date)) goto out;
-  if (next_update ? is_before(next_update, date) : is_before(this_update, date - 86400)) goto out;
-  status = found == V_OCSP_CERTSTATUS_REVOKED ? larkspur_ocsp_revoked : larkspur_ocsp_good;
-out:
-  OCSP_CERTID_free(id);
-  OCSP_BASICRESP_free(basic);
-  OCSP_RESPONSE_free(response);
-  ERR_clear_error();
-  return status;
-}
-
 // MARK: - Files
 
 // Whether a loop over PEM blocks ended because there was no further one, and not at one that is broken.
@@ -216,23 +139,46 @@ static bool is_end_of_pem(void) {
   return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
-STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count) {
-  ERR_clear_error();
-  if (count > INT32_MAX) return NULL;
-  BIO *bio = BIO_new_mem_buf(bytes, (int)count);
-  STACK_OF(X509) *chain = bio ? sk_X509_new_null() : NULL;
-  X509 *certificate;
-  bool good = chain != NULL;
-  while (good && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
-    good = sk_X509_push(chain, certificate) > 0;
-    if (!good) X509_free(certificate);
+// The next line that begins a PEM block, or the end.
+static const char *next_block(const char *bytes, const char *end) {
+  static const char head[] = "-----BEGIN ";
+  for (const char *place = bytes; place < end; place++) {
+    place = memmem(place, (size_t)(end - place), head, sizeof head - 1);
+    if (!place) break;
+    if (place == bytes || place[-1] == '\n' || place[-1] == '\r') return place;
   }
-  good = good && is_end_of_pem();
-  BIO_free(bio);
+  return end;
+}
+
+// Each block is read by itself, so that a damaged one takes no other along. Blocks of other kinds are passed over.
+static bool read_pem_certificates(const char *bytes, size_t count, STACK_OF(X509) *chain, int *damaged) {
+  const char *end = bytes + count;
+  for (const char *block = next_block(bytes, end); block < end;) {
+    const char *next = next_block(block + 1, end);
+    BIO *bio = BIO_new_mem_buf(block, (int)(next - block));
+    X509 *certificate = bio ? PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL) : NULL;
+    if (!certificate && bio && !is_end_of_pem()) ++*damaged;
+    BIO_free(bio);
+    if (!bio) return false;
+    if (certificate && sk_X509_push(chain, certificate) <= 0) {
+      X509_free(certificate);
+      return false;
+    }
+    block = next;
+  }
+  return true;
+}
+
+STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged) {
+  ERR_clear_error();
+  *damaged = 0;
+  if (count > INT32_MAX) return NULL;
+  STACK_OF(X509) *chain = sk_X509_new_null();
+  bool good = chain && read_pem_certificates(bytes, count, chain, damaged);
   if (good && sk_X509_num(chain) == 0) {
     const unsigned char *next = bytes;
-    certificate = d2i_X509(NULL, &next, (long)count);
-    // Bytes behind the certificate would be something that nobody has looked at.
+    X509 *certificate = *damaged == 0 ? d2i_X509(NULL, &next, (long)count) : NULL;
+    // Bytes behind the certificate would go unchecked.
     good = certificate && next == (const unsigned char *)bytes + count && sk_X509_push(chain, certificate) > 0;
     if (!good) X509_free(certificate);
   }
@@ -242,35 +188,107 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count) {
   return NULL;
 }
 
-void larkspur_system_error_words(int number, char *words, size_t capacity) {
-  const char *text = strerror_r(number, words, capacity);
-  if (text != words) snprintf(words, capacity, "%s", text);
+// MARK: - The system's roots
+
+// What the environment names, or else what OpenSSL was built with. Where the process has more rights than its caller, the
+// environment does not count (secure_getenv), as in OpenSSL.
+static const char *place(const char *variable, const char *standard, bool *is_named) {
+  const char *named = secure_getenv(variable);
+  *is_named = named && *named;
+  return *is_named ? named : standard;
 }
 
-// The errno of the first system call that failed, or 0.
-static int first_system_error(void) {
-  unsigned long code = ERR_peek_error();
-  return ERR_SYSTEM_ERROR(code) ? ERR_GET_REASON(code) : 0;
+static larkspur_bytes sentence(const char *format, const char *one, const char *two) {
+  char *text = NULL;
+  int count = asprintf(&text, format, one, two);
+  return count > 0 ? (larkspur_bytes){(uint8_t *)text, (size_t)count} : (larkspur_bytes){0};
 }
 
-int larkspur_add_system_roots(X509_STORE *store) {
-  ERR_clear_error();
-  X509_LOOKUP *file = X509_STORE_add_lookup(store, X509_LOOKUP_file());
-  if (!file) return ENOMEM;
-  int error = X509_LOOKUP_load_file(file, NULL, X509_FILETYPE_DEFAULT) == 1 ? 0 : first_system_error();
-  // A file that is missing is no error: then the directory has to do. Nor is one without a certificate, such as /dev/null.
-  if (error == ENOENT || error == ENOTDIR || error == EISDIR) error = 0;
-  X509_LOOKUP *folder = X509_STORE_add_lookup(store, X509_LOOKUP_hash_dir());
-  X509_LOOKUP *other = X509_STORE_add_lookup(store, X509_LOOKUP_store());
-  if (folder && other) {
-    X509_LOOKUP_add_dir(folder, NULL, X509_FILETYPE_DEFAULT);
-    X509_LOOKUP_add_store(other, NULL);
-  } else if (error == 0) {
-    error = ENOMEM;
+larkspur_bytes larkspur_system_complaint(const char *what, int error) {
+  const char *words = strerrordesc_np(error);
+  return sentence("%s: %s", what, words ? words : "unknown error");
+}
+
+// A larger file is not one of certificates.
+enum { root_file_bytes_max = 1 << 26 };
+
+// 0, or the errno of what failed.
+static int read_file(const char *path, larkspur_bytes *content) {
+  int file = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+  if (file < 0) return errno;
+  size_t room = 0;
+  while (error == 0) {
+    if (content->count == room) {
+      room = room > 0 ? room * 2 : 1 << 16;
+      uint8_t *larger = room <= root_file_bytes_max ? realloc(content->bytes, room) : NULL;
+      if (!larger) error = room <= root_file_bytes_max ? ENOMEM : EFBIG;
+      if (!larger) break;
+      content->bytes = larger;
+    }
+    ssize_t count = read(file, content->bytes + content->count, room - content->count);
+    if (count == 0) break;
+    if (count > 0) content->count += (size_t)count;
+    else if (errno != EINTR) error = errno;
   }
+  close(file);
+  return error;
+}
+
+// Adds the certificates of a file. 0, or the errno of what failed.
+static int add_file(X509_STORE *store, const char *path, int *found) {
+  larkspur_bytes content = {0};
+  int error = read_file(path, &content), damaged;
+  STACK_OF(X509) *chain = error == 0 ? larkspur_read_certificates(content.bytes, content.count, &damaged) : NULL;
+  for (; error == 0 && *found < larkspur_chain_count(chain); ++*found)
+    if (X509_STORE_add_cert(store, sk_X509_value(chain, *found)) != 1) error = ENOMEM;
+  larkspur_chain_free(chain);
+  free(content.bytes);
   ERR_clear_error();
   return error;
 }
+
+static bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+
+// Whether one of the folders, which colons part, has something in it.
+static bool have_entries(const char *folders) {
+  char *list = strdup(folders), *rest = list, *path;
+  bool found = !list;
+  while (!found && (path = strsep(&rest, ":"))) {
+    DIR *folder = opendir(path);
+    // A folder that cannot be looked into now may have something: it is tried again with each chain.
+    found = !folder && !is_missing(errno);
+    for (struct dirent *entry; !found && folder && (entry = readdir(folder));) found = entry->d_name[0] != '.';
+    if (folder) closedir(folder);
+  }
+  free(list);
+  return found;
+}
+
+int larkspur_add_root_folders(X509_STORE *store) {
+  bool is_named;
+  const char *folders = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir(), &is_named);
+  X509_LOOKUP *folder = X509_STORE_add_lookup(store, X509_LOOKUP_hash_dir());
+  X509_LOOKUP *other = X509_STORE_add_lookup(store, X509_LOOKUP_store());
+  if (folder) X509_LOOKUP_add_dir(folder, folders, X509_FILETYPE_PEM);
+  if (other) X509_LOOKUP_add_store(other, NULL);
+  ERR_clear_error();
+  return folder && other;
+}
+
+larkspur_bytes larkspur_add_root_file(X509_STORE *store) {
+  bool is_file_named, are_folders_named;
+  const char *file = place(X509_get_default_cert_file_env(), X509_get_default_cert_file(), &is_file_named);
+  const char *folders = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir(), &are_folders_named);
+  int found = 0, error = add_file(store, file, &found);
+  if (error == 0 && found > 0) return (larkspur_bytes){0};
+  if (error != 0 && (is_file_named || !(is_missing(error) || error == EISDIR)))
+    return larkspur_system_complaint(file, error);
+  if (is_file_named) return sentence("%s: %s", file, "it holds no certificate that can be read");
+  if (have_entries(folders)) return (larkspur_bytes){0};
+  return sentence("neither %s nor %s holds a certificate", file, folders);
+}
+
+// MARK: - Revocation lists
 
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count) {
   ERR_clear_error();

@@ -8,7 +8,6 @@
 // suspend the handshake; Swift looks at the facts, notes its decision, and calls again.
 #include "CLarkspurOpenSSL.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,8 +33,9 @@ struct larkspur_tls {
   larkspur_tls_status ending;
   bool has_ended;
 
-  bool has_verified, has_decided;
+  bool has_decided;
   int decision;
+  larkspur_host host;
   larkspur_tls_verification_result verification;
 
   bool asks_identity, has_identified;
@@ -115,7 +115,8 @@ static larkspur_tls *of(const SSL *ssl) { return SSL_get_app_data(ssl); }
 static void drop_verification(larkspur_tls *tls) {
   larkspur_chain_free(tls->verification.sent);
   larkspur_chain_free(tls->verification.verified);
-  tls->verification.sent = tls->verification.verified = NULL;
+  larkspur_bytes_free(tls->verification.complaint);
+  tls->verification = (larkspur_tls_verification_result){0};
 }
 
 // The first time it verifies and suspends; the second time it says what was decided.
@@ -128,17 +129,8 @@ static int verify(X509_STORE_CTX *context, void *unused) {
     return tls->decision == X509_V_OK;
   }
   drop_verification(tls);
-  // What it leaves in the queue would pass for the failure of the handshake, which is only suspended.
-  ERR_set_mark();
-  int verified = X509_verify_cert(context);
-  ERR_pop_to_mark();
-  int error = X509_STORE_CTX_get_error(context);
-  // A failure without a reason (out of memory) is a failure all the same.
-  tls->verification.error = verified == 1 ? X509_V_OK : error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;
-  tls->verification.depth = X509_STORE_CTX_get_error_depth(context);
-  tls->verification.verified = X509_STORE_CTX_get1_chain(context);
+  tls->verification = larkspur_verify_chain(context, &tls->host);
   tls->verification.sent = X509_chain_up_ref(X509_STORE_CTX_get0_untrusted(context));
-  tls->has_verified = true;
   return SSL_set_retry_verify(ssl);
 }
 
@@ -249,35 +241,14 @@ void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
   X509_VERIFY_PARAM_clear_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
   X509_VERIFY_PARAM_set_purpose(rules, X509_PURPOSE_SSL_SERVER);
   X509_VERIFY_PARAM_set_trust(rules, X509_TRUST_SSL_SERVER);
-  // RFC 6125 6.4: subjectAltName only, and a wildcard only as the whole left-most label.
-  X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   // 112 bits: no RSA below 2048, no SHA-1.
   X509_VERIFY_PARAM_set_auth_level(rules, 2);
-}
-
-// Home-made certificates lack what RFC 5280 tells issuers to write, and path validation (6.1) does not ask for: identifiers of keys,
-// which only help to find the issuer, and what a root says of itself.
-static int forgive(int is_good, X509_STORE_CTX *context) {
-  if (is_good) return 1;
-  bool is_forgiven = false;
-  switch (X509_STORE_CTX_get_error(context)) {
-  case X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER:
-  case X509_V_ERR_MISSING_AUTHORITY_KEY_IDENTIFIER:
-    is_forgiven = true;
-    break;
-  case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE:
-  case X509_V_ERR_CA_BCONS_NOT_CRITICAL:
-    // (It is a root that is trusted: a chain that ends anywhere else is refused before this is asked.)
-    is_forgiven =
-      X509_STORE_CTX_get_error_depth(context) + 1 == larkspur_chain_count(X509_STORE_CTX_get0_chain(context));
-    break;
-  }
-  if (is_forgiven) X509_STORE_CTX_set_error(context, X509_V_OK);
-  return is_forgiven;
+  // Intermediates at most, as in GnuTLS. Real chains have three; each signature takes time on the loop.
+  X509_VERIFY_PARAM_set_depth(rules, 16);
 }
 
 void larkspur_store_rules(X509_STORE *store) {
-  X509_STORE_set_verify_cb(store, forgive);
+  X509_STORE_set_verify_cb(store, larkspur_forgive);
   X509_VERIFY_PARAM *rules = X509_STORE_get0_param(store);
   X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT);
   X509_VERIFY_PARAM_set_auth_level(rules, 2);
@@ -350,17 +321,9 @@ void larkspur_tls_free(larkspur_tls *tls) {
 SSL *larkspur_tls_ssl(const larkspur_tls *tls) { return tls->ssl; }
 
 int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *address, int64_t date) {
-  X509_VERIFY_PARAM *rules = SSL_get0_param(tls->ssl);
-  X509_VERIFY_PARAM_set_time(rules, (time_t)date);
-  if (address) {
-    // OpenSSL's own reader takes longer, and more than addresses.
-    struct in6_addr bytes;
-    if (inet_pton(AF_INET, address, &bytes) == 1)
-      return X509_VERIFY_PARAM_set1_ip(rules, (const unsigned char *)&bytes, sizeof(struct in_addr));
-    return inet_pton(AF_INET6, address, &bytes) == 1 &&
-           X509_VERIFY_PARAM_set1_ip(rules, (const unsigned char *)&bytes, sizeof bytes);
-  }
-  return SSL_set_tlsext_host_name(tls->ssl, name) == 1 && X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1;
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(tls->ssl), (time_t)date);
+  if (!larkspur_host_set(&tls->host, name, address)) return 0;
+  return address || SSL_set_tlsext_host_name(tls->ssl, name) == 1;
 }
 
 int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session) { return SSL_set_session(tls->ssl, session); }
@@ -506,7 +469,7 @@ bool larkspur_tls_group_is_sound(const larkspur_tls *tls) {
 
 larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls) {
   larkspur_tls_verification_result result = tls->verification;
-  tls->verification.sent = tls->verification.verified = NULL;
+  tls->verification = (larkspur_tls_verification_result){0};
   return result;
 }
 

@@ -152,12 +152,14 @@ package enum ExitStatus: Hashable, Sendable {
     self =
       switch error.problem {
       case .untrustedRoot, .selfSigned, .expired, .notYetValid, .wrongHost, .revoked, .badSignature, .weakKey,
+        .keyTooLarge,
         .weakDigest,
         .certificateInvalid, .refusedByCaller:
         .certificateUntrusted
       case .pinMismatch: .pinMismatch
       case .revocationUnknown: .revocationStatus
-      case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert, .protocolViolation,
+      case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert,
+        .protocolViolation,
         .connectionLost:
         .tlsFailed
       case .truncated: .partialBody

@@ -121,9 +121,11 @@ import larkspur
   @Test(
     arguments: [
       (.untrustedRoot, 60), (.selfSigned, 60), (.expired, 60), (.notYetValid, 60), (.wrongHost, 60), (.revoked, 60),
-      (.badSignature, 60), (.weakKey, 60), (.weakDigest, 60), (.certificateInvalid, 60), (.refusedByCaller, 60),
+      (.badSignature, 60), (.weakKey, 60), (.keyTooLarge, 60), (.weakDigest, 60), (.certificateInvalid, 60),
+      (.refusedByCaller, 60),
       (.revocationUnknown, 91), (.protocolVersion, 35), (.noSharedCipher, 35), (.notTLS, 35),
-      (.applicationProtocol, 35), (.alert(TLSAlert(number: 80)), 35), (.protocolViolation, 35), (.connectionLost, 35),
+      (.applicationProtocol, 35), (.alert(TLSAlert(number: 80)), 35), (.protocolViolation, 35),
+      (.connectionLost, 35),
       (.truncated, 18), (.handshakeTimedOut, 28), (.clientCertificateRequired, 98), (.clientCertificateRefused, 58),
       (.identityUnreadable, 58), (.passwordWrong, 58), (.encryptionUnsupported, 58), (.keyMismatch, 58),
       (.hostInvalid, 3),

@@ -148,6 +148,7 @@ extension TLSMatrix {
       "ours: wildcard *.test vs a.b.test",
       names("two labels", .fails(.wrongHost), of: ["*.b.test"], for: "a.c.b.test"),
       names("one label", of: ["*.b.test"], for: "a.b.test"),
+      names("a label with an underscore", of: ["*.b.test"], for: "a_c.b.test"),
       names("no label", .fails(.wrongHost), of: ["*.b.test"], for: "b.test"),
       names("as the corpus has it", .fails(.wrongHost), of: ["*.test"], for: "a.b.test"),
       names("not the first label", .fails(.wrongHost), of: ["a.*.test"], for: "a.b.test"),

@@ -136,6 +136,13 @@ extension TLSMatrix {
       "ours: name constraints violated",
       constrained("not permitted", .fails(.certificateInvalid), .init(permitted: [.dns("b.test")])),
       constrained("excluded", .fails(.certificateInvalid), .init(excluded: [.dns("test")])),
+      trial("the host of a wildcard is excluded", .fails(.certificateInvalid)) { plan in
+        plan.host = "bad.good.test"
+        let middle = try plan.authorities.root.intermediate {
+          $0.nameConstraints = .init(excluded: [.dns("bad.good.test")])
+        }
+        plan.present(try middle.issue(.init(names: ["*.good.test"])))
+      },
       constrained("permitted", .answered(200), .init(permitted: [.dns("test")]))),
     Row("ours: notBefore in future", leaf("tomorrow", .fails(.notYetValid)) { $0.notBefore = 86_400 }),
     Row(

@@ -42,6 +42,33 @@ import Testing
     #expect(Certificate.read(Array(pem.utf8))?.map(\.der) == [leaf.certificateDER, ca.rootCertificateDER])
   }
 
+  /// A block that is damaged takes no other along, wherever it stands and whatever is wrong with it.
+  @Test func damagedBlocks() throws {
+    let good = try (0..<3).map { try TestCA(name: "\($0)").certificate }
+    let pem = good[0].certificatePEM
+    let damaged = [
+      String(pem.dropLast(40)), pem.replacing("MII", with: "AII"), pem.replacing("MII", with: "!II"),
+      "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n",
+      pem.replacing("-----END CERTIFICATE-----", with: "-----END X509 CRL-----"),
+    ]
+    for block in damaged {
+      #expect(Certificate.read(Array(block.utf8)) == nil)
+      for place in 0...2 {
+        var blocks = good.map(\.certificatePEM)
+        blocks.insert(block + "\n", at: place)
+        #expect(Certificate.read(Array(blocks.joined().utf8))?.map(\.der) == good.map(\.certificateDER))
+        // A client's certificate must not be taken for another one.
+        blocks = [block + "\n", good[1].certificatePEM]
+        #expect(throws: TLSError(.identityUnreadable)) {
+          try ClientIdentity(certificates: Array(blocks.joined().utf8), key: good[1].privateKeyDER)
+        }
+      }
+    }
+    // A key or a list is not damage.
+    let mixed = good[1].privateKeyPEM + good[0].certificatePEM.replacing("\n", with: "\r\n")
+    #expect(Certificate.read(Array(mixed.utf8))?.map(\.der) == [good[0].certificateDER])
+  }
+
   @Test func whatIsNoCertificate() throws {
     let der = try TestCA().issue().certificateDER
     #expect(Certificate.read([]) == nil)

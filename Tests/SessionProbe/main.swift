@@ -9,6 +9,9 @@
 //   SessionProbe afterwards URL      loads while the process ends, and prints the status
 //   SessionProbe roots URL FILE      loads with two sessions, puts FILE where SSL_CERT_FILE says, and loads with the same two
 //                                    again: prints a status or an error's number for each
+//   SessionProbe status URL          loads, and prints the status, or the error's number and words
+//   SessionProbe short HOST FILE     verifies the chain in FILE without a descriptor to spare, and again with some: prints
+//                                    the words of both results
 //   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
 //                                    eighth when all up to it are on the disk
 // `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
@@ -126,6 +129,28 @@ case "roots":
       }
     }
   }
+case "status":
+  do {
+    say(
+      "\((try await URLSession(configuration: configuration).data(from: url(arguments[1])).1 as? HTTPURLResponse)?.statusCode ?? 0)"
+    )
+  } catch {
+    say("\((error as? URLError)?.errorCode ?? 0) \(error.localizedDescription)")
+  }
+case "short":
+  guard arguments.count == 3, let data = FileManager.default.contents(atPath: arguments[2]),
+    let chain = TLSCertificate.read(data)
+  else { exit(2) }
+  var limit = rlimit()
+  guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(3) }
+  let usual = limit.rlim_cur
+  limit.rlim_cur = 0
+  guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(3) }
+  let trust = try ServerTrust(host: arguments[1], chain: chain, roots: .system)
+  limit.rlim_cur = usual
+  guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(3) }
+  say(trust.result.words)
+  say(try trust.evaluate(host: arguments[1]).result.words)
 case "store":
   guard arguments.count == 3 else { exit(2) }
   let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 30, directory: URL(filePath: arguments[2]))

@@ -46,6 +46,18 @@ int larkspur_tls_context_use_identity(SSL_CTX *context, X509 *leaf, EVP_PKEY *ke
 void larkspur_verification_rules(X509_VERIFY_PARAM *rules);
 // The part of them that holds for whatever is verified against the store.
 void larkspur_store_rules(X509_STORE *store);
+// The verification callback of all stores: forgives what RFC 5280 6.1 does not ask for.
+int larkspur_forgive(int is_good, X509_STORE_CTX *context);
+
+// The host that a certificate has to be for: a name in lower case without a dot at its end, an address, or any (neither).
+typedef struct {
+  char name[254];  // RFC 1035 2.3.4: 253 bytes at most
+  uint8_t address[16];
+  uint8_t address_count;
+} larkspur_host;
+
+// Takes a name or an address (text), one of them null. False: not usable.
+bool larkspur_host_set(larkspur_host *host, const char *name, const char *address);
 
 // MARK: - One connection
 
@@ -97,11 +109,18 @@ typedef struct {
   bool saw_server_hello;
 } larkspur_tls_failure_details;
 
+// Beside OpenSSL's X509_V_...: a certificate's key is larger than is computed with.
+enum { larkspur_v_key_too_large = 1001 };
+
 typedef struct {
-  int error, depth;           // X509_V_...
+  int error, depth;           // X509_V_... or larkspur_v_...
   STACK_OF(X509) * sent;      // as the server sent it, leaf first; the caller's
   STACK_OF(X509) * verified;  // leaf to root, as far as one was found; the caller's
+  larkspur_bytes complaint;   // which file of roots could not be read, and why; the caller's
 } larkspur_tls_verification_result;
+
+// Verifies by the rules of `context`. The result's `sent` stays null. The error queue is empty afterwards.
+larkspur_tls_verification_result larkspur_verify_chain(X509_STORE_CTX *context, const larkspur_host *host);
 
 // Null: out of memory. `asks_identity`: suspend when the server asks for a certificate.
 larkspur_tls *larkspur_tls_new(SSL_CTX *context, bool asks_identity);
@@ -160,6 +179,7 @@ larkspur_bytes larkspur_name_text(const X509_NAME *name);
 larkspur_bytes larkspur_name_der(const X509_NAME *name);
 larkspur_bytes larkspur_certificate_serial(const X509 *certificate);
 // Seconds since 1970; INT64_MIN: not readable.
+int64_t larkspur_seconds(const ASN1_TIME *time);
 int64_t larkspur_certificate_not_before(const X509 *certificate);
 int64_t larkspur_certificate_not_after(const X509 *certificate);
 GENERAL_NAMES *larkspur_certificate_names(const X509 *certificate);
@@ -193,11 +213,16 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 
 // MARK: - Files
 
-// Certificates in PEM, or one in DER. Null: there is none, or one cannot be read.
-STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count);
-// The roots that OpenSSL finds: those of a file now, those of a directory when they are wanted. 0, or the errno with which the
-// file that there is could not be read.
-int larkspur_add_system_roots(X509_STORE *store);
+// Certificates in PEM, or one in DER, and the number of blocks that cannot be read. Null: there is no good one.
+STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged);
+// Lets the store look for roots in the folder that SSL_CERT_DIR names, or else in OpenSSL's own, when they are wanted. 0: out of
+// memory.
+int larkspur_add_root_folders(X509_STORE *store);
+// Adds the roots of the file that SSL_CERT_FILE names, or else of OpenSSL's own. Nothing: all is well; or else which file cannot be
+// used, and why. A missing file of OpenSSL's own is no fault where there is a folder.
+larkspur_bytes larkspur_add_root_file(X509_STORE *store);
+// What the system says about something that failed: "what: words".
+larkspur_bytes larkspur_system_complaint(const char *what, int error);
 // Revocation lists in PEM or one in DER, into the store. The number of them; -1: one cannot be read.
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count);
 
@@ -218,8 +243,6 @@ static inline int larkspur_session_version(const SSL_SESSION *session) {
   return SSL_SESSION_get_protocol_version(session);
 }
 
-// The words for an errno, as far as there is room for them.
-void larkspur_system_error_words(int number, char *words, size_t capacity);
 static inline const char *larkspur_error_reason(unsigned long code) { return ERR_reason_error_string(code); }
 static inline int larkspur_error_library(unsigned long code) { return ERR_GET_LIB(code); }
 static inline int larkspur_error_code_reason(unsigned long code) { return ERR_GET_REASON(code); }

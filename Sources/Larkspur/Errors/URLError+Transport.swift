@@ -35,7 +35,8 @@ extension URLError {
     case .expired: .serverCertificateHasBadDate
     case .notYetValid: .serverCertificateNotYetValid
     // (An unknown root, too: Darwin's other code for it is never seen there.)
-    case .untrustedRoot, .selfSigned, .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .weakDigest,
+    case .untrustedRoot, .selfSigned, .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .keyTooLarge,
+      .weakDigest,
       .certificateInvalid, .pinMismatch:
       .serverCertificateUntrusted
     case .refusedByCaller: .cancelled
@@ -46,7 +47,8 @@ extension URLError {
     case .handshakeTimedOut: .timedOut
     case .hostInvalid: .badURL
     case .truncated: .networkConnectionLost
-    case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert, .protocolViolation,
+    case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert,
+      .protocolViolation,
       .connectionLost, .trustStoreUnreadable, .revocationListUnreadable, .keyLogUnwritable, .outOfMemory:
       .secureConnectionFailed
     }

@@ -6,8 +6,8 @@ import Synchronization
 /// Makes a session's TLS context when the first secure connection is wanted, on a thread that may wait: the system's roots
 /// take up to 40 ms to read. Sessions with the same settings share one, so that a session for each request costs no more.
 ///
-/// One that cannot be made fails the connections that wait for it. The next tries again: what was missing, such as
-/// descriptors for the file of roots, may be there then.
+/// A context that cannot be made fails the connections that wait for it. The next connection tries again: what was missing, such as
+/// memory, may be there then. A file of roots that cannot be used is no such failure: `TrustStore` reads it again.
 final class TLSProvider: Sendable {
   private typealias Making = Task<Result<Security, TLSError>, Never>
 

@@ -12,11 +12,11 @@ import Synchronization
 public final class ServerTrust: Sendable {
   /// What came out when the chain was verified.
   public struct TrustResult: Error, Hashable, Sendable {
-    /// OpenSSL's number, `X509_V_...`. 0: the chain is good.
+    /// OpenSSL's number, `X509_V_...`, or 1001 for a key that is too large. 0: the chain is good.
     public let code: Int
     /// Where in the chain the problem is: 0 is the server's own certificate.
     public let depth: Int
-    /// OpenSSL's words for ``code``.
+    /// OpenSSL's words for ``code``; or, where a root is missing, which of the system's files of roots cannot be used.
     public let words: String
 
     /// Whether the chain is good.

@@ -17,7 +17,9 @@ public struct TLSCertificate: Hashable, Sendable {
     inner = first
   }
 
-  /// Reads certificates in PEM, any number, or one in DER. Nil: there is none, or one of them cannot be read.
+  /// Reads certificates in PEM, any number, or one in DER. A PEM block that is damaged takes no other along: it is left out.
+  ///
+  /// - Returns: The certificates in their order, or `nil` if there is none that can be read.
   public static func read(_ data: Data) -> [TLSCertificate]? {
     LarkspurTLS.Certificate.read(Array(data))?.map(TLSCertificate.init)
   }

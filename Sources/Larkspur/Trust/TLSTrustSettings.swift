@@ -11,7 +11,8 @@ import LarkspurTLS
 public struct TLSTrustSettings: Sendable {
   /// Whose signatures lead to trust.
   public enum Roots: Sendable {
-    /// The roots that OpenSSL finds: `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's.
+    /// The roots that OpenSSL finds: `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's. If the file cannot be used,
+    /// servers that no other root vouches for fail with `secureConnectionFailed` and the file's name.
     case system
     /// The system's, and these.
     case systemAnd([TLSCertificate])

@@ -22,6 +22,8 @@ public struct TLSError: Error, Hashable, Sendable {
     case revocationUnknown
     case badSignature
     case weakKey
+    /// A key is larger than Larkspur computes with: it would hold up other connections.
+    case keyTooLarge
     case weakDigest
     /// The certificate or one of its issuers breaks another rule: usage, path length, name constraints, form.
     case certificateInvalid
@@ -35,7 +37,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case noSharedCipher
     /// What the server sends is not TLS.
     case notTLS
-    /// The server speaks another protocol than HTTP/1.1 over TLS, although it was not offered.
+    /// The server chose another protocol than HTTP/1.1 over TLS, although it was not offered.
     case applicationProtocol
     /// The server ended the connection with an alert.
     case alert(TLSAlert)
@@ -79,6 +81,7 @@ extension TLSError.Problem: CustomStringConvertible {
     case .revocationUnknown: "it cannot be told whether the certificate has been revoked"
     case .badSignature: "a signature is wrong"
     case .weakKey: "a key is too weak"
+    case .keyTooLarge: "a key is too large"
     case .weakDigest: "a signature's digest is too weak"
     case .certificateInvalid: "the certificate or one of its issuers breaks the rules"
     case .pinMismatch(let mismatch): mismatch.description

@@ -71,12 +71,23 @@ public struct Certificate: Sendable {
     return names
   }
 
-  /// Certificates in PEM, any number, or one in DER. Nil: there is none, or one of them cannot be read.
-  public static func read(_ bytes: [UInt8]) -> [Certificate]? {
+  /// Reads certificates in PEM, any number, or one in DER. A PEM block that is damaged takes no other along: it is left out.
+  ///
+  /// - Returns: The certificates in their order, or `nil` if there is none that can be read.
+  public static func read(_ bytes: [UInt8]) -> [Certificate]? { readCounting(bytes)?.certificates }
+
+  /// Reads certificates of which none may be missing, such as a client's with those behind it.
+  static func readAll(_ bytes: [UInt8]) -> [Certificate]? {
+    guard let read = readCounting(bytes), read.damaged == 0 else { return nil }
+    return read.certificates
+  }
+
+  private static func readCounting(_ bytes: [UInt8]) -> (certificates: [Certificate], damaged: Int32)? {
+    var damaged: Int32 = 0
     // Safe: the bytes are lent for the call.
-    let chain = unsafe bytes.withUnsafeBytes { unsafe larkspur_read_certificates($0.baseAddress, $0.count) }
+    let chain = unsafe bytes.withUnsafeBytes { unsafe larkspur_read_certificates($0.baseAddress, $0.count, &damaged) }
     guard let chain = unsafe chain else { return nil }
-    return unsafe Certificate.list(taking: chain)
+    return (unsafe Certificate.list(taking: chain), damaged)
   }
 
   // MARK: - Chains

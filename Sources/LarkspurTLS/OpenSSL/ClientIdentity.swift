@@ -11,7 +11,7 @@ public struct ClientIdentity: Sendable {
 
   /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM, encrypted with `password` or not; or plain DER).
   public init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
-    guard let read = Certificate.read(certificates), let leaf = read.first else {
+    guard let read = Certificate.readAll(certificates), let leaf = read.first else {
       throw TLSError(.identityUnreadable)
     }
     var failure = larkspur_secret_unreadable

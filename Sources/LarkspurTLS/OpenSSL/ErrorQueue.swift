@@ -17,20 +17,9 @@ enum ErrorQueue {
     return unsafe String(cString: words)
   }
 
-  /// What the system's error number means.
-  static func words(ofSystem number: Int32) -> String {
-    // Safe: what is written ends with a zero, and within the room.
-    unsafe String(unsafeUninitializedCapacity: 128) { room in
-      guard let base = room.baseAddress else { return 0 }
-      return unsafe base.withMemoryRebound(to: CChar.self, capacity: room.count) { words in
-        unsafe larkspur_system_error_words(number, words, room.count)
-        return unsafe strlen(words)
-      }
-    }
-  }
-
   static func verificationWords(_ code: Int32) -> String {
+    if code == Int32(larkspur_v_key_too_large) { return "a key is larger than 8192 bits, or its exponent than 64" }
     // Safe: the words are OpenSSL's own and live for ever.
-    unsafe String(cString: X509_verify_cert_error_string(Int(code)))
+    return unsafe String(cString: X509_verify_cert_error_string(Int(code)))
   }
 }

@@ -249,11 +249,10 @@ public struct TLSEngine: ~Copyable {
 
   private func takeTrust() -> Trust {
     // Safe: the lists are handed over.
-    let result = unsafe larkspur_tls_take_verification(tls)
-    return Trust(
-      server: key.server, sent: unsafe Certificate.list(taking: result.sent),
-      verified: unsafe Certificate.list(taking: result.verified),
-      result: VerificationResult(code: unsafe result.error, depth: Int(unsafe result.depth)), store: context.store)
+    let taken = unsafe larkspur_tls_take_verification(tls)
+    let sent = unsafe Certificate.list(taking: taken.sent)
+    let (result, verified) = unsafe context.store.result(of: taken, sent, for: key.server, date: date)
+    return Trust(server: key.server, sent: sent, verified: verified, result: result, store: context.store)
   }
 
   private var acceptableIssuers: [DistinguishedName] {

@@ -62,13 +62,7 @@ public struct Trust: Sendable {
   ) throws(TLSError) -> Trust {
     var store = store
     if let anchors { store = try store.with(anchors: anchors) }
-    let result: VerificationResult
-    var verified: [Certificate]
-    (result, verified) = store.verify(sent, for: host, date: date)
-    // OpenSSL goes on above an anchor as far as it finds issuers, and asks nothing of them.
-    if let anchors, result.isTrusted, let end = verified.firstIndex(where: anchors.contains) {
-      verified = Array(verified[...end])
-    }
+    let (result, verified) = store.verify(sent, for: host, date: date)
     return Trust(server: host ?? server, sent: sent, verified: verified, result: result, store: store)
   }
 }

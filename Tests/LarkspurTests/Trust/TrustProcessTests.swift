@@ -23,4 +23,100 @@ import Testing
     #expect(try probe.numbers() == [failure, failure, 200, 200])
     #expect(server.requestsReceived == 2)
   }
+
+  // MARK: - Files
+
+  /// A folder with the roots that the environment names, and a server that one of them vouches for.
+  private final class Place {
+    let folder: URL
+    let authority: TestCA
+    let server: TestServer
+
+    init(_ change: (inout TestServer.TLS) -> Void = { _ in }) throws {
+      folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(
+        at: folder.appending(path: "hashed"), withIntermediateDirectories: true)
+      authority = try TestCA()
+      var request = TestCertificate.Request()
+      request.key = .rsa(2048)
+      var tls = TestServer.TLS(certificate: try authority.issue(request))
+      change(&tls)
+      server = try TestServer(tls: tls)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    func path(_ name: String) -> String { folder.appending(path: name).path }
+
+    func write(_ name: String, _ text: String) throws -> String {
+      try Data(text.utf8).write(to: folder.appending(path: name))
+      return path(name)
+    }
+
+    /// What a session of a process with this environment comes to.
+    func status(_ environment: [String: String]) throws -> String {
+      let own = ["SSL_CERT_DIR": path("hashed")].merging(environment) { $1 }
+      return try SiblingProcess("SessionProbe", ["status", server.url("/get")], environment: own).text()
+    }
+
+    func status(file: String) throws -> String { try status(["SSL_CERT_FILE": file]) }
+  }
+
+  /// Opening it for reading fails, for root as well.
+  private static let unreadable = "/proc/sys/vm/drop_caches"
+
+  /// Where OpenSSL looks for the root of a `TestCA`: `openssl x509 -subject_hash`.
+  private static let hashedName = "83641f51.0"
+
+  @Test func goodRootsBesideDamagedOnes() throws {
+    let place = try Place()
+    let good = place.authority.rootCertificatePEM
+    let damaged = try TestCA(name: "damaged").rootCertificatePEM.replacing("MII", with: "AII")
+    let file = try place.write("roots.pem", damaged + good + damaged)
+    #expect(try place.status(file: file) == "200\n")
+  }
+
+  /// The server is not to blame for them, and the file is named.
+  @Test func filesThatCannotBeUsed() throws {
+    let place = try Place()
+    let damaged = place.authority.rootCertificatePEM.replacing("MII", with: "AII")
+    let files = [
+      place.path("missing"), try place.write("empty", ""), try place.write("words", "no certificate\n"),
+      try place.write("damaged", damaged), place.folder.path, Self.unreadable,
+    ]
+    for file in files {
+      let status = try place.status(file: file)
+      #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(file), "\(status)")
+    }
+    // A good file without the server's root is no fault of it.
+    let other = try place.write("other", try TestCA(name: "other").rootCertificatePEM)
+    #expect(try place.status(file: other).hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
+    #expect(place.server.requestsReceived == 0)
+  }
+
+  /// What the folder has counts all the same; what cannot be opened there is named.
+  @Test func folders() throws {
+    let place = try Place()
+    let hash = "hashed/\(Self.hashedName)"
+    _ = try place.write(hash, place.authority.rootCertificatePEM)
+    for file in [place.path("missing"), try place.write("empty", ""), Self.unreadable] {
+      #expect(try place.status(file: file) == "200\n")
+    }
+    let other = try place.write("other", try TestCA(name: "other").rootCertificatePEM)
+    try FileManager.default.removeItem(at: place.folder.appending(path: hash))
+    try FileManager.default.createSymbolicLink(atPath: place.path(hash), withDestinationPath: Self.unreadable)
+    let status = try place.status(file: other)
+    #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(hash), "\(status)")
+  }
+
+  /// A file that could not be opened once is opened again.
+  @Test func descriptorsRunOut() throws {
+    let place = try Place()
+    let roots = try place.write("roots.pem", place.authority.rootCertificatePEM)
+    let chain = try place.write("chain.pem", try place.authority.issue(.init(names: ["a.example"])).certificatePEM)
+    let probe = try SiblingProcess(
+      "SessionProbe", ["short", "a.example", chain],
+      environment: ["SSL_CERT_FILE": roots, "SSL_CERT_DIR": place.path("hashed")])
+    #expect(try probe.text() == "\(roots): Too many open files\nok\n")
+  }
 }
