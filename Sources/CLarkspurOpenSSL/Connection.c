@@ -155,17 +155,113 @@ static int session_given(SSL *ssl, SSL_SESSION *session) {
   return 1;  // the reference is ours
 }
 
-// Warnings end nothing. In TLS 1.3 the level is not looked at, and user_canceled is the only one (RFC 8446 6).
-static bool is_warning(const SSL *ssl, int alert) {
-  int number = alert & 0xff;
-  if (number == SSL_AD_CLOSE_NOTIFY) return true;
-  return alert >> 8 == SSL3_AL_WARNING && (SSL_version(ssl) < TLS1_3_VERSION || number == SSL_AD_USER_CANCELLED);
+// MARK: - Key exchange
+
+// A larger group is no safer than the certificate that signs it, and computing with it holds up the whole loop: 4,096 bits take
+// 60 ms, 10,000 bits 850 ms.
+enum { group_bits_max = 4096 };
+
+// Fermat's test: an honest server's group needs no better one, and any other server harms only its own connections.
+static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
+  BIGNUM *base = BN_new(), *exponent = BN_dup(number), *power = BN_new();
+  bool result = base && exponent && power && BN_set_word(base, 3) && BN_sub_word(exponent, 1) &&
+                BN_mod_exp(power, base, exponent, number, scratch) && BN_is_one(power);
+  BN_free(base);
+  BN_free(exponent);
+  BN_free(power);
+  return result;
 }
 
-static void note_alert(const SSL *ssl, int where, int alert) {
-  if (!(where & SSL_CB_ALERT) || !(where & SSL_CB_READ)) return;
+// Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
+static bool is_of_safe_prime(EVP_PKEY *key) {
+  char name[32];
+  // The groups of RFC 7919 and RFC 3526 need no test.
+  if (EVP_PKEY_get_group_name(key, name, sizeof name, NULL) == 1) return true;
+  BIGNUM *prime = NULL, *half = NULL;
+  BN_CTX *scratch = BN_CTX_new();
+  bool is_safe = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 && BN_is_odd(prime) && (half = BN_new()) &&
+                 BN_rshift1(half, prime) && seems_prime(prime, scratch) && seems_prime(half, scratch);
+  BN_free(prime);
+  BN_free(half);
+  BN_CTX_free(scratch);
+  return is_safe;
+}
+
+// Notes the size of the group in a ServerKeyExchange of TLS 1.2 (RFC 5246 7.4.3) before OpenSSL looks at it: of a group beyond
+// 10,000 bits OpenSSL says only that it is bad.
+static void note_message(int is_sent, int version, int type, const void *content, size_t count, SSL *ssl, void *unused) {
+  (void)version, (void)unused;
+  const uint8_t *bytes = content;
   larkspur_tls *tls = of(ssl);
-  if (tls && !is_warning(ssl, alert)) tls->failure.alert = alert & 0xff;
+  if (is_sent || type != SSL3_RT_HANDSHAKE || count < 7 || bytes[0] != SSL3_MT_SERVER_KEY_EXCHANGE || !tls) return;
+  const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
+  if (!cipher || SSL_CIPHER_get_kx_nid(cipher) != NID_kx_dhe) return;
+  // Four bytes of the message's head, then two of the prime's length.
+  size_t length = (size_t)bytes[4] << 8 | bytes[5], first = 6;
+  if (length > count - first) return;
+  while (length > 0 && bytes[first] == 0) first++, length--;
+  if (length > group_bits_max / 8) tls->failure.group = larkspur_tls_group_too_large;
+}
+
+// Which key exchanges are offered and accepted, within what OpenSSL's policy and the system's allow. By default ECDHE alone;
+// `legacy` is not null where the caller has allowed DHE and static RSA.
+static bool allows_key_exchange(const SSL *ssl, int operation, void *subject, const void *legacy) {
+  switch (operation) {
+  case SSL_SECOP_CIPHER_SUPPORTED:
+  case SSL_SECOP_CIPHER_SHARED:
+  case SSL_SECOP_CIPHER_CHECK:
+    switch (SSL_CIPHER_get_kx_nid(subject)) {
+    case NID_kx_ecdhe:
+    // TLS 1.3: the group decides.
+    case NID_kx_any: return true;
+    case NID_kx_dhe:
+    case NID_kx_rsa: return legacy != NULL;
+    default: return false;
+    }
+  case SSL_SECOP_CURVE_SUPPORTED:
+  case SSL_SECOP_CURVE_SHARED:
+  case SSL_SECOP_CURVE_CHECK: {
+    // RFC 7919 2: the numbers of finite-field groups begin at 0x0100, with 2048, 3072 and 4096 bits.
+    const uint8_t *number = subject;
+    return number[0] != 1 || (legacy && number[1] <= 2);
+  }
+  case SSL_SECOP_TMP_DH: {
+    larkspur_tls *tls = ssl ? of(ssl) : NULL;
+    if (!tls || tls->failure.group != larkspur_tls_group_sound) return false;
+    if (is_of_safe_prime(subject)) return true;
+    tls->failure.group = larkspur_tls_group_not_of_safe_prime;
+    return false;
+  }
+  default: return true;
+  }
+}
+
+typedef int (*security_callback)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
+// OpenSSL's own, by security levels.
+static security_callback level_callback;
+
+// OpenSSL asks before it offers, accepts or computes anything.
+static int allows(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int number, void *subject,
+                  void *legacy) {
+  // The level comes first: a group that is too small is not looked at.
+  return level_callback(ssl, context, operation, bits, number, subject, NULL) &&
+         allows_key_exchange(ssl, operation, subject, legacy);
+}
+
+static int level = 2;
+static CRYPTO_ONCE level_once = CRYPTO_ONCE_STATIC_INIT;
+
+// What the system's configuration of OpenSSL has set stands in every new context.
+static void find_level(void) {
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  if (context && SSL_CTX_get_security_level(context) > level) level = SSL_CTX_get_security_level(context);
+  if (context) level_callback = SSL_CTX_get_security_callback(context);
+  SSL_CTX_free(context);
+}
+
+// 112 bits: no RSA below 2048, no SHA-1; or the system's own level, where that is stricter.
+static int security_level(void) {
+  return CRYPTO_THREAD_run_once(&level_once, find_level) == 1 ? level : 2;
 }
 
 // MARK: - The context
@@ -241,8 +337,7 @@ void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
   X509_VERIFY_PARAM_clear_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
   X509_VERIFY_PARAM_set_purpose(rules, X509_PURPOSE_SSL_SERVER);
   X509_VERIFY_PARAM_set_trust(rules, X509_TRUST_SSL_SERVER);
-  // 112 bits: no RSA below 2048, no SHA-1.
-  X509_VERIFY_PARAM_set_auth_level(rules, 2);
+  X509_VERIFY_PARAM_set_auth_level(rules, security_level());
   // Intermediates at most, as in GnuTLS. Real chains have three; each signature takes time on the loop.
   X509_VERIFY_PARAM_set_depth(rules, 16);
 }
@@ -251,15 +346,33 @@ void larkspur_store_rules(X509_STORE *store) {
   X509_STORE_set_verify_cb(store, larkspur_forgive);
   X509_VERIFY_PARAM *rules = X509_STORE_get0_param(store);
   X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT);
-  X509_VERIFY_PARAM_set_auth_level(rules, 2);
+  X509_VERIFY_PARAM_set_auth_level(rules, security_level());
+}
+
+// The stricter of a version of ours and the system's, which is 0 where nothing is set.
+static int stricter_minimum(SSL_CTX *context, int version) {
+  int system = (int)SSL_CTX_get_min_proto_version(context);
+  return system > version ? system : version;
+}
+
+static int stricter_maximum(SSL_CTX *context, int version) {
+  int system = (int)SSL_CTX_get_max_proto_version(context);
+  return system != 0 && system < version ? system : version;
 }
 
 SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store) {
   static const unsigned char protocols[] = "\x08http/1.1";
-  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  security_level();
+  SSL_CTX *context = level_callback ? SSL_CTX_new(TLS_client_method()) : NULL;
   if (!context) return NULL;
   SSL_CTX_set1_cert_store(context, store);
-  SSL_CTX_set_security_level(context, 2);
+  static int is_legacy;
+  SSL_CTX_set_security_level(context, security_level());
+  SSL_CTX_set_security_callback(context, allows);
+  if (settings->allows_legacy_key_exchange) {
+    SSL_CTX_set0_security_ex_data(context, &is_legacy);
+    SSL_CTX_set_msg_callback(context, note_message);
+  }
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_IGNORE_UNEXPECTED_EOF);
   // Buffers of an idle connection go back; what a call could not write may be offered again from another address.
@@ -268,13 +381,13 @@ SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE 
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, NULL);
   SSL_CTX_set_cert_cb(context, certificate_wanted, NULL);
-  SSL_CTX_set_info_callback(context, note_alert);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, session_given);
   SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
   larkspur_verification_rules(SSL_CTX_get0_param(context));
-  if (SSL_CTX_set_min_proto_version(context, settings->minimum_version) != 1 ||
-      SSL_CTX_set_max_proto_version(context, settings->maximum_version) != 1 ||
+  int minimum = stricter_minimum(context, settings->minimum_version);
+  int maximum = stricter_maximum(context, settings->maximum_version);
+  if (SSL_CTX_set_min_proto_version(context, minimum) != 1 || SSL_CTX_set_max_proto_version(context, maximum) != 1 ||
       SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0) {
     SSL_CTX_free(context);
     return NULL;
@@ -365,6 +478,9 @@ static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
   }
   unsigned long code = take_error();
   tls->failure.code = code;
+  // A fatal alert of the peer's stands in the queue by its number. close_notify is none.
+  int alert = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0;
+  if (alert > 0 && alert <= UINT8_MAX) tls->failure.alert = alert;
   tls->failure.saw_server_hello = SSL_get_pending_cipher(tls->ssl) != NULL;
   tls->failure.truncated =
       code == 0 || (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
@@ -426,43 +542,6 @@ larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow 
   SSL_shutdown(tls->ssl);
   ERR_clear_error();
   return end(tls, larkspur_tls_done, 0);
-}
-
-// A larger one is no safer than the certificate that signs it, and to try it takes the whole loop's time: this 60 ms, 8,192
-// bits 400 ms.
-static const int group_bits_max = 4096;
-
-// Fermat's test: who is honest needs no better one, and who is not only harms the connections to his own server.
-static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
-  BIGNUM *base = BN_new(), *exponent = BN_dup(number), *power = BN_new();
-  bool result = base && exponent && power && BN_set_word(base, 3) && BN_sub_word(exponent, 1) &&
-                BN_mod_exp(power, base, exponent, number, scratch) && BN_is_one(power);
-  BN_free(base);
-  BN_free(exponent);
-  BN_free(power);
-  return result;
-}
-
-bool larkspur_tls_group_is_sound(const larkspur_tls *tls) {
-  EVP_PKEY *key = NULL;
-  // RFC 8446 4.2.7: there are no others than those that the RFCs name.
-  if (SSL_version(tls->ssl) >= TLS1_3_VERSION) return true;
-  if (SSL_get_peer_tmp_key(tls->ssl, &key) != 1) return true;
-  bool sound = true;
-  if (EVP_PKEY_is_a(key, "DH")) {
-    // Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
-    BIGNUM *prime = NULL, *half = NULL;
-    BN_CTX *scratch = BN_CTX_new();
-    sound = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 &&
-            BN_num_bits(prime) <= group_bits_max && BN_is_odd(prime) && (half = BN_new()) &&
-            BN_rshift1(half, prime) && seems_prime(prime, scratch) && seems_prime(half, scratch);
-    BN_free(prime);
-    BN_free(half);
-    BN_CTX_free(scratch);
-  }
-  EVP_PKEY_free(key);
-  ERR_clear_error();
-  return sound;
 }
 
 // MARK: - Facts and decisions

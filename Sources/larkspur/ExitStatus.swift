@@ -158,7 +158,7 @@ package enum ExitStatus: Hashable, Sendable {
         .certificateUntrusted
       case .pinMismatch: .pinMismatch
       case .revocationUnknown: .revocationStatus
-      case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert,
+      case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .noSharedProtocol, .alert,
         .protocolViolation,
         .connectionLost:
         .tlsFailed

@@ -98,7 +98,8 @@ import larkspur
   @Test(arguments: [HelpTopic.get, .pins]) func help(topic: HelpTopic) {
     for option in [
       "--cacert FILE", "--cert FILE", "--key FILE", "--pass PHRASE", "--pin sha256/", "--tls-min VERSION",
-      "--tls-max VERSION", "-k, --insecure", "--dangerously-log-keys", "SSL_CERT_FILE", "SSL_CERT_DIR",
+      "--tls-max VERSION", "-k, --insecure", "--dangerously-log-keys", "--dangerously-allow-legacy-key-exchange",
+      "SSL_CERT_FILE", "SSL_CERT_DIR",
       "SSLKEYLOGFILE", "--connect-timeout",
     ] {
       #expect(topic.text.contains(option), "\(option)")
@@ -124,7 +125,7 @@ import larkspur
       (.badSignature, 60), (.weakKey, 60), (.keyTooLarge, 60), (.weakDigest, 60), (.certificateInvalid, 60),
       (.refusedByCaller, 60),
       (.revocationUnknown, 91), (.protocolVersion, 35), (.noSharedCipher, 35), (.notTLS, 35),
-      (.applicationProtocol, 35), (.alert(TLSAlert(number: 80)), 35), (.protocolViolation, 35),
+      (.applicationProtocol, 35), (.noSharedProtocol, 35), (.alert(TLSAlert(number: 80)), 35), (.protocolViolation, 35),
       (.connectionLost, 35),
       (.truncated, 18), (.handshakeTimedOut, 28), (.clientCertificateRequired, 98), (.clientCertificateRefused, 58),
       (.identityUnreadable, 58), (.passwordWrong, 58), (.encryptionUnsupported, 58), (.keyMismatch, 58),

@@ -31,6 +31,9 @@ struct TLSGroup: Sendable {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...($0 + 1)]), radix: 16) ?? 0 }
   }
 
+  /// So many bits, all of them ones.
+  static func odd(_ bits: Int) -> TLSGroup { TLSGroup(prime: String(repeating: "FF", count: bits / 8)) }
+
   /// Safe primes.
   static let prime480 = TLSGroup(
     prime: "DBCE048BD2EB30B46EA01F929DF20F445789ECA364A0697807A5BE4D6947DC6C7B906825C47A7499858ED09DA516D03D3D44"

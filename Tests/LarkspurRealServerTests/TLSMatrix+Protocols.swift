@@ -48,11 +48,18 @@ extension TLSMatrix {
       }),
     Row(
       "static-rsa",
-      note: "Accepted at the default, as in curl: there is no forward secrecy, but the server chose it.",
-      of: ["AES128-GCM-SHA256", "AES256-SHA256", "AES128-SHA"].map { cipher in
-        trial(cipher, versions: [.tls1_2]) { plan in
-          try plan.presentRSA()
-          plan.ciphers = cipher
+      note:
+        "Not offered, as by browsers and Apple's transport security: there is no forward secrecy. A switch allows it.",
+      of: ["AES128-GCM-SHA256", "AES256-SHA256", "AES128-SHA"].flatMap { cipher in
+        [true, false].map { isAllowed in
+          trial(
+            cipher + (isAllowed ? ", allowed" : ""), isAllowed ? .answered(200) : .fails(.noSharedCipher),
+            versions: [.tls1_2]
+          ) { plan in
+            try plan.presentRSA()
+            plan.ciphers = cipher
+            plan.configuration.dangerouslyAllowsLegacyKeyExchange = isAllowed
+          }
         }
       }),
     Row(
@@ -93,6 +100,9 @@ extension TLSMatrix {
       // OpenSSL's servers do not go below 1024 bits at any level.
       handWritten("480", .prime480),
       handWritten("512", .prime512),
+      // Refused before it is computed with, whatever the signature is. OpenSSL itself computes up to 10,000 bits.
+      handWritten("4104", .odd(4104), .keyTooLarge), handWritten("10,000", .odd(10_000), .keyTooLarge),
+      handWritten("12,000", .odd(12_000), .keyTooLarge), handWritten("40,000", .odd(40_000), .keyTooLarge),
       dh("1024", .fails(.weakKey), .prime1024),
       dh("composite, 1024", .fails(.weakKey), .composite1024),
       dh("small subgroup, 1024", .fails(.weakKey), .small1024),
@@ -100,6 +110,12 @@ extension TLSMatrix {
       dh("small subgroup, 2048", .fails(.weakKey), .small2048)),
     Row(
       "dh2048",
+      note: "With the switch alone: groups without elliptic curves are not offered otherwise.",
+      trial("without the switch", .fails(.noSharedCipher), versions: [.tls1_2]) { plan in
+        try plan.presentRSA()
+        plan.ciphers = "DHE-RSA-AES128-GCM-SHA256"
+        plan.dhParameters = TLSGroup.ffdhe2048.parameters
+      },
       dh("ffdhe2048", .answered(200), .ffdhe2048),
       dh("2048 bits that have no name", .answered(200), .prime2048)),
   ]
@@ -109,12 +125,16 @@ extension TLSMatrix {
       try plan.presentRSA()
       (plan.ciphers, plan.isWeak) = ("DHE-RSA-AES128-GCM-SHA256", true)
       plan.dhParameters = group.parameters
+      plan.configuration.dangerouslyAllowsLegacyKeyExchange = true
     }
   }
 
-  private static func handWritten(_ name: String, _ group: TLSGroup) -> Trial {
-    trial(name, .fails(.weakKey), by: [.ours], versions: [.tls1_2]) { plan in
+  private static func handWritten(
+    _ name: String, _ group: TLSGroup, _ problem: TLSError.Problem = .weakKey
+  ) -> Trial {
+    trial(name, .fails(problem), by: [.ours], versions: [.tls1_2]) { plan in
       try plan.presentRSA()
+      plan.configuration.dangerouslyAllowsLegacyKeyExchange = true
       plan.script = HandWrittenTLS.diffieHellman(plan, group)
     }
   }

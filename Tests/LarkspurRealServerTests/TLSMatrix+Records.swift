@@ -89,7 +89,7 @@ extension TLSMatrix {
       "ours: ALPN selects h2 though not offered",
       // OpenSSL looks for itself whether it was offered, and calls it a bad extension.
       trial("h2", .fails(.protocolViolation), by: [.ours]) { plan in plan.ours = { $0.alpn = .answer("h2") } },
-      trial("nothing but h2", .fails(.applicationProtocol), by: [.ours]) { plan in
+      trial("nothing but h2", .fails(.noSharedProtocol), by: [.ours]) { plan in
         plan.ours = { $0.alpn = .insist(["h2"]) }
       },
       trial("nothing at all", by: [.ours]) { plan in plan.ours = { $0.alpn = .ignore } },

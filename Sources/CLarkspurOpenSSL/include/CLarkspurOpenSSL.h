@@ -33,9 +33,12 @@ void larkspur_bytes_free(larkspur_bytes bytes);
 
 typedef struct {
   int minimum_version, maximum_version;  // TLS1_2_VERSION, TLS1_3_VERSION
+  // DHE and static RSA beside ECDHE.
+  bool allows_legacy_key_exchange;
 } larkspur_tls_settings;
 
-// A client's context with everything fixed that no user chooses, and a reference to `store`. Null: the error queue says why.
+// A client's context with everything fixed that no user chooses, and a reference to `store`. Where the system's configuration of
+// OpenSSL is stricter than `settings`, it counts. Null: the error queue says why.
 SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store);
 // Appends the secrets of all connections to a file, which nobody but its owner may have access to. Null: done; or else why not.
 const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path);
@@ -96,6 +99,12 @@ typedef struct {
   size_t plain_count;
 } larkspur_tls_result;
 
+typedef enum {
+  larkspur_tls_group_sound,
+  larkspur_tls_group_too_large,
+  larkspur_tls_group_not_of_safe_prime,
+} larkspur_tls_group;
+
 typedef struct {
   // The first error in the queue, or 0.
   unsigned long code;
@@ -107,6 +116,8 @@ typedef struct {
   bool truncated;
   // The server had chosen a cipher.
   bool saw_server_hello;
+  // Why the group of a finite-field key exchange was refused.
+  larkspur_tls_group group;
 } larkspur_tls_failure_details;
 
 // Beside OpenSSL's X509_V_...: a certificate's key is larger than is computed with.
@@ -138,9 +149,6 @@ larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow 
 larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room);
 larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count);
 larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow);
-
-// Whether the group of a finite-field key exchange is one that its owner cannot have weakened. True without such.
-bool larkspur_tls_group_is_sound(const larkspur_tls *tls);
 
 larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls);
 // X509_V_OK accepts; anything else is the reason why not.

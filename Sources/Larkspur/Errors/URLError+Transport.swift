@@ -47,7 +47,7 @@ extension URLError {
     case .handshakeTimedOut: .timedOut
     case .hostInvalid: .badURL
     case .truncated: .networkConnectionLost
-    case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .alert,
+    case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .noSharedProtocol, .alert,
       .protocolViolation,
       .connectionLost, .trustStoreUnreadable, .revocationListUnreadable, .keyLogUnwritable, .outOfMemory:
       .secureConnectionFailed

@@ -41,6 +41,11 @@ public struct TLSTrustSettings: Sendable {
   /// and never match, because nothing is verified.
   public var dangerouslyAllowsAnyCertificate = false
 
+  /// Offers key exchanges without elliptic curves as well: DHE, with groups of 2048 to 4096 bits, and static RSA in TLS 1.2.
+  /// Static RSA has no forward secrecy: a server's key that is stolen later opens what was recorded before. DHE can hold up the
+  /// session's other loads for 60 ms. Apple's transport security and browsers offer neither.
+  public var dangerouslyAllowsLegacyKeyExchange = false
+
   /// The system's roots, no pins, no identity.
   public init() {}
 }
@@ -131,7 +136,7 @@ extension TLSTrustSettings {
   var isStandard: Bool {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
-      && !dangerouslyAllowsAnyCertificate
+      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange
   }
 
   func apply(to configuration: inout TLSConfiguration) {
@@ -140,6 +145,7 @@ extension TLSTrustSettings {
     configuration.pins = PinPolicy(pins.map(\.inner))
     configuration.identity = identity?.inner
     configuration.dangerouslyAllowsAnyCertificate = dangerouslyAllowsAnyCertificate
+    configuration.dangerouslyAllowsLegacyKeyExchange = dangerouslyAllowsLegacyKeyExchange
   }
 
   /// For `TLSContext`'s parameter of the same name.

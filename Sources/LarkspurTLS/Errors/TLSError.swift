@@ -22,7 +22,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case revocationUnknown
     case badSignature
     case weakKey
-    /// A key is larger than Larkspur computes with: it would hold up other connections.
+    /// A key, or the group of a key exchange, is larger than Larkspur computes with: it would hold up other connections.
     case keyTooLarge
     case weakDigest
     /// The certificate or one of its issuers breaks another rule: usage, path length, name constraints, form.
@@ -39,6 +39,8 @@ public struct TLSError: Error, Hashable, Sendable {
     case notTLS
     /// The server chose another protocol than HTTP/1.1 over TLS, although it was not offered.
     case applicationProtocol
+    /// The server speaks no protocol that was offered, and HTTP/1.1 is all that is (RFC 7301 3.2).
+    case noSharedProtocol
     /// The server ended the connection with an alert.
     case alert(TLSAlert)
     /// The server broke the rules of TLS.
@@ -90,6 +92,7 @@ extension TLSError.Problem: CustomStringConvertible {
     case .noSharedCipher: "no cipher in common"
     case .notTLS: "the server does not speak TLS"
     case .applicationProtocol: "the server chose a protocol that was not offered"
+    case .noSharedProtocol: "the server does not speak HTTP/1.1 over TLS"
     case .alert(let alert): "the server sent the alert \(alert)"
     case .protocolViolation: "the server broke the rules of TLS"
     case .truncated: "the connection ended without close_notify"

@@ -23,6 +23,7 @@ public final class TLSContext: Sendable {
     var settings = larkspur_tls_settings()
     settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
     settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
+    settings.allows_legacy_key_exchange = configuration.dangerouslyAllowsLegacyKeyExchange
     guard
       let reference = unsafe Reference(
         larkspur_tls_context(&settings, store.reference.pointer), releasedBy: { unsafe SSL_CTX_free($0) })

@@ -204,10 +204,6 @@ public struct TLSEngine: ~Copyable {
     }
     if let refusal { throw refusal }
     guard let trust, hasDecided else { throw TLSError(.protocolViolation, reason: "the server showed no certificate") }
-    // Safe: see `tls`.
-    guard unsafe isResumed || larkspur_tls_group_is_sound(tls) else {
-      throw TLSError(.weakKey, reason: "the group for the key exchange is not of a safe prime")
-    }
     if let protocolName = applicationProtocol, protocolName != "http/1.1" {
       throw TLSError(.applicationProtocol, reason: protocolName)
     }
@@ -373,6 +369,11 @@ public struct TLSEngine: ~Copyable {
 
   private func failure(isHandshake: Bool) -> TLSError {
     // Safe: see `tls`.
-    unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
+    var error = unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
+    if error.problem == .noSharedCipher, !context.configuration.dangerouslyAllowsLegacyKeyExchange {
+      let hint = "only ECDHE is offered without dangerouslyAllowsLegacyKeyExchange"
+      error.reason = error.reason.map { "\($0); \(hint)" } ?? hint
+    }
+    return error
   }
 }

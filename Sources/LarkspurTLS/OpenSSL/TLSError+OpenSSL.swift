@@ -7,7 +7,11 @@ extension TLSError {
     // Safe: plain numbers.
     let code = details.code
     let words = ErrorQueue.reason(of: code)
-    if details.truncated {
+    if details.group == larkspur_tls_group_too_large {
+      self.init(.keyTooLarge, reason: "the group for the key exchange has more than 4096 bits")
+    } else if details.group == larkspur_tls_group_not_of_safe_prime {
+      self.init(.weakKey, reason: "the group for the key exchange is not of a safe prime")
+    } else if details.truncated {
       self.init(isHandshake ? .connectionLost : .truncated, reason: words)
     } else if let alert = UInt8(exactly: details.alert) {
       self.init(unsafe Self.problem(alert, details), reason: words)
@@ -29,7 +33,8 @@ extension TLSError {
     case 42...46 where details.identity_sent, 48 where details.identity_sent,
       49 where details.identity_sent:
       return .clientCertificateRefused
-    case 120: return .applicationProtocol
+    // RFC 7301 3.2: the server supports none of the protocols that the client offers.
+    case 120: return .noSharedProtocol
     default: return .alert(TLSAlert(number: alert))
     }
   }

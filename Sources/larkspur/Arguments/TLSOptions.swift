@@ -14,6 +14,7 @@ package struct TLSOptions: Hashable, Sendable {
   package var maximumVersion = TLSVersion.tls13
   package var isInsecure = false
   package var logsKeys = false
+  package var allowsLegacyKeyExchange = false
 
   package init() {}
 
@@ -24,7 +25,7 @@ package struct TLSOptions: Hashable, Sendable {
     .init(nil, "cacert", takesValue: true), .init(nil, "cert", takesValue: true),
     .init(nil, "key", takesValue: true), .init(nil, "pass", takesValue: true), .init(nil, "pin", takesValue: true),
     .init(nil, "tls-min", takesValue: true), .init(nil, "tls-max", takesValue: true), .init("k", "insecure"),
-    .init(nil, "dangerously-log-keys"),
+    .init(nil, "dangerously-allow-legacy-key-exchange"), .init(nil, "dangerously-log-keys"),
   ]
 
   /// False: the option is not one of these.
@@ -42,6 +43,7 @@ package struct TLSOptions: Hashable, Sendable {
     case "tls-min": minimumVersion = try Self.version(value, of: name, topic: topic)
     case "tls-max": maximumVersion = try Self.version(value, of: name, topic: topic)
     case "insecure": isInsecure = true
+    case "dangerously-allow-legacy-key-exchange": allowsLegacyKeyExchange = true
     case "dangerously-log-keys": logsKeys = true
     default: return false
     }
@@ -80,6 +82,8 @@ package struct TLSOptions: Hashable, Sendable {
           --tls-min VERSION     1.2 (as it is anyway) or 1.3.
           --tls-max VERSION     1.2 or 1.3.
       -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
+          --dangerously-allow-legacy-key-exchange
+                                Offer DHE and static RSA beside ECDHE. Static RSA has no forward secrecy.
           --dangerously-log-keys
                                 Append the connection's secrets to the file that SSLKEYLOGFILE names, for
                                 debuggers. Whoever has the file can read the traffic. It must not be

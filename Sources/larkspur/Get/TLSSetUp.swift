@@ -13,6 +13,7 @@ enum TLSSetUp {
     if options.isInsecure {
       Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
     }
+    configuration.dangerouslyAllowsLegacyKeyExchange = options.allowsLegacyKeyExchange
     configuration.dangerouslyLogsKeys = options.logsKeys
     if options.logsKeys { Console.complain("warning: --dangerously-log-keys: \(keyLogWarning)") }
     if let path = options.roots { configuration.roots = .only(try roots(path)) }

@@ -64,6 +64,7 @@ struct SessionSetUp: Sendable {
   private static func trust(_ options: TLSOptions, _ target: RequestURL) throws(CommandFailure) -> TLSTrustSettings {
     var trust = TLSTrustSettings()
     trust.dangerouslyAllowsAnyCertificate = options.isInsecure
+    trust.dangerouslyAllowsLegacyKeyExchange = options.allowsLegacyKeyExchange
     if options.isInsecure, target.isSecure {
       Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
     }

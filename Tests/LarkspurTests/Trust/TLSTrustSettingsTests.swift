@@ -16,6 +16,7 @@ import Testing
     #expect(TLSTrustSettings().isStandard && TLSTrustSettings().mismatchReport == nil)
     guard case .system = configuration.roots else { return #expect(Bool(false)) }
     #expect(configuration.pins.hosts.isEmpty && configuration.identity == nil)
+    #expect(!configuration.dangerouslyAllowsLegacyKeyExchange)
     #expect(!configuration.dangerouslyAllowsAnyCertificate && configuration.revocationLists.isEmpty)
   }
 
@@ -29,7 +30,7 @@ import Testing
       { $0.roots = .only([certificate]) }, { $0.roots = .systemAnd([certificate]) },
       { $0.revocationLists = [Data([1])] },
       { $0.pins = [pinned] }, { $0.pinMismatched = { _ in } }, { $0.identity = identity },
-      { $0.dangerouslyAllowsAnyCertificate = true },
+      { $0.dangerouslyAllowsAnyCertificate = true }, { $0.dangerouslyAllowsLegacyKeyExchange = true },
     ]
     var all = TLSTrustSettings()
     for change in changes {
@@ -43,6 +44,7 @@ import Testing
     guard case .systemAnd(let roots) = configuration.roots else { return #expect(Bool(false)) }
     #expect(roots.map(\.der) == [Array(certificate.der)])
     #expect(configuration.revocationLists == [[1]] && configuration.dangerouslyAllowsAnyCertificate)
+    #expect(configuration.dangerouslyAllowsLegacyKeyExchange)
     #expect(configuration.pins.hosts.map(\.name) == ["a.example"] && pinned.name == "a.example")
     #expect(configuration.pins.hosts.first?.pins.count == 2)
     #expect(configuration.identity?.certificate == identity.certificate.inner)

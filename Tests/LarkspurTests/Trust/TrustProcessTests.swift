@@ -119,4 +119,40 @@ import Testing
       environment: ["SSL_CERT_FILE": roots, "SSL_CERT_DIR": place.path("hashed")])
     #expect(try probe.text() == "\(roots): Too many open files\nok\n")
   }
+
+  // MARK: - The system's policy
+
+  private static func policy(_ line: String) -> String {
+    "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n\(line)\n"
+  }
+
+  /// Where OpenSSL's configuration is stricter than Larkspur, it counts; where it is laxer, Larkspur does.
+  @Test func theStricterPolicyCounts() throws {
+    let old = try Place { $0.versions = .tls1_2 ... .tls1_2 }
+    let new = try Place { $0.versions = .tls1_3 ... .tls1_3 }
+    let dated = try Place {
+      ($0.versions, $0.ciphers) = (.tls1_0 ... .tls1_1, "ALL")
+    }
+    let lax = try Place { ($0.versions, $0.ciphers) = (.tls1_2 ... .tls1_2, "AES128-GCM-SHA256") }
+    let failed = "\(URLError.secureConnectionFailed.rawValue) "
+    let untrusted = "\(URLError.serverCertificateUntrusted.rawValue) "
+    let rows: [(Place, String, String)] = [
+      (old, "", "200\n"), (old, "MinProtocol = TLSv1.2", "200\n"), (old, "MinProtocol = TLSv1.3", failed),
+      (new, "MinProtocol = TLSv1.3", "200\n"), (new, "MaxProtocol = TLSv1.2", failed),
+      (old, "MaxProtocol = TLSv1.2", "200\n"), (old, "Protocol = -TLSv1.2", failed),
+      // 128 bits: RSA of 2048 is too short.
+      (old, "CipherString = DEFAULT@SECLEVEL=3", untrusted), (new, "CipherString = DEFAULT@SECLEVEL=3", untrusted),
+      (old, "CipherString = DEFAULT@SECLEVEL=0", "200\n"),
+      (old, "CipherString = ECDHE-ECDSA-AES128-GCM-SHA256", failed), (new, "Groups = P-384", "200\n"),
+      (dated, "MinProtocol = TLSv1\nCipherString = ALL@SECLEVEL=0", failed),
+      (lax, "CipherString = ALL@SECLEVEL=0", failed),
+    ]
+    for (place, line, expected) in rows {
+      let status = try place.status([
+        "SSL_CERT_FILE": try place.write("roots.pem", place.authority.rootCertificatePEM),
+        "OPENSSL_CONF": try place.write("openssl.cnf", Self.policy(line)),
+      ])
+      #expect(status.hasPrefix(expected), "\(line): \(status)")
+    }
+  }
 }

@@ -56,7 +56,7 @@ import Testing
   @Test(
     arguments: [
       (40, .noSharedCipher), (70, .protocolVersion), (71, .noSharedCipher), (80, .alert(TLSAlert(number: 80))),
-      (112, .alert(TLSAlert(number: 112))), (120, .applicationProtocol),
+      (112, .alert(TLSAlert(number: 112))), (120, .noSharedProtocol),
     ] as [(UInt8, TLSError.Problem)])
   func alerts(number: UInt8, problem: TLSError.Problem) async throws {
     let ca = try TestCA()
@@ -65,6 +65,73 @@ import Testing
     let outcome = try await SecureClient(trusting: ca).get(from: server)
     #expect(outcome.problem == problem)
     #expect(outcome.reason != nil)
+  }
+
+  /// Alerts in plain text, before the server has said anything else.
+  @Test(
+    arguments: [
+      // RFC 5246 7.2: a level is 1 or 2. OpenSSL's words would otherwise be those of the alert.
+      ([[7, 40]], .protocolViolation), ([[0, 70]], .protocolViolation), ([[3, 120]], .protocolViolation),
+      // A warning ends nothing: what follows does.
+      ([[1, 112], [7, 40]], .protocolViolation), ([[1, 112], [2, 40]], .noSharedCipher), ([[2, 40]], .noSharedCipher),
+      ([[2, 200]], .alert(TLSAlert(number: 200))),
+    ] as [([[UInt8]], TLSError.Problem)])
+  func alertsByHand(alerts: [[UInt8]], problem: TLSError.Problem) async throws {
+    let ca = try TestCA()
+    let server = try SecureExchangeTests.server(ca)
+    server.enqueue([.beforeHandshake, .send(alerts.flatMap { [21, 3, 3, 0, 2] + $0 }), .hang])
+    #expect(try await SecureClient(trusting: ca).get(from: server).problem == problem)
+  }
+
+  /// ECDHE alone is offered, and errors name the switch that offers more.
+  @Test(arguments: ["AES128-GCM-SHA256", "DHE-RSA-AES128-GCM-SHA256"]) func legacyKeyExchange(cipher: String)
+    async throws
+  {
+    let ca = try TestCA()
+    var request = TestCertificate.Request()
+    request.key = .rsa(2048)
+    request.keyUsage = [.digitalSignature, .keyEncipherment]
+    var tls = TestServer.TLS(certificate: try ca.issue(request))
+    tls.versions = .tls1_2 ... .tls1_2
+    (tls.ciphers, tls.dhBits) = (cipher, 2048)
+    let server = try TestServer(tls: tls)
+    let refused = try await SecureClient(trusting: ca).get(from: server)
+    #expect(refused.problem == .noSharedCipher)
+    #expect(refused.reason?.contains("dangerouslyAllowsLegacyKeyExchange") == true)
+    let client = try SecureClient(trusting: ca) { $0.dangerouslyAllowsLegacyKeyExchange = true }
+    #expect(await client.get(from: server).status == 200)
+  }
+
+  /// With the switch, groups have a size that is computed with: others are refused before.
+  @Test(
+    arguments: [
+      (1024, .weakKey), (2048, nil), (4096, nil), (6144, .keyTooLarge), (8192, .keyTooLarge),
+    ] as [(Int, TLSError.Problem?)])
+  func groups(bits: Int, problem: TLSError.Problem?) async throws {
+    let ca = try TestCA()
+    var request = TestCertificate.Request()
+    request.key = .rsa(2048)
+    var tls = TestServer.TLS(certificate: try ca.issue(request))
+    tls.versions = .tls1_2 ... .tls1_2
+    (tls.ciphers, tls.dhBits) = ("DHE-RSA-AES128-GCM-SHA256", bits)
+    let server = try TestServer(tls: tls)
+    let outcome = try await SecureClient(trusting: ca) { $0.dangerouslyAllowsLegacyKeyExchange = true }
+      .get(from: server)
+    #expect(outcome.problem == problem)
+    if problem == .keyTooLarge { #expect(outcome.reason?.contains("4096") == true) }
+  }
+
+  /// TLS 1.3 has finite-field groups of its own (RFC 8446 4.2.7).
+  @Test(
+    arguments: [
+      ("ffdhe2048", false, .noSharedCipher), ("ffdhe2048", true, nil), ("ffdhe4096", true, nil),
+      ("ffdhe6144", true, .noSharedCipher), ("ffdhe8192", true, .noSharedCipher), ("P-384", false, nil),
+    ] as [(String, Bool, TLSError.Problem?)])
+  func namedGroups(group: String, allowsLegacy: Bool, problem: TLSError.Problem?) async throws {
+    let ca = try TestCA()
+    let server = try SecureExchangeTests.server(ca) { ($0.versions, $0.groups) = (.tls1_3 ... .tls1_3, group) }
+    let client = try SecureClient(trusting: ca) { $0.dangerouslyAllowsLegacyKeyExchange = allowsLegacy }
+    #expect(await client.get(from: server).problem == problem)
   }
 
   @Test func aServerWithoutTLS() async throws {
