@@ -1,0 +1,241 @@
+import Foundation
+
+/// The bytes between an output stream and the input stream that is bound to it. For any thread.
+///
+///     output.write --> [ at most `capacity` bytes ] --> input.read
+///
+/// A write waits while the buffer is full, a read while it is empty. Either wait ends when one of the two sides is closed.
+/// `condition` guards every property that changes. Delegates are called without it.
+final class BoundBuffer: @unchecked Sendable {
+  enum Side { case input, output }
+
+  /// What belongs to one of the two streams.
+  struct End {
+    /// `.notOpen`, `.open` or `.closed`. `status(of:)` adds what follows from the other side.
+    var status = Stream.Status.notOpen
+    weak var stream: Stream?
+    weak var delegate: (any StreamDelegate)?
+    var sources: [RunLoopSource] = []
+    /// The events that the delegate has been told of. A read or a write makes its own event new.
+    var told: Stream.Event = []
+  }
+
+  private let condition = NSCondition()
+  private let capacity: Int
+  private var bytes: [UInt8] = []
+  /// The index of the first byte that has not been read.
+  private var start = 0
+  private var input = End()
+  private var output = End()
+
+  /// - Parameter capacity: In bytes; at least one.
+  init(capacity: Int) { self.capacity = max(capacity, 1) }
+
+  private var count: Int { bytes.count - start }
+
+  private subscript(side: Side) -> End {
+    get { side == .input ? input : output }
+    _modify {
+      switch side {
+      case .input: yield &input
+      case .output: yield &output
+      }
+    }
+  }
+
+  // MARK: - Bytes
+
+  /// As `InputStream.read`: waits for the first byte.
+  ///
+  /// - Returns: How many bytes `take` was given, at most `wanted`; 0 at the end; -1 if the input stream is not open, or is
+  ///   closed meanwhile.
+  func read(atMost wanted: Int, _ take: (ArraySlice<UInt8>) -> Void) -> Int {
+    change {
+      while wanted > 0, input.status == .open, count == 0, output.status != .closed { condition.wait() }
+      guard input.status == .open else { return -1 }
+      let taken = min(count, max(wanted, 0))
+      take(bytes[start..<start + taken])
+      start += taken
+      // Moving the rest to the front only when it is the smaller half keeps the cost in proportion to what is read.
+      if start * 2 >= bytes.count {
+        bytes.removeSubrange(..<start)
+        start = 0
+      }
+      input.told.remove(.hasBytesAvailable)
+      return taken
+    }
+  }
+
+  /// As `OutputStream.write`: waits until there is room for one byte, and takes as many as there is room for.
+  ///
+  /// - Returns: How many bytes of `given` were taken; -1 if the output stream is not open, or if one of the sides is closed.
+  func write(_ given: UnsafeBufferPointer<UInt8>) -> Int {
+    change {
+      while !given.isEmpty, output.status == .open, input.status != .closed, count >= capacity {
+        condition.wait()
+      }
+      guard output.status == .open, input.status != .closed else { return -1 }
+      let taken = min(given.count, capacity - count)
+      // Safe: the caller lends `given` for the call, and `taken` is no more than its count.
+      unsafe bytes.append(contentsOf: given[..<taken])
+      output.told.remove(.hasSpaceAvailable)
+      return taken
+    }
+  }
+
+  // MARK: - States
+
+  func open(_ side: Side) {
+    change { if self[side].status == .notOpen { self[side].status = .open } }
+  }
+
+  /// Closes one side, and takes its stream from its run loops.
+  func close(_ side: Side) {
+    let sources = change {
+      self[side].status = .closed
+      if side == .input { (bytes, start) = ([], 0) }
+      defer { self[side].sources = [] }
+      return self[side].sources
+    }
+    for source in sources { source.invalidate() }
+  }
+
+  func status(of side: Side) -> Stream.Status { look { currentStatus(of: side) } }
+
+  /// An input stream whose peer is closed is at its end as soon as all has been read. An output stream whose peer is closed
+  /// has failed: no byte can reach a reader any more.
+  private func currentStatus(of side: Side) -> Stream.Status {
+    guard self[side].status == .open else { return self[side].status }
+    return switch side {
+    case .input: output.status == .closed && count == 0 ? .atEnd : .open
+    case .output: input.status == .closed ? .error : .open
+    }
+  }
+
+  /// Whether a read or a write would not wait.
+  func isReady(_ side: Side) -> Bool {
+    look {
+      currentStatus(of: side) == .open && (side == .input ? count > 0 : count < capacity)
+    }
+  }
+
+  // MARK: - Delegates
+
+  func delegate(of side: Side) -> (any StreamDelegate)? { look { self[side].delegate } }
+
+  func setDelegate(_ delegate: (any StreamDelegate)?, of side: Side) { change { self[side].delegate = delegate } }
+
+  /// Binds the stream whose events are told.
+  func setStream(_ stream: Stream, of side: Side) { change { self[side].stream = stream } }
+
+  func schedule(_ side: Side, in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    let source = RunLoopSource(runLoop, mode) { [weak self] in self?.tell(side) }
+    let isClosed = change {
+      let isClosed = self[side].status == .closed
+      if !isClosed { self[side].sources.append(source) }
+      return isClosed
+    }
+    if isClosed { source.invalidate() }
+  }
+
+  func unschedule(_ side: Side, from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    let removed = change {
+      let removed = self[side].sources.filter { $0.isOf(runLoop, mode) }
+      self[side].sources.removeAll { $0.isOf(runLoop, mode) }
+      return removed
+    }
+    for source in removed { source.invalidate() }
+  }
+
+  /// Calls the delegate of one side with one event, on the run loop's thread.
+  private func tell(_ side: Side) {
+    // Both references leave the lock before they are released: a delegate's `deinit` may close the stream.
+    let (delegate, stream) = look { (self[side].delegate, self[side].stream) }
+    guard let delegate, let stream else { return }
+    let news = change {
+      let event = nextEvent(of: side)
+      if let event { self[side].told.insert(event) }
+      return event
+    }
+    if let news { delegate.stream(stream, handle: news) }
+  }
+
+  private func nextEvent(of side: Side) -> Stream.Event? {
+    guard self[side].status == .open else { return nil }
+    let told = self[side].told
+    if !told.contains(.openCompleted) { return .openCompleted }
+    let event: Stream.Event? =
+      switch (side, currentStatus(of: side)) {
+      case (.input, .atEnd): .endEncountered
+      case (.input, _): count > 0 ? .hasBytesAvailable : nil
+      case (.output, .error): .errorOccurred
+      case (.output, _): count < capacity ? .hasSpaceAvailable : nil
+      }
+    return event.flatMap { told.contains($0) ? nil : $0 }
+  }
+
+  // MARK: - The lock
+
+  private func look<T>(_ body: () -> T) -> T {
+    condition.lock()
+    defer { condition.unlock() }
+    return body()
+  }
+
+  /// Wakes both sides, and the run loops of those that have an event to tell.
+  private func change<T>(_ body: () -> T) -> T {
+    let (result, sources) = look {
+      let result = body()
+      condition.broadcast()
+      return (result, [Side.input, .output].flatMap { nextEvent(of: $0) == nil ? [] : self[$0].sources })
+    }
+    for source in sources { source.signal() }
+    return result
+  }
+}
+
+/// Runs a closure on a run loop's thread each time it is signalled. For any thread.
+///
+/// Foundation on Linux wakes a run loop for a timer alone, and `RunLoop.run(mode:before:)` returns for a source alone, as
+/// programs with streams expect. So the timer wakes the loop, and the source, which the timer signals, does the work.
+final class RunLoopSource: @unchecked Sendable {
+  private final class Source: RunLoop._Source {
+    private let action: @Sendable () -> Void
+
+    init(_ action: @escaping @Sendable () -> Void) {
+      self.action = action
+      super.init(order: 0)
+    }
+
+    override func perform() { action() }
+  }
+
+  /// Core Foundation guards a source by locks of its own.
+  private struct Box: @unchecked Sendable {
+    let source: Source
+  }
+
+  private let runLoop: RunLoop
+  private let mode: RunLoop.Mode
+  private let box: Box
+  private let timer: Timer
+
+  init(_ runLoop: RunLoop, _ mode: RunLoop.Mode, _ action: @escaping @Sendable () -> Void) {
+    let box = Box(source: Source(action))
+    self.runLoop = runLoop
+    self.mode = mode
+    self.box = box
+    timer = Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in box.source.signal() }
+    runLoop._add(box.source, forMode: mode)
+    runLoop.add(timer, forMode: mode)
+  }
+
+  func isOf(_ runLoop: RunLoop, _ mode: RunLoop.Mode) -> Bool { self.runLoop === runLoop && self.mode == mode }
+
+  func signal() { timer.fireDate = Date() }
+
+  func invalidate() {
+    timer.invalidate()
+    box.source.invalidate()
+  }
+}

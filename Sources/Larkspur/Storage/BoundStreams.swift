@@ -1,0 +1,130 @@
+import Foundation
+import LarkspurIO
+
+extension Foundation.Stream {
+  /// Makes an output stream and an input stream: what is written to the one is read from the other.
+  ///
+  /// Apple's systems have this method in Foundation; on Linux it comes with Larkspur. The input stream can be the body of a
+  /// request: ``URLRequest/httpBodyStream``, or what a delegate answers for
+  /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. The program writes the body as it comes to be, also
+  /// while it reads the answer.
+  ///
+  /// Both streams can be used from any thread, and need no run loop:
+  ///
+  /// - `write` waits while the buffer is full, until at least one byte fits, and returns how many did. `read` waits while it
+  ///   is empty. They block their thread: do not call them from an `async` function, but from a thread or a dispatch queue
+  ///   of the program's own, or only after `hasSpaceAvailable` or `hasBytesAvailable` has said that they will not wait.
+  /// - When the output stream has been closed or released, the input stream gives the rest, and then ends: `read` returns 0
+  ///   and `streamStatus` is `.atEnd`.
+  /// - When the input stream has been closed or released, as a session does when a task is over, `write` returns -1,
+  ///   `streamStatus` is `.error` and `streamError` is `EPIPE` (`NSPOSIXErrorDomain`). A task that is cancelled while it
+  ///   waits for the program's next bytes closes the stream within a second.
+  /// - A stream that is not open, or is closed while it waits, returns -1, and has no error.
+  ///
+  /// A `delegate` is told of events on each run loop that the stream is scheduled in, once per event:
+  /// `.hasBytesAvailable` again after the next read, `.hasSpaceAvailable` after the next write. The run loop has to run:
+  /// `RunLoop.main` does not, in a program whose `main` is `async`. There are no properties: `property(forKey:)` returns
+  /// `nil`, and `setProperty(_:forKey:)` returns `false`.
+  ///
+  /// - Parameters:
+  ///   - bufferSize: How many bytes are kept between the two at most; at least 1. They are allocated as they are written.
+  ///   - inputStream: Set to the stream to read from. It is not open yet.
+  ///   - outputStream: Set to the stream to write to. It is not open yet.
+  public class func getBoundStreams(
+    withBufferSize bufferSize: Int, inputStream: inout InputStream?, outputStream: inout OutputStream?
+  ) {
+    let buffer = BoundBuffer(capacity: bufferSize)
+    inputStream = BoundInputStream(buffer)
+    outputStream = BoundOutputStream(buffer)
+  }
+}
+
+/// The side that reads.
+final class BoundInputStream: InputStream {
+  private let buffer: BoundBuffer
+
+  init(_ buffer: BoundBuffer) {
+    self.buffer = buffer
+    super.init(data: Data())
+    buffer.setStream(self, of: .input)
+  }
+
+  deinit { buffer.close(.input) }
+
+  override func read(_ target: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+    buffer.read(atMost: length) { bytes in
+      // Safe: the caller lends `length` bytes for the call, and `bytes` has no more.
+      _ = unsafe UnsafeMutableBufferPointer(start: target, count: bytes.count).update(fromContentsOf: bytes)
+    }
+  }
+
+  /// The bytes are at no address that lasts.
+  override func getBuffer(
+    _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
+  ) -> Bool { false }
+
+  override var hasBytesAvailable: Bool { buffer.isReady(.input) }
+
+  override func open() { buffer.open(.input) }
+  override func close() { buffer.close(.input) }
+  override var streamStatus: Stream.Status { buffer.status(of: .input) }
+  override var streamError: (any Error)? { nil }
+  override var delegate: (any StreamDelegate)? {
+    get { buffer.delegate(of: .input) }
+    set { buffer.setDelegate(newValue, of: .input) }
+  }
+  override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    buffer.schedule(.input, in: runLoop, forMode: mode)
+  }
+  override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    buffer.unschedule(.input, from: runLoop, forMode: mode)
+  }
+  override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
+  override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
+}
+
+/// The side that writes.
+final class BoundOutputStream: OutputStream {
+  private let buffer: BoundBuffer
+
+  init(_ buffer: BoundBuffer) {
+    self.buffer = buffer
+    super.init(toMemory: ())
+    buffer.setStream(self, of: .output)
+  }
+
+  /// An output stream without a reader: `OutputStream` requires this initializer.
+  required convenience init(toMemory: ()) {
+    let buffer = BoundBuffer(capacity: 1)
+    buffer.close(.input)
+    self.init(buffer)
+  }
+
+  deinit { buffer.close(.output) }
+
+  override func write(_ source: UnsafePointer<UInt8>, maxLength length: Int) -> Int {
+    // Safe: the caller lends `length` bytes for the call.
+    unsafe buffer.write(UnsafeBufferPointer(start: source, count: max(length, 0)))
+  }
+
+  override var hasSpaceAvailable: Bool { buffer.isReady(.output) }
+
+  override func open() { buffer.open(.output) }
+  override func close() { buffer.close(.output) }
+  override var streamStatus: Stream.Status { buffer.status(of: .output) }
+  override var streamError: (any Error)? {
+    streamStatus == .error ? NSError(domain: NSPOSIXErrorDomain, code: Int(Errno.brokenPipe.rawValue)) : nil
+  }
+  override var delegate: (any StreamDelegate)? {
+    get { buffer.delegate(of: .output) }
+    set { buffer.setDelegate(newValue, of: .output) }
+  }
+  override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    buffer.schedule(.output, in: runLoop, forMode: mode)
+  }
+  override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    buffer.unschedule(.output, from: runLoop, forMode: mode)
+  }
+  override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
+  override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
+}
