@@ -23,4 +23,16 @@ extension URLSessionConfiguration {
     get { storage.requiresDNSSECValidation }
     set { storage.requiresDNSSECValidation = newValue }
   }
+  /// Without effect: Darwin has an older and a newer loader to choose from, and Larkspur has one.
+  public var usesClassicLoadingMode: Bool {
+    get { storage.usesClassicLoadingMode }
+    set { storage.usesClassicLoadingMode = newValue }
+  }
+
+  /// Without effect: no request is sent as early data (RFC 8446 2.3), which an attacker could send again. A resumed TLS
+  /// session saves the verification of the certificates, and no round trip.
+  public var enablesEarlyData: Bool {
+    get { storage.enablesEarlyData }
+    set { storage.enablesEarlyData = newValue }
+  }
 }

@@ -57,6 +57,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var trust = TLSTrustSettings()
     var requiresDNSSECValidation = false
     var multipathServiceType = MultipathServiceType.none
+    var usesClassicLoadingMode = true
+    var enablesEarlyData = false
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

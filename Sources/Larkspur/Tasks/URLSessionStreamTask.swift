@@ -40,6 +40,9 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// Would begin TLS when everything has been read and written.
   open func startSecureConnection() {}
 
+  /// Would end TLS when everything has been read and written, and go on without it.
+  open func stopSecureConnection() {}
+
   override func prepare(_ performer: TaskPerformer) throws(URLError) { throw Self.unsupported }
 
   private static var unsupported: URLError { .make(.unsupportedURL, "stream tasks are not supported") }

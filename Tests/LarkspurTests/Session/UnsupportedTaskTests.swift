@@ -39,6 +39,10 @@ import Testing
       task.write(Data([1]), timeout: 1) { continuation.resume(returning: $0) }
     }
     #expect((other as? URLError)?.code == .unsupportedURL)
+    // They only ask for something to come, and so there is nobody to be told of an error.
+    task.startSecureConnection()
+    task.stopSecureConnection()
+    #expect(task.state == .suspended && task.error == nil)
     task.cancel()
   }
 

@@ -36,6 +36,42 @@ import Testing
     configuration.requiresDNSSECValidation = true
     let copy = URLSession(configuration: configuration).configuration
     #expect(copy.multipathServiceType == .handover && copy.requiresDNSSECValidation)
+    #expect(copy.usesClassicLoadingMode && !copy.enablesEarlyData)
+    configuration.usesClassicLoadingMode = false
+    configuration.enablesEarlyData = true
+    let other = URLSession(configuration: configuration).configuration
+    #expect(!other.usesClassicLoadingMode && other.enablesEarlyData)
+    #expect(copy.usesClassicLoadingMode && !copy.enablesEarlyData)
+  }
+
+  /// The older names of TLS's versions are the same setting as the newer ones.
+  @Test func olderNamesOfVersions() {
+    let configuration = URLSessionConfiguration.ephemeral
+    #expect(configuration.tlsMinimumSupportedProtocol == .tlsProtocol12)
+    #expect(configuration.tlsMaximumSupportedProtocol == .tlsProtocol13)
+    for (old, new) in [
+      (.tlsProtocol1, .TLSv10), (.tlsProtocol11, .TLSv11), (.tlsProtocol12, .TLSv12), (.tlsProtocol13, .TLSv13),
+      (.dtlsProtocol1, .DTLSv10), (.dtlsProtocol12, .DTLSv12),
+    ] as [(SSLProtocol, tls_protocol_version_t)] {
+      configuration.tlsMinimumSupportedProtocol = old
+      configuration.tlsMaximumSupportedProtocol = old
+      #expect(
+        configuration.tlsMinimumSupportedProtocolVersion == new && configuration.tlsMinimumSupportedProtocol == old)
+      #expect(
+        configuration.tlsMaximumSupportedProtocolVersion == new && configuration.tlsMaximumSupportedProtocol == old)
+    }
+    // Those that name no version are no limit, and others come to what is nearest.
+    for (old, minimum, maximum) in [
+      (.sslProtocolUnknown, .TLSv12, .TLSv13), (.sslProtocolAll, .TLSv12, .TLSv13),
+      (.tlsProtocolMaxSupported, .TLSv13, .TLSv13), (.sslProtocol2, .TLSv10, .TLSv10),
+      (.sslProtocol3, .TLSv10, .TLSv10), (.sslProtocol3Only, .TLSv10, .TLSv10), (.tlsProtocol1Only, .TLSv10, .TLSv10),
+    ] as [(SSLProtocol, tls_protocol_version_t, tls_protocol_version_t)] {
+      configuration.tlsMinimumSupportedProtocol = old
+      configuration.tlsMaximumSupportedProtocol = old
+      #expect(configuration.tlsMinimumSupportedProtocolVersion == minimum)
+      #expect(configuration.tlsMaximumSupportedProtocolVersion == maximum)
+    }
+    #expect(SSLProtocol(rawValue: 8) == .tlsProtocol12 && SSLProtocol(rawValue: 10) == .tlsProtocol13)
   }
 
   @Test func ofTasks() throws {
