@@ -130,7 +130,10 @@ extension URLError {
       return ["_kCFStreamErrorDomainKey": 1, "_kCFStreamErrorCodeKey": Int(number.rawValue)]
     case .resolutionFailed: return ["_kCFStreamErrorDomainKey": 12, "_kCFStreamErrorCodeKey": 8]
     case .tls(let problem):
-      return problem.reason.map { ["LarkspurTLSReason": $0] } ?? [:]
+      var details: [String: Any] = [:]
+      if let reason = problem.reason { details["LarkspurTLSReason"] = reason }
+      if let trust = problem.trust { details[NSURLErrorFailingURLPeerTrustErrorKey] = ServerTrust(trust) }
+      return details
     default: return [:]
     }
   }

@@ -30,28 +30,54 @@ public final class ServerTrust: Sendable {
     /// Whether the session's roots count beside `anchors`.
     var keepsRoots = false
     var date: Date?
-    var host: HostRule = .server
+    /// All of them count. None: what was set is of no use, and no chain is good. Nil: the certificate has to be for the host
+    /// that was connected to.
+    var policies: [SecPolicy]?
 
-    enum HostRule: Sendable {
-      /// The one that was connected to.
-      case server
-      case other(String)
-      case any
+    /// The hosts that the certificate has to be for, one after the other; `nil` stands for any host.
+    func hosts(ofServer server: String) -> [String?] {
+      guard let policies else { return [server] }
+      let hosts = policies.compactMap(\.host)
+      return hosts.isEmpty ? [nil] : hosts
     }
   }
 
   private struct State {
     var inner: LarkspurTLS.Trust
+    var result: TrustResult
     var settings = Settings()
+    /// Whether `result` is of these settings.
+    var isEvaluated: Bool
+    /// How often the settings have been changed.
+    var changes = 0
   }
 
   private let state: Mutex<State>
   /// As it was when the server showed it.
   let original: LarkspurTLS.Trust
 
-  init(_ inner: LarkspurTLS.Trust) {
+  convenience init(_ inner: LarkspurTLS.Trust) { self.init(inner, Settings(), isEvaluated: true) }
+
+  private init(_ inner: LarkspurTLS.Trust, _ settings: Settings, isEvaluated: Bool) {
     original = inner
-    state = Mutex(State(inner: inner))
+    let result = isEvaluated ? TrustResult(inner.result) : .failure("the chain has not been evaluated")
+    state = Mutex(State(inner: inner, result: result, settings: settings, isEvaluated: isEvaluated))
+  }
+
+  /// A chain that comes from elsewhere, to be evaluated by policies and the system's roots. Until that has been done it is
+  /// not trusted: it is then for the first host that the policies name, or for `certificates.invalid` (RFC 6761 6.4).
+  convenience init(_ chain: [TLSCertificate], policies: [SecPolicy]) throws(Failure) {
+    let named = policies.compactMap(\.host).compactMap(ServerName.init).first
+    guard let server = named ?? ServerName(host: "certificates.invalid") else { throw .hostInvalid }
+    var settings = Settings()
+    settings.policies = policies
+    do throws(TLSError) {
+      let now = Self.seconds(Date())
+      let inner = try LarkspurTLS.Trust.verifying(chain.map(\.inner), for: server, roots: .system, date: now)
+      self.init(inner, settings, isEvaluated: false)
+    } catch {
+      throw .anchorsUnusable
+    }
   }
 
   /// Verifies a chain that comes from elsewhere: a file, or a test. With the system's roots it takes up to 40 ms, on the calling
@@ -88,10 +114,10 @@ public final class ServerTrust: Sendable {
   public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
   /// What the last verification came to.
-  public var result: TrustResult { TrustResult(inner.result) }
+  public var result: TrustResult { state.withLock { $0.result } }
 
   /// Whether the last verification came to a good chain.
-  public var isTrusted: Bool { inner.result.isTrusted }
+  public var isTrusted: Bool { result.isTrusted }
 
   /// Verifies the same chain with other inputs. This object stays as it is.
   ///
@@ -140,28 +166,52 @@ public final class ServerTrust: Sendable {
 
   // MARK: - What Darwin's functions do
 
-  func change(_ body: (inout Settings) -> Void) { state.withLock { body(&$0.settings) } }
+  /// Changes the settings. What the last verification came to stays, and is of other settings.
+  func change(_ body: (inout Settings) -> Void) {
+    state.withLock { state in
+      body(&state.settings)
+      state.changes += 1
+      state.isEvaluated = false
+    }
+  }
+
+  /// What the last verification came to, if no setting has been changed since.
+  var currentResult: TrustResult? { state.withLock { $0.isEvaluated ? $0.result : nil } }
 
   /// Verifies by the settings, and keeps what came out.
   func reevaluate() -> TrustResult {
-    let settings = state.withLock { $0.settings }
-    let host: String? =
-      switch settings.host {
-      case .server: self.host
-      case .other(let name): name
-      case .any: nil
-      }
-    let date = settings.date ?? Date()
-    do throws(Failure) {
-      var trust = try evaluated(host: host, anchors: settings.anchors, date: date)
-      if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
-        trust = try evaluated(host: host, anchors: nil, date: date)
-      }
-      state.withLock { $0.inner = trust }
-      return TrustResult(trust.result)
-    } catch {
-      return TrustResult(code: TrustResult.unspecified, depth: 0, words: "\(error)")
+    let (settings, changes) = state.withLock { ($0.settings, $0.changes) }
+    let (result, inner) = evaluated(by: settings)
+    state.withLock { state in
+      if let inner { state.inner = inner }
+      state.result = result
+      state.isEvaluated = state.changes == changes
     }
+    return result
+  }
+
+  private func evaluated(by settings: Settings) -> (TrustResult, LarkspurTLS.Trust?) {
+    if settings.policies?.isEmpty == true { return (.failure("no policy is set that is of use"), nil) }
+    let date = settings.date ?? Date()
+    var latest: LarkspurTLS.Trust?
+    for host in settings.hosts(ofServer: self.host) {
+      do throws(Failure) {
+        var trust = try evaluated(host: host, anchors: settings.anchors, date: date)
+        if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
+          trust = try evaluated(host: host, anchors: nil, date: date)
+        }
+        latest = trust
+        if !trust.result.isTrusted { return (TrustResult(trust.result), trust) }
+      } catch {
+        return (.failure("\(error)"), nil)
+      }
+    }
+    let hasLists = original.hasRevocationLists
+    if let policies = settings.policies, policies.contains(where: { $0.lacksAnswer(hasLists: hasLists) }) {
+      let words = "there is no positive answer about the chain's revocation"
+      return (TrustResult(code: TrustResult.noRevocationList, depth: 0, words: words), latest)
+    }
+    return (latest.map { TrustResult($0.result) } ?? .failure("nothing was verified"), latest)
   }
 }
 
@@ -172,6 +222,10 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
 
   /// OpenSSL's X509_V_ERR_UNSPECIFIED.
   static let unspecified = 1
+  /// OpenSSL's X509_V_ERR_UNABLE_TO_GET_CRL.
+  static let noRevocationList = 3
+
+  static func failure(_ words: String) -> Self { Self(code: unspecified, depth: 0, words: words) }
 
   /// For people to read.
   public var description: String { words + (depth > 0 ? ", issuer \(depth)" : "") }

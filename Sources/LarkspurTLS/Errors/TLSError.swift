@@ -3,6 +3,9 @@ public struct TLSError: Error, Hashable, Sendable {
   public var problem: Problem
   /// OpenSSL's own words, where it had any.
   public var reason: String?
+  /// The certificates that the server had shown when the handshake failed. Two errors that differ in nothing else are
+  /// equal.
+  public var trust: Trust?
 
   public init(_ problem: Problem, reason: String? = nil) {
     self.problem = problem
@@ -115,4 +118,15 @@ extension TLSError.Problem: CustomStringConvertible {
 
 extension TLSError: CustomStringConvertible {
   public var description: String { problem.description + (reason.map { " (\($0))" } ?? "") }
+}
+
+extension TLSError {
+  public static func == (left: TLSError, right: TLSError) -> Bool {
+    left.problem == right.problem && left.reason == right.reason
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(problem)
+    hasher.combine(reason)
+  }
 }

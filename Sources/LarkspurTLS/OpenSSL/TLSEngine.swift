@@ -116,8 +116,10 @@ public struct TLSEngine: ~Copyable {
     do throws(TLSError) {
       return try step(&incoming, &outgoing, inputEnded)
     } catch {
-      handshakeFailure = error
-      throw error
+      var failure = error
+      failure.trust = trust
+      handshakeFailure = failure
+      throw failure
     }
   }
 

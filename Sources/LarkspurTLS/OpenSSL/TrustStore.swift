@@ -8,7 +8,7 @@ import Synchronization
 /// that fails, the connection fails with the file's name, because the server may be innocent.
 final class TrustStore: Sendable {
   let reference: Reference
-  private let revocationLists: [[UInt8]]
+  let revocationLists: [[UInt8]]
   /// Set where a program names anchors for one evaluation: a chain may end at any of them, not only at one that is its own issuer.
   private let anchors: [Certificate]?
   /// Why the system's file of roots cannot be used, or `nil`.

@@ -32,6 +32,8 @@ public struct Trust: Sendable {
   public var verified: [Certificate] { facts.verified }
   public var result: VerificationResult { facts.result }
   var store: TrustStore { facts.store }
+  /// Whether revocation lists count in each verification.
+  public var hasRevocationLists: Bool { !store.revocationLists.isEmpty }
   /// Until when every certificate of the verified chain is valid: seconds since 1970.
   var validUntil: Int64 { facts.validUntil }
 
