@@ -30,8 +30,8 @@ public final class ServerTrust: Sendable {
     /// Whether the session's roots count beside `anchors`.
     var keepsRoots = false
     var date: Date?
-    /// All of them count. None: what was set is of no use, and no chain is good. Nil: the certificate has to be for the host
-    /// that was connected to.
+    /// The rules, of which every one counts. With an empty array no chain is good. With `nil` the certificate has to be for
+    /// the host that was connected to.
     var policies: [SecPolicy]?
 
     /// The hosts that the certificate has to be for, one after the other; `nil` stands for any host.
