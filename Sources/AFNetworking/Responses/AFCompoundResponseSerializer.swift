@@ -48,8 +48,8 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
   /// Reads an archive of this class. What is missing there is as `init()` has it.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
-    guard coder.containsValue(forKey: Self.key) else { return }
-    let objects = coder.decodeObject(of: [NSArray.self, AFHTTPResponseSerializer.self], forKey: Self.key) as? [Any]
+    guard let list = coder.object(NSArray.self, with: [AFHTTPResponseSerializer.self], forKey: Self.key) else { return }
+    let objects = list as? [Any]
     let decoded = Serializers(list: (objects ?? []).compactMap { $0 as? any AFURLResponseSerialization })
     serializers.withLock { $0 = decoded }
   }

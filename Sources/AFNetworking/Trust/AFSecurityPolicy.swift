@@ -165,8 +165,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
   public required init?(coder: NSCoder) {
     super.init()
     settings.withLock { settings in
-      if let number = coder.number(forKey: Key.mode) {
-        settings.mode = AFSSLPinningMode(rawValue: number) ?? .certificate
+      if coder.containsValue(forKey: Key.mode) {
+        settings.mode = coder.number(forKey: Key.mode).flatMap { AFSSLPinningMode(rawValue: $0) } ?? .certificate
       }
       settings.certificates = coder.blocks(forKey: Key.certificates).map { Set($0) }
       settings.keyPins = Set((coder.texts(forKey: Key.keyPins) ?? []).compactMap { CertificatePin($0) })

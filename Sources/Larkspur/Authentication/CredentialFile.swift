@@ -38,9 +38,9 @@ struct CredentialRecord: Codable, Hashable, Sendable {
       : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
   }
 
-  /// Nil: the file was not written by us.
+  /// The credential, or `nil` if no storage has written the record.
   var credential: URLCredential? {
-    guard let persistence = URLCredential.Persistence(rawValue: persistence),
+    guard 0...Int(UInt16.max) ~= port, let persistence = URLCredential.Persistence(rawValue: persistence),
       persistence == .permanent || persistence == .synchronizable
     else { return nil }
     return URLCredential(user: user, password: password, persistence: persistence)

@@ -117,17 +117,13 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     aCoder.encode(Int64(persistence.rawValue), forKey: Key.persistence)
   }
 
-  /// Nil: there is no credential in the archive.
+  /// - Returns: `nil` if there is no credential in the archive.
   public required init?(coder aDecoder: NSCoder) {
-    // Foundation ends the process for a key that is missing, if the decoder's policy is to raise.
-    guard aDecoder.allowsKeyedCoding,
-      [Key.user, Key.password, Key.persistence].allSatisfy({ aDecoder.containsValue(forKey: $0) }),
-      let user = aDecoder.decodeObject(of: NSString.self, forKey: Key.user),
-      let password = aDecoder.decodeObject(of: NSString.self, forKey: Key.password),
-      let number = UInt(exactly: aDecoder.decodeInt64(forKey: Key.persistence)),
-      let persistence = Persistence(rawValue: number)
+    guard aDecoder.allowsKeyedCoding, let user = aDecoder.text(forKey: Key.user),
+      let password = aDecoder.text(forKey: Key.password),
+      let persistence = aDecoder.number(forKey: Key.persistence).flatMap({ Persistence(rawValue: $0) })
     else { return nil }
-    kind = .password(user: String(describing: user), password: String(describing: password))
+    kind = .password(user: user, password: password)
     storedPersistence = persistence
   }
 }

@@ -95,22 +95,20 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     if let issuers { aCoder.encode(issuers as NSArray, forKey: Key.issuers) }
   }
 
-  /// Nil: there is no space in the archive.
+  /// - Returns: `nil` if there is no space in the archive, or none that can be: its host has control characters, or its port is
+  ///   above 65,535 or below zero.
   public required init?(coder aDecoder: NSCoder) {
-    guard let host = aDecoder.decodeObject(of: NSString.self, forKey: Key.host) as String? else { return nil }
+    guard let host = aDecoder.line(forKey: Key.host), let port = aDecoder.number(forKey: Key.port), port <= UInt16.max
+    else { return nil }
     storedHost = host
-    storedPort = Int(clamping: aDecoder.decodeInt64(forKey: Key.port))
-    storedProtocol = aDecoder.decodeObject(of: NSString.self, forKey: Key.protocol) as String?
-    storedProxyType = aDecoder.decodeObject(of: NSString.self, forKey: Key.proxyType) as String?
-    storedRealm = aDecoder.decodeObject(of: NSString.self, forKey: Key.realm) as String?
-    storedMethod =
-      aDecoder.decodeObject(of: NSString.self, forKey: Key.method) as String? ?? NSURLAuthenticationMethodDefault
-    isOfProxy = aDecoder.decodeBool(forKey: Key.isProxy)
+    storedPort = Int(port)
+    isOfProxy = aDecoder.flag(forKey: Key.isProxy) ?? false
+    storedProtocol = isOfProxy ? nil : aDecoder.text(forKey: Key.protocol)
+    storedProxyType = isOfProxy ? aDecoder.text(forKey: Key.proxyType) : nil
+    storedRealm = aDecoder.text(forKey: Key.realm)
+    storedMethod = aDecoder.text(forKey: Key.method) ?? NSURLAuthenticationMethodDefault
     trust = nil
-    // Foundation takes a missing key for a broken archive if several classes are allowed.
-    let hasIssuers = aDecoder.containsValue(forKey: Key.issuers)
-    let classes: [AnyClass] = [NSArray.self, NSData.self]
-    issuers = hasIssuers ? aDecoder.decodeObject(of: classes, forKey: Key.issuers) as? [Data] : nil
+    issuers = aDecoder.blocks(forKey: Key.issuers)
   }
 
   // MARK: - What it is
@@ -172,12 +170,21 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     return hasher.finalize()
   }
 
-  /// All of it, for people to read.
+  private static let knownMethods: Set<String> = [
+    NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,
+    NSURLAuthenticationMethodHTMLForm, NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+    NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
+  ]
+
+  /// The parts of the space, for people to read, in Foundation's form. A method that is not one of `NSURLAuthenticationMethod...` is
+  /// shown as ``NSURLAuthenticationMethodDefault``, as Foundation shows it.
   open override var description: String {
     let address = String(UInt(bitPattern: ObjectIdentifier(self)), radix: 16)
     let padded = String(repeating: "0", count: max(16 - address.utf8.count, 0)) + address
+    let scheme =
+      Self.knownMethods.contains(authenticationMethod) ? authenticationMethod : NSURLAuthenticationMethodDefault
     let parts = [
-      "Host:\(host)", "Server:\(`protocol` ?? "(null)")", "Auth-Scheme:\(authenticationMethod)",
+      "Host:\(host)", "Server:\(`protocol` ?? "(null)")", "Auth-Scheme:\(scheme)",
       "Realm:\(realm ?? "(null)")", "Port:\(port)", "Proxy:\(isOfProxy ? "YES" : "NO")",
       "Proxy-Type:\(proxyType ?? "(null)")",
     ]

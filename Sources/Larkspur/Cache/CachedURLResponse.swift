@@ -115,20 +115,16 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     aCoder.encode(Int64(storedPolicy.rawValue), forKey: Key.storagePolicy)
   }
 
-  /// Nil: there is no response in the archive.
+  /// - Returns: `nil` if there is no response in the archive.
   public required init?(coder aDecoder: NSCoder) {
-    // Foundation takes a missing key for a broken archive if several classes are allowed.
-    guard aDecoder.containsValue(forKey: Key.response),
-      let response = aDecoder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response)
-        as? URLResponse
-    else { return nil }
+    guard let response = aDecoder.object(URLResponse.self, with: [HTTPURLResponse.self], forKey: Key.response) else {
+      return nil
+    }
     storedResponse = response
-    storedData = aDecoder.decodeObject(of: NSData.self, forKey: Key.data) as Data? ?? Data()
-    let info = aDecoder.decodeObject(of: NSData.self, forKey: Key.userInfo) as Data? ?? Data()
-    storedUserInfo = StoredUserInfo.info(of: [UInt8](info))
-    // What nobody knows is not stored.
-    storedPolicy =
-      URLCache.StoragePolicy(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.storagePolicy))) ?? .notAllowed
+    storedData = aDecoder.bytes(forKey: Key.data) ?? Data()
+    storedUserInfo = StoredUserInfo.info(of: [UInt8](aDecoder.bytes(forKey: Key.userInfo) ?? Data()))
+    // A response whose policy is not known is not stored.
+    storedPolicy = aDecoder.number(forKey: Key.storagePolicy).flatMap { .init(rawValue: $0) } ?? .notAllowed
     origin = nil
   }
 
@@ -149,6 +145,17 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
   func with(_ origin: Origin) -> CachedURLResponse {
     CachedURLResponse(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, origin: origin)
   }
+}
+
+/// A proposal that is handed back without an opinion: it is stored, or not, as if the delegate had no `willCacheResponse`.
+package final class PassedOnResponse: CachedURLResponse, @unchecked Sendable {
+  package init(_ proposed: CachedURLResponse) {
+    super.init(
+      response: proposed.response, data: proposed.data, userInfo: proposed.userInfo,
+      storagePolicy: proposed.storagePolicy)
+  }
+
+  public required init?(coder aDecoder: NSCoder) { super.init(coder: aDecoder) }
 }
 
 extension HTTPURLResponse {

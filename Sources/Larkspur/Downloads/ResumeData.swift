@@ -55,15 +55,11 @@ struct ResumeData: Codable, Hashable, Sendable {
     guard let url = URL(string: url), fieldNames.count == fieldValues.count else { return nil }
     let storage = RequestStorage(url: url)
     storage.mainDocumentURL = mainDocument.flatMap { URL(string: $0) }
-    storage.timeoutInterval = timeout
+    storage.timeoutInterval = timeout?.isNaN == true ? nil : timeout
     storage.cachePolicy = NSURLRequest.CachePolicy(rawValue: cachePolicy) ?? .useProtocolCachePolicy
     storage.networkServiceType = NSURLRequest.NetworkServiceType(rawValue: networkServiceType) ?? .default
-    storage.flags = RequestStorage.Flags(rawValue: flags)
-    if !fieldNames.isEmpty {
-      var fields = RequestFields()
-      for (name, value) in zip(fieldNames, fieldValues) { fields.append(name, value) }
-      storage.fields = fields
-    }
+    storage.flags = RequestStorage.Flags(rawValue: flags).intersection(.all)
+    if !fieldNames.isEmpty { storage.fields = RequestFields(untrusted: fieldNames, fieldValues) }
     return URLRequest(storage)
   }
 
@@ -103,7 +99,8 @@ struct ResumeData: Codable, Hashable, Sendable {
       MessageAuthentication.isEqual(code, Array(bytes[magic.count..<headCount]))
     else { throw .changed }
     guard let decoded = try? PropertyListDecoder().decode(ResumeData.self, from: Data(content)),
-      PartialFiles.isName(decoded.fileName), decoded.point.offset > 0
+      PartialFiles.isName(decoded.fileName), decoded.point.offset > 0,
+      decoded.point.total.map({ $0 >= decoded.point.offset }) ?? true, decoded.point.validator.isFieldValue
     else { throw .unreadable }
     return decoded
   }

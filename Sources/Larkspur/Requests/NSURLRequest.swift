@@ -172,35 +172,29 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     aCoder.encode(cookiePartitionIdentifier as NSString?, forKey: Key.cookiePartition)
   }
 
+  /// Reads a request from an archive. Fields that cannot be sent (RFC 9110 5.1, 5.5) are left out, and numbers that mean nothing
+  /// count as not set.
+  ///
+  /// - Returns: `nil` if the method in the archive is no token (RFC 9110 9.1).
   public required init?(coder aDecoder: NSCoder) {
-    let storage = RequestStorage(url: aDecoder.decodeObject(of: NSURL.self, forKey: Key.url) as URL?)
-    storage.mainDocumentURL = aDecoder.decodeObject(of: NSURL.self, forKey: Key.mainDocumentURL) as URL?
+    let method = RequestStorage.method(aDecoder.text(forKey: Key.method))
+    guard method.isToken else { return nil }
+    let storage = RequestStorage(url: aDecoder.url(forKey: Key.url))
+    storage.mainDocumentURL = aDecoder.url(forKey: Key.mainDocumentURL)
     storage.cachePolicy =
-      CachePolicy(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.cachePolicy)))
-      ?? .useProtocolCachePolicy
-    if aDecoder.containsValue(forKey: Key.timeoutInterval) {
-      storage.timeoutInterval = aDecoder.decodeDouble(forKey: Key.timeoutInterval)
-    }
+      aDecoder.number(forKey: Key.cachePolicy).flatMap { CachePolicy(rawValue: $0) } ?? .useProtocolCachePolicy
+    storage.timeoutInterval = aDecoder.decimal(forKey: Key.timeoutInterval)
     storage.networkServiceType =
-      NetworkServiceType(rawValue: UInt(clamping: aDecoder.decodeInt64(forKey: Key.networkServiceType))) ?? .default
+      aDecoder.number(forKey: Key.networkServiceType).flatMap { NetworkServiceType(rawValue: $0) } ?? .default
     if aDecoder.containsValue(forKey: Key.flags) {
-      storage.flags = RequestStorage.Flags(
-        rawValue: UInt16(truncatingIfNeeded: aDecoder.decodeInt32(forKey: Key.flags)))
+      let flags = UInt16(truncatingIfNeeded: aDecoder.decodeInt32(forKey: Key.flags))
+      storage.flags = RequestStorage.Flags(rawValue: flags).intersection(.all)
     }
-    storage.method = RequestStorage.method(aDecoder.decodeObject(of: NSString.self, forKey: Key.method) as String?)
-    let classes: [AnyClass] = [NSArray.self, NSString.self]
-    // Foundation takes a missing key for a broken archive if several classes are allowed.
-    if aDecoder.containsValue(forKey: Key.fieldNames), aDecoder.containsValue(forKey: Key.fieldValues),
-      let names = aDecoder.decodeObject(of: classes, forKey: Key.fieldNames) as? [String],
-      let values = aDecoder.decodeObject(of: classes, forKey: Key.fieldValues) as? [String],
-      names.count == values.count
-    {
-      var fields = RequestFields()
-      for (name, value) in zip(names, values) { fields.append(name, value) }
-      storage.fields = fields
-    }
-    if let body = aDecoder.decodeObject(of: NSData.self, forKey: Key.body) { storage.body = .data(body as Data) }
-    storage.cookiePartition = aDecoder.decodeObject(of: NSString.self, forKey: Key.cookiePartition) as String?
+    storage.method = method
+    let (names, values) = (aDecoder.texts(forKey: Key.fieldNames), aDecoder.texts(forKey: Key.fieldValues))
+    if let names, let values { storage.fields = RequestFields(untrusted: names, values) }
+    if let body = aDecoder.bytes(forKey: Key.body) { storage.body = .data(body) }
+    storage.cookiePartition = aDecoder.text(forKey: Key.cookiePartition)
     value = URLRequest(storage)
   }
 

@@ -13,6 +13,14 @@ struct RequestFields {
     all = dictionary.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
   }
 
+  /// Fields that have been read from an archive. Those that cannot be sent are left out.
+  ///
+  /// - Returns: `nil` if names and values do not belong together.
+  init?(untrusted names: [String], _ values: [String]) {
+    guard names.count == values.count else { return nil }
+    all = zip(names, values).map { (name: $0, value: $1) }.filter { $0.name.isToken && $0.value.isFieldValue }
+  }
+
   var dictionary: [String: String] {
     var dictionary: [String: String] = [:]
     for field in all { dictionary[field.name] = field.value }
@@ -70,7 +78,7 @@ extension String {
   }
 
   /// Whether a field may have this for its value: it holds no NUL, and no line end but that of a fold (RFC 9110 5.5, RFC 9112 5.2).
-  fileprivate var isFieldValue: Bool {
+  var isFieldValue: Bool {
     let bytes = utf8Span.span
     var index = 0
     while index < bytes.count {

@@ -22,6 +22,9 @@ final class RequestStorage {
     static let byTheUser = Flags(rawValue: 256)
 
     static let standard: Flags = [.cellular, .expensive, .constrained, .cookies]
+    static let all: Flags = [
+      .cellular, .expensive, .constrained, .cookies, .pipelining, .http3, .dnssec, .persistentDNS, .byTheUser,
+    ]
 
     mutating func set(_ flag: Flags, _ isOn: Bool) {
       if isOn { insert(flag) } else { remove(flag) }

@@ -37,7 +37,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: name)
   }
 
-  /// A response of nobody's, without URL and fields, whose status is 200: for tests.
+  /// A response without URL and fields, whose status is 200: for tests.
+  ///
+  /// It is public because Darwin's class inherits `init()` from `NSObject`, and programs written for Darwin call it
+  /// (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has none, so that an extension there can declare a
+  /// `convenience init()` of its own; on Darwin and here that is an error, and the extension's initializer needs another name or a
+  /// parameter.
   public override init() {
     status = Self.statusDefault
     httpVersion = "HTTP/1.1"
@@ -125,14 +130,16 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     aCoder.encode(fields.dictionary as NSDictionary, forKey: "allHeaderFields")
   }
 
+  /// Reads a response from an archive. Fields that no server could have sent (RFC 9110 5.1, 5.5) are left out.
+  ///
+  /// - Returns: `nil` if three digits cannot say the status in the archive. If there is none, it is 0.
   public required init?(coder aDecoder: NSCoder) {
-    status = Int(clamping: aDecoder.decodeInt64(forKey: "statusCode"))
-    httpVersion = aDecoder.decodeObject(of: NSString.self, forKey: "httpVersion") as String? ?? "HTTP/1.1"
-    let classes: [AnyClass] = [NSDictionary.self, NSString.self]
-    // Foundation takes a missing key for a broken archive if several classes are allowed.
-    let hasFields = aDecoder.containsValue(forKey: "allHeaderFields")
-    let object = hasFields ? aDecoder.decodeObject(of: classes, forKey: "allHeaderFields") : nil
-    fields = .given(object as? [String: String] ?? [:])
+    let hasStatus = aDecoder.containsValue(forKey: "statusCode")
+    guard let number = hasStatus ? aDecoder.number(forKey: "statusCode") : 0, number <= 999 else { return nil }
+    status = Int(number)
+    httpVersion = aDecoder.line(forKey: "httpVersion") ?? "HTTP/1.1"
+    let all = aDecoder.textsByName(forKey: "allHeaderFields") ?? [:]
+    fields = .given(FieldNames.canonical(all.filter { $0.key.isToken && $0.value.isFieldValue }))
     isDecoded = false
     super.init(coder: aDecoder)
   }

@@ -125,15 +125,17 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     aCoder.encode(suggestedFilename as NSString?, forKey: "suggestedFilename")
   }
 
+  /// Reads a response from an archive. What stands there is no more trusted than what a server sends: the same rules hold for
+  /// ``suggestedFilename``, a length below zero counts as unknown, and types with control characters are left out.
   public required init?(coder aDecoder: NSCoder) {
-    storedURL = aDecoder.decodeObject(of: NSURL.self, forKey: "url") as URL?
+    storedURL = aDecoder.url(forKey: "url")
     let content = Content()
-    content.type = (
-      aDecoder.decodeObject(of: NSString.self, forKey: "mimeType") as String?,
-      aDecoder.decodeObject(of: NSString.self, forKey: "textEncodingName") as String?
-    )
-    content.expectedContentLength = aDecoder.decodeInt64(forKey: "expectedContentLength")
-    content.suggestedFilename = aDecoder.decodeObject(of: NSString.self, forKey: "suggestedFilename") as String?
+    content.type = (aDecoder.line(forKey: "mimeType"), aDecoder.line(forKey: "textEncodingName"))
+    let hasLength = aDecoder.containsValue(forKey: "expectedContentLength")
+    content.expectedContentLength = hasLength ? max(-1, aDecoder.decodeInt64(forKey: "expectedContentLength")) : -1
+    content.suggestedFilename = aDecoder.text(forKey: "suggestedFilename").map {
+      SuggestedFilename.name(disposition: nil, pathComponent: $0, host: nil, mediaType: nil)
+    }
     self.content = Mutex(content)
   }
 }

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A stored response as a file.
 ///
 ///     4 bytes    the format's name
@@ -131,7 +133,7 @@ public struct CacheRecord: Sendable {
 
   private init?(from reader: inout RecordReader) {
     guard let key = reader.text(), let uri = reader.text(), let time = reader.number(UInt64.self),
-      let userInfo = reader.data(), let kind = reader.number(UInt8.self)
+      let userInfo = reader.data(), let kind = reader.number(UInt8.self), Double(bitPattern: time).isFinite
     else { return nil }
     self.init(
       key: key, uri: uri, storedTime: Double(bitPattern: time),
@@ -140,25 +142,36 @@ public struct CacheRecord: Sendable {
     case 0:
       guard let mimeType = reader.optional(), let count = reader.number(UInt64.self), let name = reader.optional()
       else { return nil }
+      guard ![mimeType.text, name.text].contains(where: { $0.map(Self.hasControls) ?? false }) else { return nil }
       self.kind = .plain(
-        Plain(mimeType: mimeType.text, expectedCount: Int64(bitPattern: count), textEncodingName: name.text))
+        Plain(mimeType: mimeType.text, expectedCount: max(-1, Int64(bitPattern: count)), textEncodingName: name.text))
     case 1:
-      guard let version = reader.text(), let stored = Self.stored(from: &reader) else { return nil }
+      guard let version = reader.text(), !Self.hasControls(version), let stored = Self.stored(from: &reader) else {
+        return nil
+      }
       self.kind = .http(version: version, stored)
     default: return nil
     }
     guard reader.isAtEnd else { return nil }
   }
 
+  /// Whether there is a character in it that no field has (RFC 9110 5.5).
+  private static func hasControls(_ text: String) -> Bool {
+    text.utf8.contains { $0 < 0x20 && $0 != ASCII.tab || $0 == 0x7F }
+  }
+
   private static func stored(from reader: inout RecordReader) -> StoredResponse? {
-    guard let status = reader.number(UInt32.self), let requestTime = reader.number(UInt64.self),
+    guard let status = reader.number(UInt32.self), status <= 999, let requestTime = reader.number(UInt64.self),
       let responseTime = reader.number(UInt64.self), let bodyCount = reader.number(UInt64.self),
       let isDecoded = reader.number(UInt8.self), let part = reader.optional(),
-      let fieldCount = reader.number(UInt32.self)
+      let fieldCount = reader.number(UInt32.self), Double(bitPattern: requestTime).isFinite,
+      Double(bitPattern: responseTime).isFinite
     else { return nil }
     var fields: CacheFields = []
     for _ in 0..<fieldCount {
-      guard let name = reader.text(), let value = reader.text() else { return nil }
+      guard let name = reader.text(), let value = reader.text(), !name.isEmpty, name.utf8.allSatisfy(Scan.isToken),
+        !hasControls(value)
+      else { return nil }
       fields.append((name: name, value: value))
     }
     guard let selectionCount = reader.number(UInt32.self) else { return nil }

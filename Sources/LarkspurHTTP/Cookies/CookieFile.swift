@@ -82,9 +82,15 @@ public enum CookieFile {
     cookies.reserveCapacity(lines.count)
     for line in lines {
       guard let cookie = cookie(line) else { return .damaged }
-      cookies.append(cookie)
+      if isPossible(cookie) { cookies.append(cookie) }
     }
     return .cookies(cookies)
+  }
+
+  /// Whether a jar could have written it. Others are left out: what they hold would end the field that they are sent in.
+  private static func isPossible(_ cookie: Cookie) -> Bool {
+    let texts = [cookie.name, cookie.value, cookie.domain, cookie.path]
+    return !texts.contains { $0.utf8.contains(where: SetCookie.isControl) }
   }
 
   private static func cookie(_ line: ArraySlice<UInt8>) -> Cookie? {
@@ -111,7 +117,7 @@ public enum CookieFile {
     }
     if let version = Int(String(decoding: fields[9], as: UTF8.self)) {
       var legacy = Cookie.Legacy()
-      legacy.version = version
+      legacy.version = version == 1 ? 1 : 0
       legacy.comment = optional(fields[10])
       legacy.commentURL = optional(fields[11])
       legacy.ports = String(decoding: fields[12], as: UTF8.self).split(separator: ",").compactMap { Int($0) }

@@ -35,6 +35,31 @@ import Testing
     #expect(CookieFile.read(bytes) == .cookies(cookies))
   }
 
+  /// No jar has one, and in a field it would be the end of it.
+  @Test func cookiesWithControlsAreLeftOut() {
+    func cookie(_ name: String, _ value: String = "v", _ domain: String = "a.b", _ path: String = "/") -> Cookie {
+      Cookie(
+        name: name, value: value, domain: domain, path: path, isHostOnly: true, expiry: CookieTime(seconds: 1e9),
+        creation: CookieTime(seconds: 0))
+    }
+    let good = cookie("good")
+    let bad = [
+      cookie("a\r\nb"), cookie("a", "b\r\nc: d"), cookie("a", "\0"), cookie("a", "b", "c\n"),
+      cookie("a", "b", "c", "/\r"),
+    ]
+    #expect(CookieFile.read(CookieFile.bytes(of: bad + [good])) == .cookies([good]))
+  }
+
+  @Test func versionsAreTwo() {
+    var cookie = Self.cookies()[0]
+    var legacy = Cookie.Legacy()
+    legacy.version = -7
+    cookie.legacy = legacy
+    let bytes = CookieFile.bytes(of: [cookie])
+    cookie.legacy?.version = 0
+    #expect(CookieFile.read(bytes) == .cookies([cookie]))
+  }
+
   @Test func aFileCutShortIsDamaged() {
     let bytes = CookieFile.bytes(of: Self.cookies())
     for end in bytes.indices { #expect(CookieFile.read(Array(bytes[..<end])) == .damaged, "\(end)") }

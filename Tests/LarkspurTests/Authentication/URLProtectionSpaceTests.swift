@@ -23,6 +23,17 @@ import Testing
           + "Proxy-Type:(null)"))
   }
 
+  /// As Foundation shows it.
+  @Test(arguments: [
+    (NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPBasic),
+    (NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodServerTrust),
+    ("unknown", NSURLAuthenticationMethodDefault), ("", NSURLAuthenticationMethodDefault),
+  ])
+  func methodsInWords(method: String, shown: String) {
+    let space = Self.space(method: method)
+    #expect(space.authenticationMethod == method && space.description.contains("Auth-Scheme:\(shown), "))
+  }
+
   @Test func ofAProxy() {
     let space = URLProtectionSpace(
       proxyHost: "p", port: 3128, type: NSURLProtectionSpaceHTTPProxy, realm: "r",
