@@ -85,16 +85,19 @@ extension TaskPerformer {
     // Another one is the delegate's, and is not in the next request.
     if stream === own { usedStream = own }
     let length = request.saidLength
-    task.read { $0.bytesExpectedToSend = length.map(Int64.init) ?? NSURLSessionTransferSizeUnknown }
     return Body(content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
   }
 
   /// It begins, or begins again. Behind a redirection it may be another one.
   func expectToSend(_ body: Body) {
-    let isAgain = task.read { details in
-      if case .length(let count) = body.length { details.bytesExpectedToSend = Int64(count) }
-      defer { details.bytesSent = 0 }
-      return details.bytesSent > 0
+    let isAgain = task.show { shown in
+      if case .length(let count) = body.length {
+        shown.bytesExpectedToSend = Int64(clamping: count)
+      } else {
+        shown.bytesExpectedToSend = NSURLSessionTransferSizeUnknown
+      }
+      defer { shown.bytesSent = 0 }
+      return shown.bytesSent > 0
     }
     if isAgain { task.updateProgress() }
   }

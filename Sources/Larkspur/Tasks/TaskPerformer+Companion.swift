@@ -45,7 +45,7 @@ extension TaskPerformer {
         if let downloadTask = task as? URLSessionDownloadTask {
           companion.download?.urlSession(
             session, downloadTask: downloadTask, didWriteData: piece.count, totalBytesWritten: piece.total,
-            totalBytesExpectedToWrite: task.read { $0.bytesExpectedToReceive })
+            totalBytesExpectedToWrite: task.read { $0.shown.bytesExpectedToReceive })
         } else if let dataTask = task as? URLSessionDataTask {
           companion.data?.urlSession(session, dataTask: dataTask, didReceive: piece.data)
         }

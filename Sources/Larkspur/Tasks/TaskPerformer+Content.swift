@@ -20,11 +20,7 @@ extension TaskPerformer {
   /// The same for an owner that need not be asked. False: this one has to be, or a file to be opened.
   @inline(__always)
   func beginNow(_ response: URLResponse, length: Int64) -> Bool {
-    content.response = response
-    task.read {
-      $0.response = response
-      $0.bytesExpectedToReceive = length
-    }
+    show(response, length: length)
     if companion != nil { tellCompanion(of: response) }
     switch task.output {
     case .dataHandler, .dataResult: makeRoom(for: length)
@@ -34,6 +30,18 @@ extension TaskPerformer {
     return true
   }
 
+  /// The response is the task's, and what its owner is told of at the end. A task that has been cancelled shows none any more,
+  /// and its owner is told of none.
+  func show(_ response: URLResponse, length: Int64) {
+    content.response = task.read { details in
+      details.show {
+        $0.response = response
+        $0.bytesExpectedToReceive = length
+      }
+      return details.shown.response
+    }
+  }
+
   /// The response's head is the owner's already, and the content that has come with it.
   func adoptContent() {
     guard let response = transfer.response as? HTTPURLResponse else { return }
@@ -41,7 +49,7 @@ extension TaskPerformer {
     _ = machine.responseReceived(response)
     swap(&content.data, &transfer.data)
     _ = beginNow(response, length: transfer.length)
-    task.read { $0.bytesReceived = Int64(content.data.count) }
+    task.show { $0.bytesReceived = Int64(content.data.count) }
   }
 
   private func beginLater(_ response: URLResponse, length: Int64) async throws(URLError) {
@@ -54,7 +62,7 @@ extension TaskPerformer {
     if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
   }
 
-  private func decideDisposition(of response: URLResponse) async throws(URLError) {
+  func decideDisposition(of response: URLResponse) async throws(URLError) {
     guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
     let disposition = try await ask(otherwise: URLSession.ResponseDisposition.allow) { session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
@@ -240,8 +248,12 @@ extension TaskPerformer {
     let count = content.pendingCount
     content.pendingCount = 0
     let (received, isWatched) = task.read { details in
-      details.bytesReceived += Int64(count)
-      return (details.bytesReceived, details.progress != nil)
+      (
+        details.show { shown in
+          shown.bytesReceived += Int64(count)
+          return shown.bytesReceived
+        }, details.progress != nil
+      )
     }
     if isWatched { task.updateProgress() }
     if companion != nil { tellCompanion(ofContent: count, received) }
@@ -256,8 +268,12 @@ extension TaskPerformer {
     guard count > 0 else { return }
     content.pendingCount = 0
     let (received, isWatched) = task.read { details in
-      details.bytesReceived += Int64(count)
-      return (details.bytesReceived, details.progress != nil)
+      (
+        details.show { shown in
+          shown.bytesReceived += Int64(count)
+          return shown.bytesReceived
+        }, details.progress != nil
+      )
     }
     if isWatched { task.updateProgress() }
     if companion != nil { tellCompanion(ofContent: count, received) }
@@ -280,7 +296,7 @@ extension TaskPerformer {
     transfer.pauseClock()
     defer { transfer.resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
-      let expected = task.read { $0.bytesExpectedToReceive }
+      let expected = task.read { $0.shown.bytesExpectedToReceive }
       try await tellOfContent { session, delegate in
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(

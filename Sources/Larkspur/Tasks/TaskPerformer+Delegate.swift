@@ -138,7 +138,7 @@ extension TaskPerformer {
     if transfer.isHeldUp { try await transfer.passGate() }
     let task = task
     // Who never answers finds it there when the time would be up, as in FoundationNetworking.
-    let timer = transfer.startIdleTimer { task.read { $0.response = response } }
+    let timer = transfer.startIdleTimer { task.show { $0.response = response } }
     defer { engine.loop.stopTimer(timer) }
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -166,15 +166,10 @@ extension TaskPerformer {
       $0.state = details.isResuming ? .running : details.state
       $0.hasBegun = true
       $0.suspensions = details.suspensions
-      $0.currentRequest = details.currentRequest
-      $0.isElsewhere = details.isElsewhere
-      $0.response = details.response
+      $0.adopt(details.shown)
       $0.delegate = details.delegate
       $0.description = details.description
       $0.priority = details.priority
-      $0.bytesSent = details.bytesSent
-      $0.bytesExpectedToSend = details.bytesExpectedToSend
-      $0.bytesExpectedToReceive = details.bytesExpectedToReceive
       $0.earliestBeginDate = details.earliestBeginDate
       $0.clientExpectsToSend = details.clientExpectsToSend
       $0.clientExpectsToReceive = details.clientExpectsToReceive
@@ -199,14 +194,14 @@ extension TaskPerformer {
 
   /// Tells the owner that the task is over: the last thing that happens to it.
   func finish(_ failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
-    var failure = failure
+    var failure = failure ?? (hasGivenFile ? nil : cancellation)
     var kept: Data?
     if let error = failure as? URLError, let data = resumeData(after: error) {
       kept = data
       failure = error.adding(resumeData: data)
     }
     challenges?.isOver(task)
-    task.complete(failure)
+    failure = task.complete(failure, isGiven: hasGivenFile)
     if case .dataResult = task.output {
       transfer.failure = failure
       transfer.response = content.response
@@ -225,9 +220,15 @@ extension TaskPerformer {
     engine.loop.callAfterTurn(ending)
   }
 
+  /// Why the task is to end, if it has been cancelled and this performer has not heard of it yet.
+  var cancellation: URLError? {
+    task.state == .canceling ? .make(.cancelled, "cancelled").failing(at: machine.request.url) : nil
+  }
+
   /// A download's delegate takes the file, or loses it.
   func giveFile() async {
     guard case .delegate = task.output, let file, let download = task as? URLSessionDownloadTask else { return }
+    hasGivenFile = true
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)

@@ -125,7 +125,7 @@ extension TaskPerformer {
     file = try DownloadFile()
     download?.point = nil
     // There may have been a part, of another version.
-    task.read { $0.bytesReceived = 0 }
+    task.show { $0.bytesReceived = 0 }
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
     let fields = response.fields
     let point = ResumePoint(
@@ -138,12 +138,11 @@ extension TaskPerformer {
 
   private func goOn(at offset: Int, of total: Int?, isFirst: Bool) async {
     let expected = total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
-    let isWatched = task.read { details in
-      details.bytesReceived = Int64(offset)
-      details.bytesExpectedToReceive = expected
-      return details.progress != nil
+    task.show {
+      $0.bytesReceived = Int64(offset)
+      $0.bytesExpectedToReceive = expected
     }
-    if isWatched { task.updateProgress() }
+    task.updateProgress()
     guard isFirst, case .delegate = task.output, let downloadTask = task as? URLSessionDownloadTask else { return }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }

@@ -12,7 +12,7 @@ extension TaskPerformer {
     let clock = ClockReading(now: engine.loop.kernel.now(), date: Date())
     let tries = transfer.takeMetrics()
     let (response, received, sent, expectedToSend) = task.read {
-      ($0.response, $0.bytesReceived, $0.bytesSent, $0.bytesExpectedToSend)
+      ($0.shown.response, $0.shown.bytesReceived, $0.shown.bytesSent, $0.shown.bytesExpectedToSend)
     }
     for (index, metrics) in tries.enumerated() {
       let isLast = index == tries.count - 1

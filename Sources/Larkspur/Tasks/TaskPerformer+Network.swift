@@ -166,14 +166,14 @@ extension TaskPerformer {
   /// Whether anybody wants to know how far the request is, and what the server says before its response.
   private func wantsStory(of body: Body) -> Bool {
     if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
-    return task.read { $0.progress != nil || $0.bytesExpectedToSend != 0 }
+    return task.read { $0.progress != nil || $0.shown.bytesExpectedToSend != 0 }
   }
 
   private func observe(_ poolRequest: inout PoolRequest, url: URL?) {
     poolRequest.observer = { [self] event, _ in
       switch event {
       case .bodySent(let bytes): sent(Int64(bytes))
-      case .requestSent: sent(task.read { max($0.bytesSent, $0.bytesExpectedToSend) })
+      case .requestSent: sent(task.read { max($0.shown.bytesSent, $0.shown.bytesExpectedToSend) })
       case .interimReceived(let status, let bytes, let fields):
         transfer.progressed()
         guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
@@ -189,14 +189,14 @@ extension TaskPerformer {
   }
 
   /// A body that nobody has observed has left before anybody could have looked.
-  private func littleHasLeft() { sent(task.read(\.bytesExpectedToSend)) }
+  private func littleHasLeft() { sent(task.read(\.shown.bytesExpectedToSend)) }
 
   /// So much of the body has left.
   private func sent(_ total: Int64) {
     transfer.progressed()
-    let (before, expected) = task.read { details in
-      defer { details.bytesSent = max(details.bytesSent, total) }
-      return (details.bytesSent, details.bytesExpectedToSend)
+    let (before, expected) = task.show { shown in
+      defer { shown.bytesSent = max(shown.bytesSent, total) }
+      return (shown.bytesSent, shown.bytesExpectedToSend)
     }
     guard total > before else { return }
     task.updateProgress()

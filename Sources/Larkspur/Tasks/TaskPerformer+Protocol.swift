@@ -24,11 +24,11 @@ extension TaskPerformer {
     }
     request.offerDataAsStream()
     let loaded = machine.request
-    task.read { $0.currentRequest = request }
+    task.show { $0.currentRequest = request }
     let question = ProtocolLoad.find(
       among: core.protocolClasses + ProtocolRegistry.classes, for: task, request)
     var load: ProtocolLoad?
-    defer { task.read { $0.currentRequest = load?.client.request ?? loaded } }
+    defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
     // Their methods may block.
     load =
       try await transfer.waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil

@@ -60,6 +60,8 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   var file: DownloadFile?
   /// Those of the connection that it has asked for last.
   var challenges: SessionChallenges?
+  /// A download's delegate has had its file: from then on the task has succeeded.
+  var hasGivenFile = false
   /// Of a download that goes on, or may.
   var download: DownloadState?
   /// The stream of a request that a body has come from.
@@ -125,7 +127,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     do throws(URLError) {
       if transfer.quick == nil { try await start() }
       while try await load(machine.request) {
-        task.read {
+        task.show {
           $0.currentRequest = machine.request
           $0.isElsewhere = machine.isElsewhere
         }
@@ -137,6 +139,7 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
     transfer.stopClock()
     // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
     let ownFailure = transfer.interruption == nil ? protocolFailure : nil
+    failure = failure ?? cancellation
     if file != nil, failure == nil { await giveFile() }
     var metrics = wantsMetrics ? makeMetrics() : nil
     switch task.output {

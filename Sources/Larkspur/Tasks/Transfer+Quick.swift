@@ -107,7 +107,7 @@ extension Transfer: LoopWork {
 
   private func countSent() {
     guard hasSent, let task else { return }
-    task.read { $0.bytesSent = max($0.bytesSent, $0.bytesExpectedToSend) }
+    task.show { $0.bytesSent = max($0.bytesSent, $0.bytesExpectedToSend) }
   }
 
   private var priority: UInt8 { task?.poolPriority ?? URLSessionTask.poolPriorityDefault }
@@ -193,20 +193,19 @@ extension Transfer: LoopWork {
     stopClock()
     quick = nil
     guard let task = task ?? core.end(self) else { return resultHasCome() }
-    task.read {
+    failure = task.complete(nil) {
       $0.response = response
       $0.bytesSent = $0.bytesExpectedToSend
       $0.bytesExpectedToReceive = length
       $0.bytesReceived = Int64(data.count)
     }
-    task.complete(nil)
     if case .dataResult = task.output {
       core.ended(task)
       return resultHasCome()
     }
     var content = TaskContent()
-    content.response = response
+    content.response = failure == nil ? response : task.response
     content.data = data
-    engine.loop.callAfterTurn(TaskEnding(task, self, core, nil, content))
+    engine.loop.callAfterTurn(TaskEnding(task, self, core, failure, content))
   }
 }

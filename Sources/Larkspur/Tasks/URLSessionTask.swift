@@ -25,6 +25,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// See ``defaultPriority``.
   public static let highPriority: Float = 0.75
 
+  /// What a task shows of its load: the values that stay as they are from `cancel()` on.
+  struct Shown {
+    var currentRequest: URLRequest?
+    /// Redirections have left the origin that the program had meant.
+    var isElsewhere = false
+    var response: URLResponse?
+    var bytesReceived: Int64 = 0
+    var bytesSent: Int64 = 0
+    var bytesExpectedToReceive: Int64 = 0
+    var bytesExpectedToSend: Int64 = 0
+  }
+
   struct Details {
     var state = State.suspended
     /// As often as it has to be resumed before it runs.
@@ -34,19 +46,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// A delegate hears that it is about to run.
     var isResuming = false
     var originalRequest: URLRequest?
-    var currentRequest: URLRequest?
-    /// Redirections have left the origin that the program had meant.
-    var isElsewhere = false
-    var response: URLResponse?
-    var error: (any Error)?
+    private(set) var shown: Shown
+    fileprivate(set) var error: (any Error)?
     var description: String?
     var priority = URLSessionTask.defaultPriority
     var delegate: (any URLSessionTaskDelegate)?
     var earliestBeginDate: Date?
-    var bytesReceived: Int64 = 0
-    var bytesSent: Int64 = 0
-    var bytesExpectedToReceive: Int64 = 0
-    var bytesExpectedToSend: Int64 = 0
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     var progress: Progress?
@@ -57,6 +62,37 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var transfer: Transfer?
     /// Of a download task.
     var resumeDataHandlers: [ResumeDataHandler] = []
+
+    /// - Parameter expected: Bytes of the body; -1 if that is not known.
+    init(_ request: URLRequest? = nil, bytesExpectedToSend expected: Int64 = 0) {
+      originalRequest = request
+      shown = Shown(currentRequest: request, bytesExpectedToSend: expected)
+    }
+
+    /// Changes what the task shows, unless the task has been cancelled or is complete: the load may be a step behind.
+    mutating func show<T>(_ change: (inout Shown) -> T) -> T {
+      if state == .running || state == .suspended { return change(&shown) }
+      var unseen = shown
+      return change(&unseen)
+    }
+
+    /// Takes over what another task shows, in whose place this one goes on.
+    mutating func adopt(_ other: Shown) { shown = other }
+
+    /// Ends the task.
+    ///
+    /// - Parameter isGiven: The owner has the result already, so that `cancel()` comes too late.
+    /// - Returns: Why it failed. A load that has come to its end after `cancel()` has failed all the same.
+    mutating func complete(_ failure: (any Error)?, isGiven: Bool) -> (any Error)? {
+      guard state != .completed else { return error }
+      if failure == nil, state == .canceling, !isGiven {
+        error = URLError.make(.cancelled, "cancelled").failing(at: shown.currentRequest?.url)
+      } else {
+        error = failure
+      }
+      state = .completed
+      return error
+    }
 
     mutating func start() -> Start {
       defer { hasBegun = true }
@@ -100,9 +136,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     identifier = core.nextIdentifier()
     self.source = source
     self.output = output
-    details = Mutex(
-      Details(
-        originalRequest: request, currentRequest: request, bytesExpectedToSend: source.byteCount(of: request)))
+    details = Mutex(Details(request, bytesExpectedToSend: source.byteCount(of: request)))
     super.init()
   }
 
@@ -112,9 +146,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     identifier = transfer.identifier
     source = .request
     output = .dataResult
-    var details = Details(
-      originalRequest: transfer.request, currentRequest: transfer.request,
-      bytesExpectedToSend: source.byteCount(of: transfer.request), session: transfer.session, transfer: transfer)
+    var details = Details(transfer.request, bytesExpectedToSend: source.byteCount(of: transfer.request))
+    details.session = transfer.session
+    details.transfer = transfer
     _ = details.start()
     details.suspensions = 0
     self.details = Mutex(details)
@@ -137,6 +171,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
 
+  /// Changes what the task shows, as `Details.show` does.
+  @discardableResult
+  func show<T>(_ change: (inout Shown) -> T) -> T { read { $0.show(change) } }
+
   // MARK: - What it is
 
   /// Its number in its session.
@@ -149,18 +187,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// `httpAdditionalHeaders`, as on Darwin.
   open internal(set) var currentRequest: URLRequest? {
     get {
-      let (current, isElsewhere) = read { ($0.currentRequest, $0.isElsewhere) }
+      let (current, isElsewhere) = read { ($0.shown.currentRequest, $0.shown.isElsewhere) }
       guard var current, let core else { return current }
       core.composer.complete(&current, isElsewhere: isElsewhere)
       return current
     }
-    set { read { $0.currentRequest = newValue } }
+    set { show { $0.currentRequest = newValue } }
   }
 
-  /// What the server has said. Nil until it has.
+  /// What the server has said, or `nil` until it has. A response that comes after ``cancel()`` is not shown any more.
   open internal(set) var response: URLResponse? {
-    get { read { $0.response } }
-    set { read { $0.response = newValue } }
+    get { read { $0.shown.response } }
+    set { show { $0.response = newValue } }
   }
 
   /// Why it failed. Nil while it runs, and when it has succeeded.
@@ -218,26 +256,26 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   /// Bytes of the body that have come, its content coding undone.
   open internal(set) var countOfBytesReceived: Int64 {
-    get { read { $0.bytesReceived } }
-    set { read { $0.bytesReceived = newValue } }
+    get { read { $0.shown.bytesReceived } }
+    set { show { $0.bytesReceived = newValue } }
   }
 
   /// Bytes of the request's body that have left.
   open internal(set) var countOfBytesSent: Int64 {
-    get { read { $0.bytesSent } }
-    set { read { $0.bytesSent = newValue } }
+    get { read { $0.shown.bytesSent } }
+    set { show { $0.bytesSent = newValue } }
   }
 
   /// What `Content-Length` says, or `NSURLSessionTransferSizeUnknown`.
   open internal(set) var countOfBytesExpectedToReceive: Int64 {
-    get { read { $0.bytesExpectedToReceive } }
-    set { read { $0.bytesExpectedToReceive = newValue } }
+    get { read { $0.shown.bytesExpectedToReceive } }
+    set { show { $0.bytesExpectedToReceive = newValue } }
   }
 
   /// The length of the request's body, or `NSURLSessionTransferSizeUnknown`.
   open internal(set) var countOfBytesExpectedToSend: Int64 {
-    get { read { $0.bytesExpectedToSend } }
-    set { read { $0.bytesExpectedToSend = newValue } }
+    get { read { $0.shown.bytesExpectedToSend } }
+    set { show { $0.bytesExpectedToSend = newValue } }
   }
 
   /// What the program expects; no meaning to the session.
@@ -281,7 +319,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ProgressCounts.set(progress) {
       let (sent, received, toSend, toReceive, isDone) = read {
         (
-          $0.bytesSent, $0.bytesReceived, $0.bytesExpectedToSend, $0.bytesExpectedToReceive,
+          $0.shown.bytesSent, $0.shown.bytesReceived, $0.shown.bytesExpectedToSend, $0.shown.bytesExpectedToReceive,
           $0.state == .completed && $0.error == nil
         )
       }
@@ -296,7 +334,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   // MARK: - Control
 
-  /// Ends the task with `URLError.cancelled`, unless it is over. A call that the delegate is in goes to its end; questions
+  /// Ends the task with `URLError.cancelled`, unless it is over. From here on ``response``, ``currentRequest`` and the counts
+  /// stay as they are, whatever still comes. A call that the delegate is in goes to its end; questions
   /// and content that still wait for their turn on the delegate queue are dropped.
   ///
   /// Of a task that has never been resumed the end is told when it is, and 10 ms later at the latest: whoever cancels it may be
@@ -368,14 +407,22 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if start.isFirst { core.begin(self) }
   }
 
-  /// Its properties say what came of it: before its owner is told.
-  func complete(_ failure: (any Error)?) {
-    let isWatched = read { details in
-      details.state = .completed
-      details.error = failure
-      return details.progress != nil
+  /// Ends the task: its properties say what came of it before its owner is told.
+  ///
+  /// - Parameters:
+  ///   - isGiven: The owner has the result already, so that ``cancel()`` comes too late.
+  ///   - last: Shown in the same step, unless the task has been cancelled.
+  /// - Returns: Why it failed. A load that has come to its end after ``cancel()`` has failed all the same.
+  @discardableResult
+  func complete(
+    _ failure: (any Error)?, isGiven: Bool = false, showing last: (inout Shown) -> Void = { _ in }
+  ) -> (any Error)? {
+    let (failure, isWatched) = read { details in
+      details.show(last)
+      return (details.complete(failure, isGiven: isGiven), details.progress != nil)
     }
     if isWatched { updateProgress() }
+    return failure
   }
 
   /// Lets go of everybody that a task keeps until it is over. Returns its session.
