@@ -5,6 +5,10 @@ final class ProtocolHearing {
   let load: ProtocolLoad
   /// What the task's owner has been told of, or would have been.
   var response: URLResponse?
+  /// Content has been delivered, and the protocol has told of no response: ``response`` only stands in for it.
+  var hasContentWithoutResponse = false
+  /// Content that waits for a response, which a reader of bytes is given first.
+  var early: [Data] = []
   /// What the protocol has called valid.
   var validCached: CachedURLResponse?
   /// All that was said within `startLoading()` has been heard.

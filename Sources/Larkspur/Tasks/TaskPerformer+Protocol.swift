@@ -10,7 +10,7 @@ extension SessionCore {
 ///
 /// The protocol pushes and the task takes, one event after another: so what a suspended task or a slow delegate does not
 /// take waits in the protocol's client. What makes no sense is passed over: a second response, a redirection after the
-/// response, anything after the end.
+/// response or after content, anything after the end. A response that comes after content is the task's all the same.
 extension TaskPerformer {
   /// Nil: no class wants it.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
@@ -67,12 +67,22 @@ extension TaskPerformer {
         if try await redirect(to: next, by: response, hearing) { return true }
         if hearing.hasStarted { return false }
       case .response(let response, let policy):
-        guard hearing.response == nil else { continue }
-        hearing.mayStore(by: policy)
-        try await begin(response, hearing)
+        if hearing.hasContentWithoutResponse {
+          try await adopt(response, hearing)
+        } else if hearing.response == nil {
+          hearing.mayStore(by: policy)
+          try await begin(response, hearing)
+        }
       case .cachedResponseIsValid(let cached): hearing.validCached = cached
       case .data(let data):
-        if hearing.response == nil { try await beginWithoutResponse(hearing) }
+        if hearing.response == nil, case .bytes = task.output {
+          hearing.early.append(data)
+          continue
+        }
+        if hearing.response == nil {
+          try await beginWithoutResponse(hearing)
+          hearing.hasContentWithoutResponse = true
+        }
         try await deliver(data, hearing)
       case .challenge(let challenge): try await answer(challenge, hearing.load)
       case .finished:
@@ -101,6 +111,21 @@ extension TaskPerformer {
     hearing.response = response
     latestResponse = response as? HTTPURLResponse
     try await begin(response, length: response.expectedContentLength)
+    try await transfer.passGate()
+    let early = hearing.early
+    hearing.early = []
+    for data in early { try await deliver(data, hearing) }
+  }
+
+  /// The response to content that has come before it. The owner is told of it as of any other, but what has been delivered is not
+  /// delivered again, and nothing is stored: the cache has not been asked to collect the beginning.
+  private func adopt(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
+    hearing.hasContentWithoutResponse = false
+    hearing.response = response
+    latestResponse = response as? HTTPURLResponse
+    show(response, length: response.expectedContentLength)
+    if companion != nil { tellCompanion(of: response) }
+    if case .delegate = task.output { try await decideDisposition(of: response) }
     try await transfer.passGate()
   }
 
