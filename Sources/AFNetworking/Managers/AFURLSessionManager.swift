@@ -333,7 +333,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
-    guard let block = blocks.current.set.dataTaskWillCacheResponse else { return completionHandler(proposedResponse) }
+    guard let block = blocks.current.set.dataTaskWillCacheResponse else {
+      return completionHandler(PassedOnResponse(proposedResponse))
+    }
     completionHandler(block(session, dataTask, proposedResponse))
   }
 

@@ -110,7 +110,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
     guard isWanted else { return completionHandler(nil) }
-    guard let block = operation.read({ $0.cacheBlock }) else { return completionHandler(proposedResponse) }
+    guard let block = operation.read({ $0.cacheBlock }) else {
+      return completionHandler(PassedOnResponse(proposedResponse))
+    }
     completionHandler(block(NSURLConnection(dataTask), proposedResponse))
   }
 

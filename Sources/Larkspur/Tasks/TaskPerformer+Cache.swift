@@ -111,8 +111,7 @@ extension TaskPerformer {
     let isStoredUnasked =
       cache.isSubclass || storing.exchange.request.policy == .storedElseLoad || CacheStorage.isOfUse(fields)
     let cached = try await askWhetherToStore(proposed, unasked: isStoredUnasked ? proposed : nil)
-    // Who only hands on what is proposed does not say that it is of use.
-    if let cached, isStoredUnasked || cached !== proposed { cache.store(cached, for: storing) }
+    if let cached { cache.store(cached, for: storing) }
   }
 
   /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:

@@ -196,7 +196,7 @@ extension TaskPerformer {
       isCalled.value = true
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
-        answer(StoringWord(cached: $0, isOfDelegate: true))
+        answer(StoringWord(cached: $0 is PassedOnResponse ? unasked : $0, isOfDelegate: true))
       }
       return true
     }

@@ -337,6 +337,16 @@ import Testing
     #expect(server.requestsReceived == 2)
   }
 
+  /// Without a block it is as without a delegate: what HTTP says nothing of is not stored.
+  @Test(arguments: [false, true]) func whatIsStored(hasBlock: Bool) async throws {
+    server.route("GET", "/plain") { _ in .text("plain") }
+    let operation = try operation("/plain")
+    if hasBlock { operation.setCacheResponseBlock { _, proposed in proposed } }
+    await operation.run()
+    #expect((URLCache.shared.cachedResponse(for: operation.request) != nil) == hasBlock)
+    URLCache.shared.removeCachedResponse(for: operation.request)
+  }
+
   // MARK: - Challenges
 
   private func guarded() {

@@ -35,13 +35,30 @@ import Testing
     #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.requests == 1)
   }
 
-  /// To hand on what is proposed is not to want it.
-  @Test func theDelegateHasNoOpinion() async throws {
+  /// As on Darwin: to return what is proposed is to have it stored, though HTTP says nothing of how long it is fresh.
+  @Test func theDelegateReturnsTheProposal() async throws {
     let delegate = StoringDelegate { $0 }
     let world = try CacheWorld(delegate: delegate)
     world.serve("/a", [:])
+    for round in 1...2 {
+      #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
+      let stored = world.cache.cachedResponse(for: URLRequest(url: try world.url("/a")))
+      #expect(stored.map { String(decoding: $0.data, as: UTF8.self) } == "v\(round)")
+    }
+    #expect(delegate.proposed.withLock { $0 } == ["v1", "v2"] && world.requests == 2)
+    let request = URLRequest(url: try world.url("/a"), cachePolicy: .returnCacheDataDontLoad)
+    #expect(await delegate.run(world.session.dataTask(with: request)) == nil)
+    #expect(world.requests == 2)
+  }
+
+  /// What may not be stored at all is not stored for a delegate either.
+  @Test(arguments: [("Cache-Control", "no-store"), ("Vary", "*")])
+  func theDelegateReturnsWhatMayNotBeStored(name: String, value: String) async throws {
+    let delegate = StoringDelegate { $0 }
+    let world = try CacheWorld(delegate: delegate)
+    world.serve("/a", [name: value])
     #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
-    #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.cache.currentMemoryUsage == 0)
+    #expect(world.cache.currentMemoryUsage == 0)
   }
 
   @Test(arguments: [true, false]) func aDelegateWithoutTheMethodDoesNotDecide(isOwn: Bool) async throws {
