@@ -139,6 +139,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
   private func read(_ segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int) throws -> Bool {
     let rest = segment.count - offset
     guard rest > 0 else {
+      try checkEmptiness(of: segment)
       advance()
       return true
     }
@@ -154,6 +155,19 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     }
     if offset == segment.count { advance() }
     return true
+  }
+
+  /// A file that says that it is empty and is not (as those in `/proc` are) is not sent as if it were.
+  private func checkEmptiness(of segment: MultipartSegment) throws {
+    guard case .file(let url, count: 0) = segment else { return }
+    let source = self.source ?? segment.stream
+    self.source = source
+    guard let source, StreamBytes.isRegularFile(url) else { return }
+    if source.streamStatus == .notOpen { source.open() }
+    var byte: [UInt8] = [0]
+    guard StreamBytes.read(source, into: &byte) <= 0 else {
+      throw RequestProblem.make(.requestBodyStreamExhausted, "\(url.path) is larger than it said.")
+    }
   }
 
   /// Zero: there is nothing yet.

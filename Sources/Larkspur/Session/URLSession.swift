@@ -188,7 +188,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Upload
 
-  /// The file is sent as it is when the task runs.
+  /// The file is sent as it is when the task runs. If its size changes on the way, the task fails. A file that says that it is empty
+  /// and is not, as those in `/proc` do, is sent in chunks.
   open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .delegate))
   }

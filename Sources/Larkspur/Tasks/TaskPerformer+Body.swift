@@ -52,12 +52,14 @@ extension TaskPerformer {
       switch try FilePaths.kind(of: url.path) {
       case nil: problem = .make(.fileDoesNotExist, "there is no file \(url.path)")
       case .directory: problem = .make(.fileIsDirectory, "\(url.path) is a directory")
-      case .other: return Body(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
+      case .other: return body(readFrom: url)
       case .regularFile:
         let file = try OpenFile(readingRegular: url.path)
         let length = try file.size(by: engine.loop.kernel)
-        return Body(
-          content: length == 0 ? .none : .file(file, offset: 0, length: length), length: .length(UInt(length)))
+        if length > 0 { return Body(content: .file(file, offset: 0, length: length), length: .length(UInt(length))) }
+        // Files that the kernel makes up as they are read (`/proc`) say that they are empty.
+        if try !file.read(atMost: 1).isEmpty { return body(readFrom: url) }
+        return Body(content: .none, length: .length(0))
       }
     } catch {
       let code: URLError.Code =
@@ -71,6 +73,11 @@ extension TaskPerformer {
         underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue)))
     }
     throw problem
+  }
+
+  /// The body that a file gives whose length is not known before it has been read.
+  private func body(readFrom url: URL) -> Body {
+    Body(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
   }
 
   /// A stream can be read once. For the second time, or if there is none, the delegate is asked.

@@ -29,6 +29,18 @@ import Testing
 
   // MARK: - From a file
 
+  /// The kernel makes it up as it is read, and says that it has no bytes.
+  @Test func aFileThatSaysThatItIsEmptyIsSent() async throws {
+    let path = "/proc/version"
+    let content = try Data(contentsOf: URL(fileURLWithPath: path))
+    #expect(!content.isEmpty)
+    let recorder = UploadRecorder()
+    _ = try await session.upload(for: request("/post"), fromFile: URL(fileURLWithPath: path), delegate: recorder)
+    let seen = try #require(server.requests.last)
+    #expect(seen.bodyCount == content.count)
+    #expect(seen.fields["transfer-encoding"] == "chunked")
+  }
+
   @Test func aFileIsSentAsItIs() async throws {
     let bytes = TestServer.content(count: 300_000)
     let recorder = UploadRecorder()
