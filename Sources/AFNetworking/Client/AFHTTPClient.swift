@@ -63,7 +63,10 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   // MARK: - Settings
 
-  /// How strings become bytes, as a raw value of `String.Encoding`. UTF-8 at first.
+  /// How strings become bytes in queries and forms, as a raw value of `String.Encoding`. UTF-8 at first.
+  ///
+  /// The `Content-Type` of a form names it. Parameters that it does not have the characters for cannot be written. JSON and property
+  /// lists are UTF-8 whatever it is.
   open var stringEncoding: UInt {
     get { details.read { $0.stringEncoding } }
     set { details.read { $0.stringEncoding = newValue } }

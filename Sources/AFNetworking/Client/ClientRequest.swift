@@ -7,21 +7,29 @@ import Larkspur
 /// - Parameters:
 ///   - parameters: Nil: the query is empty.
 ///   - encoding: How characters become bytes, which are then percent-escaped: a raw value of `String.Encoding`.
+/// - Returns: The query. It is empty if the encoding is unknown or does not have all of the characters: `?` in their place would
+///   say something else.
 public func AFQueryStringFromParametersWithEncoding(_ parameters: [AnyHashable: Any]?, _ encoding: UInt) -> String {
-  ClientQuery.text(of: parameters ?? [:], String.Encoding(rawValue: encoding))
+  ClientQuery.text(of: parameters ?? [:], String.Encoding(rawValue: encoding)) ?? ""
 }
 
 enum ClientQuery {
-  static func text(of parameters: [AnyHashable: Any], _ encoding: String.Encoding) -> String {
-    QueryString.pairs(of: parameters).map { pair in
-      let key = escaped(pair.field, encoding, isKey: true)
-      return pair.isNull ? key : key + "=" + escaped(QueryString.text(ofValue: pair.value), encoding, isKey: false)
-    }.joined(separator: "&")
+  /// - Returns: The query, or `nil` if the encoding is unknown or does not have all of the characters.
+  static func text(of parameters: [AnyHashable: Any], _ encoding: String.Encoding) -> String? {
+    var parts: [String] = []
+    for pair in QueryString.pairs(of: parameters) {
+      guard var part = escaped(pair.field, encoding, isKey: true) else { return nil }
+      if !pair.isNull {
+        guard let value = escaped(QueryString.text(ofValue: pair.value), encoding, isKey: false) else { return nil }
+        part += "=" + value
+      }
+      parts.append(part)
+    }
+    return parts.joined(separator: "&")
   }
 
-  /// What the encoding does not have becomes what it has instead of it.
-  private static func escaped(_ text: String, _ encoding: String.Encoding, isKey: Bool) -> String {
-    let bytes = text.data(using: encoding, allowLossyConversion: true) ?? Data(text.utf8)
+  private static func escaped(_ text: String, _ encoding: String.Encoding, isKey: Bool) -> String? {
+    guard let bytes = TextCoding.bytes(of: text, in: encoding) else { return nil }
     return bytes.reduce(into: "") { result, byte in
       if isPlain(byte) || isKey && (byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]")) {
         result.unicodeScalars.append(Unicode.Scalar(byte))
@@ -69,8 +77,9 @@ struct ClientRequest {
     guard var url = url(path) else { return nil }
     let isInQuery = ["GET", "HEAD", "DELETE"].contains(method)
     if isInQuery, let parameters {
-      let query = ClientQuery.text(of: parameters, encoding)
-      guard let longer = URL(string: url.absoluteString + (path.contains("?") ? "&" : "?") + query) else { return nil }
+      guard let query = ClientQuery.text(of: parameters, encoding),
+        let longer = URL(string: url.absoluteString + (path.contains("?") ? "&" : "?") + query)
+      else { return nil }
       url = longer
     }
     var request = URLRequest(url: url)
@@ -79,26 +88,29 @@ struct ClientRequest {
     if !isInQuery, let parameters {
       guard let body = body(of: parameters) else { return nil }
       request.httpBody = body.bytes
-      let charset = TextEncodingName.name(of: encoding).map { "; charset=" + $0 } ?? ""
-      request.setValue(body.type + charset, forHTTPHeaderField: "Content-Type")
+      request.setValue(body.type, forHTTPHeaderField: "Content-Type")
     }
     return MutableRequest.make(request)
   }
 
+  /// - Returns: The body and its type with the charset, or `nil` if the parameters cannot be written, or if a server could not be
+  ///   told how they are.
   private func body(of parameters: [AnyHashable: Any]) -> (type: String, bytes: Data)? {
     switch settings.parameterEncoding {
     case .form:
-      let text = ClientQuery.text(of: parameters, encoding)
-      return text.data(using: encoding).map { ("application/x-www-form-urlencoded", $0) }
+      guard let text = ClientQuery.text(of: parameters, encoding), let bytes = TextCoding.bytes(of: text, in: encoding),
+        let charset = TextEncodingName.name(of: encoding)
+      else { return nil }
+      return ("application/x-www-form-urlencoded; charset=" + charset, bytes)
     case .json:
       guard let object = parameters as? [String: Any], JSONSerialization.isValidJSONObject(object) else { return nil }
-      return (try? JSONSerialization.data(withJSONObject: object)).map { ("application/json", $0) }
+      return (try? JSONSerialization.data(withJSONObject: object)).map { ("application/json; charset=utf-8", $0) }
     case .propertyList:
       guard let object = parameters as? [String: Any],
         PropertyListSerialization.propertyList(object, isValidFor: .xml)
       else { return nil }
       let data = try? PropertyListSerialization.data(fromPropertyList: object, format: .xml, options: 0)
-      return data.map { ("application/x-plist", $0) }
+      return data.map { ("application/x-plist; charset=utf-8", $0) }
     }
   }
 

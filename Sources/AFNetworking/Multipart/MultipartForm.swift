@@ -24,15 +24,20 @@ final class MultipartForm: AFMultipartFormData {
   }
 
   /// Parameters as fields, with the keys of a query.
-  func append(_ parameters: [String: Any], encoding: String.Encoding) {
+  ///
+  /// - Throws: `URLError.cannotDecodeContentData` for a text that the encoding does not have all characters of.
+  func append(_ parameters: [String: Any], encoding: String.Encoding) throws {
     for pair in QueryString.pairs(of: parameters) {
       let data: Data? =
         switch pair.value {
         case let data as Data: data
         case is NSNull: Data()
-        default: QueryString.text(ofValue: pair.value).data(using: encoding)
+        default: TextCoding.bytes(of: QueryString.text(ofValue: pair.value), in: encoding)
         }
-      if let data { appendPart(withForm: data, name: pair.field) }
+      guard let data else {
+        throw RequestProblem.make(.cannotDecodeContentData, "The field \(pair.field) has no bytes in \(encoding).")
+      }
+      appendPart(withForm: data, name: pair.field)
     }
   }
 

@@ -98,18 +98,25 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// The content, when the load has succeeded and no other ``outputStream`` took it.
   open var responseData: Data! { read { $0.responseData } }
 
-  /// The content as text, by ``responseStringEncoding``. Nil: there is none, or it is no text.
+  /// The content as text, by ``responseStringEncoding``, or `nil` if there is none, or if it is no text in that encoding.
   open var responseString: String! {
     let encoding = responseStringEncoding
     return read { details in
       if details.responseString == nil, details.response != nil, let data = details.responseData {
-        details.responseString = String(data: data, encoding: String.Encoding(rawValue: encoding))
+        details.responseString = TextCoding.text(of: data, in: String.Encoding(rawValue: encoding))
       }
       return details.responseString
     }
   }
 
   /// The raw value of a `String.Encoding`: what the response says, or UTF-8 if it says nothing that is known.
+  ///
+  /// Known are the names of the IANA's registry, and what is written in their place, of ASCII and all of Unicode's encodings,
+  /// ISO-8859-1 to -16, windows-1250 to -1258 and -874, the IBM code pages 437 to 950, KOI8-R and -U, TIS-620, GB2312, GBK and GB18030,
+  /// HZ, Big5 and Big5-HKSCS, EUC-TW, EUC-KR, ISO-2022-KR, Shift_JIS, EUC-JP, ISO-2022-JP, -JP-1 and -JP-2, ISO-2022-CN, and of
+  /// Macintosh's Western, Greek, Cyrillic, Central European and Turkish. As browsers do (WHATWG Encoding 4.2), GB2312 is read as GBK, and EUC-KR as
+  /// windows-949. Foundation on Linux cannot decode Johab, VISCII, ISO-2022-JP-3, Shift_JISX0213 and Macintosh's other sets: these
+  /// count as unknown.
   open var responseStringEncoding: UInt {
     let name = read { $0.response }?.textEncodingName
     return (name.flatMap { TextEncodingName.encoding(of: $0) } ?? .utf8).rawValue
@@ -291,8 +298,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     details.machine = OperationMachine(state: state == .finished ? .finished : .ready)
     details.response = decoder.object(HTTPURLResponse.self, forKey: Key.response)
     details.error = Self.error(in: decoder)
-    details.responseData = decoder.object(NSData.self, forKey: Key.responseData) as Data?
-    details.bytesRead = decoder.decodeInt64(forKey: Key.totalBytesRead)
+    details.responseData = decoder.object(NSData.self, forKey: Key.responseData).map { Data(referencing: $0) }
+    details.bytesRead = max(0, decoder.decodeInt64(forKey: Key.totalBytesRead))
     self.details = Guarded(details)
     super.init()
   }

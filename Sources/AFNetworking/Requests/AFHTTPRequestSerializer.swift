@@ -166,7 +166,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
         self.request(withMethod: method, urlString: urlString, parameters: nil, error: $0)
       }
       let form = MultipartForm()
-      form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))
+      try form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))
       block?(form)
       form.finish(request)
       return request
@@ -208,7 +208,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     // No parameters are an empty form.
     let text = try query(of: parameters, for: request) ?? ""
     let encoding = String.Encoding(rawValue: stringEncoding)
-    guard let bytes = text.data(using: encoding) else {
+    guard let bytes = TextCoding.bytes(of: text, in: encoding) else {
       throw RequestProblem.make(.cannotDecodeContentData, "The form has no bytes in \(encoding).", request: request)
     }
     return ("application/x-www-form-urlencoded", bytes)

@@ -69,10 +69,14 @@ import Testing
   @Test func parametersAreInTheSerializersEncoding() throws {
     serializer.stringEncoding = String.Encoding.isoLatin1.rawValue
     let request = try serializer.multipartFormRequest(
-      withMethod: "POST", urlString: "http://a", parameters: ["a": "\u{FC}", "b": "\u{20AC}"], constructingBodyWith: nil
-    )
-    // What cannot be written is no part.
+      withMethod: "POST", urlString: "http://a", parameters: ["a": "\u{FC}"], constructingBodyWith: nil)
     #expect(try request.readForm().parts.map(\.body) == [[0xFC]])
+    // A form without a field that the program has given is another form.
+    #expect(throws: (any Error).self) {
+      try serializer.multipartFormRequest(
+        withMethod: "POST", urlString: "http://a", parameters: ["a": "\u{FC}", "b": "\u{20AC}"],
+        constructingBodyWith: nil)
+    }
   }
 
   /// WHATWG HTML, multipart form data.
