@@ -1,9 +1,11 @@
 import Foundation
 
-/// Set-Cookie fields that somebody has joined by commas, which they are not meant to be (RFC 9110 5.3).
+/// Set-Cookie fields that have been joined by commas, which they are not meant to be (RFC 9110 5.3).
 enum FoldedCookies {
+  /// - Returns: The fields. Line ends beside the commas, and at the ends of the text, separate fields and are part of none; one
+  ///   within a field stays, and makes that field invalid.
   static func split(_ text: String) -> [String] {
-    let bytes = Array(text.utf8)
+    let bytes = withoutSeparatingLineEnds(Array(text.utf8))
     var parts: [String] = []
     var start = 0
     for (place, byte) in bytes.enumerated() where byte == UInt8(ascii: ",") && beginsCookie(bytes[(place + 1)...]) {
@@ -13,6 +15,19 @@ enum FoldedCookies {
     parts.append(String(decoding: bytes[start...], as: UTF8.self))
     return parts
   }
+
+  private static func withoutSeparatingLineEnds(_ bytes: [UInt8]) -> [UInt8] {
+    guard bytes.contains(where: isLineEnd) else { return bytes }
+    let pieces = bytes.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { piece in
+      let ahead = piece.prefix { isBlank($0) || isLineEnd($0) }
+      let rest = ahead.contains(where: isLineEnd) ? piece[ahead.endIndex...] : piece
+      let end = rest.lastIndex { !isBlank($0) && !isLineEnd($0) }.map { $0 + 1 } ?? rest.startIndex
+      return rest[end...].contains(where: isLineEnd) ? rest[..<end] : rest
+    }
+    return Array(pieces.joined(separator: CollectionOfOne(UInt8(ascii: ","))))
+  }
+
+  private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A }
 
   /// A token (RFC 9110 5.6.2) with an equals sign behind it.
   private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {

@@ -17,10 +17,11 @@ extension HTTPCookie.Content {
     isHTTPOnly = Self.isSet(properties[.httpOnly]) && (properties[.httpOnly] as? String)?.uppercased() != "FALSE"
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
-    comment = properties[.comment] as? String
-    commentURL = Self.url(properties[.commentURL])
     ports = (properties[.port] as? String).map(Self.ports) ?? []
     if version == 1 {
+      // As in a field: version 0 knows neither (RFC 6265).
+      comment = properties[.comment] as? String
+      commentURL = Self.url(properties[.commentURL])
       if let age = Self.number(properties[.maximumAge]) { expires = now.after(seconds: TimeInterval(age)) }
     } else {
       // As Foundation has it: the other version knows one port.
@@ -45,8 +46,13 @@ extension HTTPCookie.Content {
 
   private static func number(_ value: Any?) -> Int? { value as? Int ?? (value as? String).flatMap { Int($0) } }
 
+  /// - Returns: A date that a calendar has, or `nil` for none and for one that is not a number: like a field's date that cannot be
+  ///   read, that one does not count (RFC 6265 5.2.1).
   private static func date(_ value: Any?) -> Date? {
-    value as? Date ?? (value as? String).flatMap { CookieDate.parse($0) }.map(Date.init)
+    if let date = value as? Date {
+      return date.timeIntervalSinceReferenceDate.isNaN ? nil : Date(CookieTime(date))
+    }
+    return (value as? String).flatMap { CookieDate.parse($0) }.map(Date.init)
   }
 
   /// Any text, `"FALSE"` too, but none that is empty.
@@ -135,7 +141,9 @@ extension Date {
   /// The end of the year 9999, the last one that a cookie's field can name (RFC 6265 5.1.1).
   private static let lastOfCookies = Date(timeIntervalSince1970: 253_402_300_799)
 
-  fileprivate func after(seconds: TimeInterval) -> Date { min(addingTimeInterval(seconds), .lastOfCookies) }
+  fileprivate func after(seconds: TimeInterval) -> Date {
+    Date(CookieTime(seconds: timeIntervalSinceReferenceDate + seconds))
+  }
 
   init(_ time: CookieTime) {
     // Dates have calendars: those of Foundation do not reach to the end of time.

@@ -160,8 +160,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     if isChanged { postCookiesChanged() }
   }
 
-  /// Removes the cookies that were set at the date or after it.
+  /// Removes the cookies that were set at the date or after it: none if the date is not a number.
   open func removeCookies(since date: Date) {
+    guard !date.timeIntervalSinceReferenceDate.isNaN else { return }
     let now = CookieTime(Date())
     let start = CookieTime(date)
     let isChanged = change { $0.jar.removeAll(now: now) { $0.update >= start } }

@@ -101,7 +101,8 @@ import Testing
     var old = more
     old[.version] = "0"
     let plain = try #require(Self.cookie(old))
-    #expect(plain.comment == "why" && plain.portList == [80] && plain.commentURL == cookie.commentURL)
+    // As in a field: version 0 knows neither.
+    #expect(plain.comment == nil && plain.portList == [80] && plain.commentURL == nil)
     let storage = HTTPCookieStorage()
     storage.setCookie(plain)
     #expect(storage.cookies == [plain])
@@ -179,6 +180,33 @@ import Testing
     }
   }
 
+  /// Dates that no calendar has: a cookie can be described and kept all the same.
+  @Test func datesThatAreNone() throws {
+    let past = Date.distantPast.timeIntervalSinceReferenceDate
+    let rows: [(Double, Double?)] = [
+      (.nan, nil), (.signalingNaN, nil), (.infinity, 252_423_993_599), (1e300, 252_423_993_599), (-.infinity, past),
+      (-1e300, past), (5.5, 5.5),
+    ]
+    for (seconds, shown) in rows {
+      for version in ["0", "1"] {
+        let cookie = try #require(
+          HTTPCookie(properties: [
+            .name: "a", .value: "1", .path: "/", .domain: "example.com", .version: version,
+            .expires: Date(timeIntervalSinceReferenceDate: seconds),
+          ]))
+        #expect(cookie.expiresDate?.timeIntervalSinceReferenceDate == shown)
+        #expect(cookie.description.contains(shown == nil ? "expiresDate:nil" : "expiresDate:"))
+        #expect(shown != nil || cookie.isSessionOnly)
+        let storage = HTTPCookieStorage()
+        storage.setCookie(cookie)
+        #expect(storage.cookies?.count == (shown == nil || (shown ?? 0) > 1e9 ? 1 : 0))
+        // Nothing is after what is no date.
+        storage.removeCookies(since: Date(timeIntervalSinceReferenceDate: .nan))
+        #expect(storage.cookies?.count == (shown == nil || (shown ?? 0) > 1e9 ? 1 : 0))
+      }
+    }
+  }
+
   @Test func foldedFields() throws {
     let url = try #require(URL(string: "http://example.com/"))
     let rows: [(String, [String])] = [
@@ -187,6 +215,11 @@ import Testing
       ("a=1; Expires=Fri, 01-Jan-38 00:00:00 GMT; Path=/,b=2", ["a=1", "b=2"]),
       ("a=\"x, y\"; Path=/", ["a=\"x, y\""]), ("a=1,2,3", ["a=1,2,3"]), ("a=1,, b=2", ["a=1,", "b=2"]),
       ("a=1; Max-Age=5, c=3; Domain=example.com, d=4", ["a=1", "c=3", "d=4"]), (",", [","]), ("a=,b=", ["a=", "b="]),
+      ("a=1,\r\n b=2", ["a=1", "b=2"]), ("a=1,\nb=2", ["a=1", "b=2"]),
+      ("a=1\r\n , b=2,\r\n\tc=3", ["a=1", "b=2", "c=3"]),
+      ("a=1; Path=/,\r\n b=2; Path=/\r\n", ["a=1", "b=2"]), ("\r\na=1, b=2", ["a=1", "b=2"]),
+      ("a=1; Expires=Fri,\r\n 01 Jan 2038 00:00:00 GMT,\r\n b=2", ["a=1", "b=2"]),
+      ("a=1\r\nX: y, b=2", ["b=2"]), ("a=x , y,\r\nb=2", ["a=x , y", "b=2"]), ("a=1,\r\n", ["a=1,"]), ("\r\n", []),
     ]
     for (field, pairs) in rows {
       let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url)
