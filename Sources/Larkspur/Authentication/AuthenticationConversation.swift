@@ -209,11 +209,12 @@ extension URLCredential {
 
 extension URLCredentialStorage {
   /// What default handling would answer: the default credential, or the only one that there is; of the space, or else of
-  /// the one with the same host and realm whose method is ``NSURLAuthenticationMethodDefault``.
+  /// the one with the same host and realm whose method is ``NSURLAuthenticationMethodDefault``. For a challenge that names no realm
+  /// programs store a credential without one, with an empty one, or with the host for its realm: each of them is found.
   ///
-  /// Nil for `task`: it is for none.
+  /// - Parameter task: The task that the storage is asked for, or `nil` if there is none.
   func proposedCredential(for space: URLProtectionSpace, task: URLSessionTask?) -> URLCredential? {
-    for space in [space, space.withDefaultMethod] {
+    for space in space.realmsAlike.flatMap({ [$0, $0.withDefaultMethod] }) {
       if let credential = defaultCredential(for: space, of: task) { return credential }
       if let all = credentials(for: space, of: task), all.count == 1 { return all.values.first }
     }
@@ -242,9 +243,17 @@ extension URLCredentialStorage {
 }
 
 extension URLProtectionSpace {
-  fileprivate var withDefaultMethod: URLProtectionSpace {
+  fileprivate var withDefaultMethod: URLProtectionSpace { with(realm: realm, method: nil) }
+
+  /// The space, and behind it those that mean the same if it has no realm (RFC 7617 2 requires one; some servers send none).
+  fileprivate var realmsAlike: [URLProtectionSpace] {
+    guard realm?.isEmpty != false else { return [self] }
+    return [self] + [nil, "", host].filter { $0 != realm }.map { with(realm: $0, method: authenticationMethod) }
+  }
+
+  private func with(realm: String?, method: String?) -> URLProtectionSpace {
     isProxy()
-      ? URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: nil)
-      : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: nil)
+      ? URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: method)
+      : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
   }
 }

@@ -71,6 +71,36 @@ import Testing
     guard case .nothing = conversation.replied(.useCredential(Self.user)) else { return #expect(Bool(false)) }
   }
 
+  /// RFC 7617 2 requires a realm. Programs store a credential for a server that names none in these ways.
+  @Test(arguments: [nil, "", "a.example"] as [String?], ["Basic", "basic realm=\"\""])
+  func withoutARealm(stored: String?, challenge: String) throws {
+    for method in [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodDefault] {
+      let session = Session()
+      session.storage.set(
+        Self.user,
+        for: URLProtectionSpace(
+          host: "a.example", port: 80, protocol: "http", realm: stored, authenticationMethod: method))
+      var conversation = try session.conversation()
+      let question = try #require(Self.question(of: conversation.challenged([challenge], canHashBody: true)))
+      #expect(question.proposed === Self.user && question.failures == 0)
+      #expect(Self.value(of: conversation.replied(.performDefaultHandling)) == Self.basicValue)
+    }
+  }
+
+  @Test func aRealmIsNotTheHosts() throws {
+    let session = Session()
+    for realm in [nil, "", "a.example"] {
+      session.storage.set(
+        Self.user,
+        for: URLProtectionSpace(
+          host: "a.example", port: 80, protocol: "http", realm: realm,
+          authenticationMethod: NSURLAuthenticationMethodHTTPBasic))
+    }
+    var conversation = try session.conversation()
+    let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
+    #expect(question.proposed == nil)
+  }
+
   @Test func ofAProxy() throws {
     for (kind, type) in [
       (Proxy.Kind.http, NSURLProtectionSpaceHTTPProxy), (.https, NSURLProtectionSpaceHTTPSProxy),
