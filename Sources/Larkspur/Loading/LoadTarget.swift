@@ -94,8 +94,11 @@ final class LoadTarget: Sendable {
     var name = Self.lowercased(text, bytes, start..<hostEnd)
     if isBracketed {
       var address = String(name.dropFirst().dropLast())
-      // RFC 6874: a zone's `%` is encoded in a URL.
-      if let range = address.range(of: "%25") { address.replaceSubrange(range, with: "%") }
+      // RFC 6874: a zone's `%` is encoded in a URL. The case of an interface's name counts.
+      if let percent = address.utf8.firstIndex(of: 0x25) {
+        let written = Self.slice(of: text, start..<hostEnd).dropFirst().dropLast()
+        address = HostAddress(String(written)).map { "\(address[..<percent])%\($0.zone ?? "")" } ?? address
+      }
       host = address
       // RFC 9110 7.2 has no room for a zone in Host.
       if let zone = name.firstIndex(of: "%") { name = name[..<zone] + "]" }

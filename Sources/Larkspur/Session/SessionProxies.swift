@@ -21,12 +21,27 @@ enum SessionProxies {
   private static func proxy(
     _ kind: Proxy.Kind, _ prefix: String, in dictionary: [AnyHashable: Any]
   ) throws -> Proxy? {
-    guard isOn(dictionary[prefix + "Enable"]), let host = dictionary[prefix + "Proxy"] as? String else { return nil }
-    let port = number(dictionary[prefix + "Port"]).flatMap(UInt16.init(exactly:))
+    guard isOn(dictionary[prefix + "Enable"]), let place = dictionary[prefix + "Proxy"] else { return nil }
+    guard let host = place as? String else { throw Proxy.Invalid.hostInvalid }
+    let port = try dictionary[prefix + "Port"].map(port)
     let user = (dictionary[prefix + "User"] ?? dictionary["kCFProxyUsernameKey"]) as? String
     let password = (dictionary[prefix + "Password"] ?? dictionary["kCFProxyPasswordKey"]) as? String
     let credentials = user.map { Proxy.Credentials(user: Array($0.utf8), password: Array((password ?? "").utf8)) }
     return try Proxy(kind, host: host, port: port, credentials: credentials)
+  }
+
+  /// Reads a number of any type, or decimal digits. Anything else is an error: a proxy at the standard port is another one.
+  private static func port(_ value: Any) throws -> UInt16 {
+    let port: UInt16? =
+      switch value {
+      // To Foundation `true` is a number as well.
+      case _ where type(of: value) == Bool.self: nil
+      case let text as String: text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? UInt16(text) : nil
+      case let number as NSNumber: UInt16(exactly: number.doubleValue)
+      default: nil
+      }
+    guard let port else { throw Proxy.Invalid.portInvalid }
+    return port
   }
 
   private static func isOn(_ value: Any?) -> Bool { (value as? Bool) ?? number(value).map { $0 != 0 } ?? false }

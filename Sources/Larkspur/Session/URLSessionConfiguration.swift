@@ -156,8 +156,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.sessionSendsLaunchEvents = newValue }
   }
 
-  /// The proxies, by CFNetwork's keys (`HTTPEnable`, `HTTPProxy`, `HTTPPort`, `HTTPSEnable`, `SOCKSEnable`, ...). Nil: what
-  /// the environment says (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`). Empty: no proxy.
+  /// The proxies, by CFNetwork's keys (`HTTPEnable`, `HTTPProxy`, `HTTPPort`, `HTTPSEnable`, `SOCKSEnable`, ...). If it is
+  /// `nil`, the environment's proxies count (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`). If it is empty, there is no
+  /// proxy.
+  ///
+  /// An IPv6 address may have a zone, `fe80::1%eth0`. Without a port it is 1080. All tasks of the session fail with
+  /// `URLError.cannotConnectToHost` if a proxy that is enabled has a host that cannot be one, or a port that is not a number
+  /// from 1 to 65535.
   open var connectionProxyDictionary: [AnyHashable: Any]? {
     get { storage.connectionProxyDictionary }
     set { storage.connectionProxyDictionary = newValue }

@@ -35,7 +35,7 @@ public struct Proxy: Hashable, Sendable {
   }
 
   public let kind: Kind
-  /// A name or an IP address, without brackets.
+  /// A name or an IP address, without brackets. An IPv6 address may have a zone: `fe80::1%eth0`.
   public let host: String
   public let port: UInt16
   public let credentials: Credentials?
@@ -50,11 +50,16 @@ public struct Proxy: Hashable, Sendable {
     case portInvalid
   }
 
+  /// - Parameters:
+  ///   - host: A name, or an IP address as ``HostAddress`` reads it; an IPv6 address may stand in brackets.
+  ///   - port: From 1 to 65535, or `nil` for the port of the kind.
   public init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
-    guard IPAddress(host) != nil || Self.isName(host) else { throw .hostInvalid }
+    let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
+    let address = HostAddress(isBracketed ? String(host.dropFirst().dropLast()) : host)
+    guard isBracketed ? address?.isIPv6 == true : address != nil || Self.isName(host) else { throw .hostInvalid }
     guard port != 0 else { throw .portInvalid }
     self.kind = kind
-    self.host = host
+    self.host = address?.host ?? host
     self.port = port ?? kind.ownPort
     self.credentials = credentials
   }
@@ -98,8 +103,11 @@ public struct Proxy: Hashable, Sendable {
 }
 
 extension Proxy: CustomStringConvertible {
-  /// `socks5h://proxy.example:1080`: never with user or password.
-  public var description: String { "\(kind.rawValue)://\(authority(host, port))" }
+  /// `socks5h://proxy.example:1080`, never with user or password.
+  public var description: String {
+    let host = HostAddress(host).map { $0.isIPv6 ? $0.bracketed : $0.literal } ?? host
+    return "\(kind.rawValue)://\(host):\(port)"
+  }
 }
 
 extension Proxy.Invalid: CustomStringConvertible {
@@ -114,9 +122,11 @@ extension Proxy.Invalid: CustomStringConvertible {
   }
 }
 
-/// `host:port`, with brackets around an IPv6 address (RFC 3986 3.2.2).
+/// `host:port`, with brackets around an IPv6 address (RFC 3986 3.2.2), as a peer is told of it: without a zone, which says
+/// something on this machine only (RFC 6874, section 4).
 public func authority(_ host: String, _ port: UInt16) -> String {
-  host.utf8.contains(ASCII.colon) ? "[\(host)]:\(port)" : "\(host):\(port)"
+  let host = HostAddress(host)?.literal ?? host
+  return host.utf8.contains(ASCII.colon) ? "[\(host)]:\(port)" : "\(host):\(port)"
 }
 
 /// Takes `host`, `host:port`, `[address]` or `[address]:port` apart. Nil: a bracket is missing or something stands

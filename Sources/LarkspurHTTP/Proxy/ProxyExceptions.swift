@@ -3,7 +3,8 @@
 /// A list with commas or blanks between
 ///
 /// - `example.org` or `.example.org`: the host and every host below it, but not `bad-example.org`;
-/// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address, however it is written;
+/// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address, however it is written, in every zone;
+/// - `fe80::1%eth0`, `[fe80::1%eth0]` or `[fe80::1%25eth0]`: the address in that zone;
 /// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network; `169.254/16` and `127.*`, as macOS writes them, as well;
 /// - `*`: every host.
 ///
@@ -14,7 +15,7 @@ public struct ProxyExceptions: Hashable, Sendable {
   private enum Entry: Hashable {
     case all
     case name([UInt8], port: UInt16?)
-    case address(IPAddress, port: UInt16?)
+    case address(IPAddress, zone: String?, port: UInt16?)
     case network(IPAddress, bits: Int)
   }
 
@@ -29,13 +30,14 @@ public struct ProxyExceptions: Hashable, Sendable {
   /// Whether `host`, with or without brackets, is reached without a proxy.
   public func contains(host: String, port: UInt16) -> Bool {
     let bytes = Self.unbracketed(Array(host.utf8)[...])
-    // A zone says which interface leads to the address, not which address it is (RFC 4007 11).
-    let address = IPAddress(text(bytes.prefix { $0 != UInt8(ascii: "%") }))
+    let known = HostAddress(text(bytes))
+    let address = known?.address
     let name = Self.name(bytes)
     return entries.contains { entry in
       switch entry {
       case .all: true
-      case .address(let excepted, let number): excepted == address && number ?? port == port
+      case .address(let excepted, let zone, let number):
+        excepted == address && (zone == nil || zone == known?.zone) && number ?? port == port
       case .network(let network, let bits): address?.hasPrefix(of: network, bits: bits) ?? false
       case .name(let excepted, let number):
         address == nil && number ?? port == port && Self.isName(name, atOrBelow: excepted)
@@ -56,11 +58,11 @@ public struct ProxyExceptions: Hashable, Sendable {
     if word.suffix(2).elementsEqual(".*".utf8), let network = filledUp(word.dropLast(2)) {
       return .network(network, bits: 8 * word.count { $0 == UInt8(ascii: ".") })
     }
-    if let address = IPAddress(text(word)) { return .address(address, port: nil) }
+    if let known = HostAddress(text(word)) { return .address(known.address, zone: known.zone, port: nil) }
     guard let (host, digits) = splitPort(word), digits.allSatisfy(ASCII.isDigit) else { return nil }
     let port = UInt16(text(digits))
     guard port != nil || digits.isEmpty else { return nil }
-    if let address = IPAddress(text(host)) { return .address(address, port: port) }
+    if let known = HostAddress(text(host)) { return .address(known.address, zone: known.zone, port: port) }
     let name = name(host.first == UInt8(ascii: ".") ? host.dropFirst() : host)
     return name.isEmpty || name.contains(UInt8(ascii: "[")) ? nil : .name(name, port: port)
   }

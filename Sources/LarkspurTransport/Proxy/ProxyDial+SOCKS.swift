@@ -23,7 +23,7 @@ extension ProxyDial {
 
   /// What the proxy is asked for, one after another until it succeeds.
   private func targets() async throws(TransportError) -> [SOCKSMachine.Target] {
-    if let address = IPAddress(host) { return [.address(address)] }
+    if let address = HostAddress(host)?.address { return [.address(address)] }
     guard proxy.kind.resolvesHere else { return [.name(host)] }
     let found = try await Connection.resolve(
       host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)

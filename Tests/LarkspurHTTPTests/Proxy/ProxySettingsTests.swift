@@ -28,6 +28,12 @@ import Testing
     ("192.0.2.1", "1.192.0.2.1", 80, false), ("2001:db8::1", "2001:DB8:0:0::1", 80, true),
     ("[2001:db8::1]", "2001:db8::1", 80, true), ("2001:db8::1", "[2001:db8::1]", 80, true),
     ("2001:db8::1", "2001:db8::2", 80, false), ("fe80::1", "fe80::1%eth0", 80, true), ("[::1", "::1", 80, false),
+    // Zones.
+    ("fe80::1%eth0", "fe80::1%eth0", 80, true), ("fe80::1%25eth0", "fe80::1%eth0", 80, true),
+    ("[fe80::1%25eth0]", "fe80::1%eth0", 80, true), ("[fe80::1%eth0]:80", "fe80::1%eth0", 80, true),
+    ("[fe80::1%eth0]:80", "fe80::1%eth0", 81, false), ("fe80::1%eth0", "fe80::1%eth1", 80, false),
+    ("fe80::1%eth0", "fe80::1", 80, false), ("fe80::1%eth0", "fe80::2%eth0", 80, false),
+    ("fe80::/10", "fe80::1%eth0", 80, true), ("fe80::1", "[fe80::1%25eth0]", 80, true),
     // Networks.
     ("169.254/16", "169.254.7.7", 80, true), ("169.254/16", "169.255.0.1", 80, false),
     ("127.*", "127.0.0.1", 80, true), ("10.1.*", "10.1.2.3", 80, true), ("10.1.*", "10.2.0.1", 80, false),
@@ -72,6 +78,15 @@ import Testing
     #expect(settings.proxy(toHost: "a.example", port: 80, isSecure: false)?.port ?? 0 == row.http)
     #expect(settings.proxy(toHost: "a.example", port: 443, isSecure: true)?.port ?? 0 == row.https)
     #expect(row.environment.keys.allSatisfy { ProxySettings.variables.contains($0) || $0 == "HTTP_PROXY" })
+  }
+
+  @Test(arguments: ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+  func variablesWithZones(name: String) throws {
+    for value in ["http://[fe80::1%25lo]:3128", "socks5h://[fe80::1%lo]:3128", "[fe80::1%lo]:3128"] {
+      let settings = try ProxySettings(environment: [name: value])
+      let proxy = (settings.http ?? settings.https) ?? settings.all
+      #expect(proxy?.host == "fe80::1%lo" && proxy?.port == 3128)
+    }
   }
 
   @Test(arguments: ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])

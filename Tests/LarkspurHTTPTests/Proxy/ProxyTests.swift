@@ -10,6 +10,9 @@ import Testing
     ("socks5h://p:65535", .socks5h, "p", 65535), ("192.0.2.1:8080", .http, "192.0.2.1", 8080),
     ("http://[2001:db8::1]:3128", .http, "2001:db8::1", 3128), ("[::1]", .http, "::1", 1080),
     ("proxy:", .http, "proxy", 1080), ("http://my_proxy:1/", .http, "my_proxy", 1),
+    ("http://[fe80::1%25lo]:3128", .http, "fe80::1%lo", 3128), ("[fe80::1%lo]", .http, "fe80::1%lo", 1080),
+    ("https://me:x@[fe80::1%25Eth0.5]/", .https, "fe80::1%Eth0.5", 443),
+    ("socks5h://[fe80::1%2]:9", .socks5h, "fe80::1%2", 9), ("socks4://[::1%25lo]", .socks4, "::1%lo", 1080),
   ]
 
   @Test(arguments: good) func read(row: (text: String, kind: Proxy.Kind, host: String, port: UInt16)) throws {
@@ -17,8 +20,8 @@ import Testing
     #expect(proxy.kind == row.kind)
     #expect(proxy.host == row.host)
     #expect(proxy.port == row.port)
-    #expect(proxy.credentials == nil)
-    #expect(try Proxy(proxy.description) == proxy)
+    #expect((proxy.credentials != nil) == row.text.contains("@"))
+    #expect(try Proxy(proxy.description) == Proxy(row.kind, host: row.host, port: row.port))
   }
 
   /// As curl does it.
@@ -34,12 +37,27 @@ import Testing
     ("proxy:0", .portInvalid), ("proxy:65536", .portInvalid), ("proxy:+1", .portInvalid), ("proxy:x", .portInvalid),
     ("http:///path", .hostInvalid), ("2001:db8::1", .hostInvalid),
     ("[2001:db8::1", .hostInvalid), ("[2001:db8::1]x", .hostInvalid), ("[proxy]", .hostInvalid),
-    ("[fe80::1%25eth0]", .hostInvalid), ("pro xy", .hostInvalid), ("pröxy", .hostInvalid), ("a\0b", .hostInvalid),
+    ("[fe80::1%]", .hostInvalid), ("[fe80::1%a b]", .hostInvalid), ("[fe80::1%a/b]", .hostInvalid),
+    ("[proxy%25lo]", .hostInvalid), ("192.0.2.1%25lo", .hostInvalid), ("fe80::1%lo", .hostInvalid),
+    ("[fe80::1%25lo", .hostInvalid), ("[fe80::1%25lo]:65536", .portInvalid), ("[fe80::1%lo]:-1", .portInvalid),
+    ("pro xy", .hostInvalid), ("pröxy", .hostInvalid), ("a\0b", .hostInvalid),
     ("a\r\nb", .hostInvalid), (String(repeating: "a", count: 254), .hostInvalid),
   ]
 
   @Test(arguments: bad) func refuse(row: (text: String, error: Proxy.Invalid)) {
     #expect(throws: row.error) { try Proxy(row.text) }
+  }
+
+  /// As a program names it in parts.
+  @Test(arguments: [
+    "fe80::1%lo", "fe80::1%25lo", "[fe80::1%lo]", "[fe80::1%25lo]",
+  ]) func addressesWithZones(host: String) throws {
+    let proxy = try Proxy(.http, host: host, port: 3128)
+    #expect(proxy.host == "fe80::1%lo" && proxy.description == "http://[fe80::1%25lo]:3128")
+  }
+
+  @Test(arguments: ["[proxy]", "[192.0.2.1]", "[::1", "::1]", "fe80::1%", "[]"]) func hostsThatAreNone(host: String) {
+    #expect(throws: Proxy.Invalid.hostInvalid) { try Proxy(.http, host: host) }
   }
 
   @Test func theLongestHost() throws {
@@ -70,6 +88,31 @@ import Testing
   func errorsHoldNoPassword(text: String, error: Proxy.Invalid) {
     #expect(throws: error) { try Proxy(text) }
     #expect(!error.description.contains("secret"))
+  }
+}
+
+@Suite struct HostAddressTests {
+  @Test(
+    arguments: [
+      ("192.0.2.1", "192.0.2.1", nil, "192.0.2.1"), ("FE80::1", "FE80::1", nil, "FE80::1"),
+      ("fe80::1%eth0", "fe80::1", "eth0", "fe80::1%eth0"), ("fe80::1%25eth0", "fe80::1", "eth0", "fe80::1%eth0"),
+      ("fe80::1%25", "fe80::1", "25", "fe80::1%25"), ("fe80::1%2", "fe80::1", "2", "fe80::1%2"),
+      ("fe80::1%2525", "fe80::1", "25", "fe80::1%25"),
+    ] as [(String, String, String?, String)])
+  func reads(text: String, literal: String, zone: String?, host: String) throws {
+    let address = try #require(HostAddress(text))
+    #expect(address.literal == literal && address.zone == zone && address.host == host)
+    #expect(address.address == IPAddress(literal))
+    #expect(address.bracketed == "[\(literal)\(zone.map { "%25\($0)" } ?? "")]")
+  }
+
+  @Test(arguments: ["", "a", "%lo", "fe80::1%", "192.0.2.1%lo", "fe80::1%a%b", "fe80::1%a b", "[fe80::1]", "fe80::1%é"])
+  func neither(text: String) { #expect(HostAddress(text) == nil) }
+
+  /// A peer is told of no zone.
+  @Test func authorities() {
+    #expect(authority("fe80::1%lo", 80) == "[fe80::1]:80" && authority("fe80::1", 80) == "[fe80::1]:80")
+    #expect(authority("a.example", 1) == "a.example:1" && authority("192.0.2.1", 1) == "192.0.2.1:1")
   }
 }
 

@@ -123,6 +123,7 @@ import Testing
   }
 
   @Test func requests() throws {
+    #expect(try Self.text("fe80::1%lo") == "CONNECT [fe80::1]:443 HTTP/1.1\r\nHost: [fe80::1]:443\r\n\r\n")
     #expect(try Self.text("a.example") == "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n")
     #expect(
       try Self.text("::1", authorization: "Basic eA==", userAgent: "x/1")

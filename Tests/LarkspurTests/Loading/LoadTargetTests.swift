@@ -65,6 +65,9 @@ import Testing
   @Test func addresses() throws {
     let address = try target("http://[FE80::1%25eth0]:81/")
     #expect(address.host == "fe80::1%eth0" && address.authority == "[fe80::1]:81")
+    // The kernel tells `Eth0` from `eth0`.
+    #expect(try target("http://[FE80::1%25Eth0]/").host == "fe80::1%Eth0")
+    #expect(try target("http://[fe80::1%25]/").host == "fe80::1%25")
   }
 
   @Test func namesOfOtherScriptsAreWrittenInASCII() throws {

@@ -4,6 +4,7 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import Synchronization
 import Testing
 
 /// Tunnels through SOCKS proxies, over a scripted kernel.
@@ -202,16 +203,20 @@ import Testing
     #expect(proxy.connectionsAccepted == 2)
   }
 
+  /// A zone says something on this machine only, and the proxy is on another.
   @Test func anAddressIsNotLookedUp() {
-    for (proxy, bytes) in [
-      ("socks5h://127.0.0.1:80", [5, 1, 0, 1, 192, 0, 2, 1, 0, 80] as [UInt8]),
-      ("socks4a://127.0.0.1:80", [4, 1, 0, 80, 192, 0, 2, 1, 0]),
+    let linkLocal: [UInt8] = [5, 1, 0, 4, 0xfe, 0x80] + [UInt8](repeating: 0, count: 13) + [1, 0, 80]
+    for (host, proxy, bytes) in [
+      ("192.0.2.1", "socks5h://127.0.0.1:80", [5, 1, 0, 1, 192, 0, 2, 1, 0, 80] as [UInt8]),
+      ("192.0.2.1", "socks4a://127.0.0.1:80", [4, 1, 0, 80, 192, 0, 2, 1, 0]),
+      ("fe80::1", "socks5h://127.0.0.1:80", linkLocal), ("fe80::1%lo", "socks5h://127.0.0.1:80", linkLocal),
+      ("fe80::1%lo", "socks5://127.0.0.1:80", linkLocal),
     ] {
       guard let world = try? ScriptedWorld() else { return }
       world.kernel.peer().send(Self.method)
       let running = world.run {
         let connection = try await Connection.open(
-          host: "192.0.2.1", port: 80, via: ProxyRoute(try Proxy(proxy)), on: world.loop)
+          host: host, port: 80, via: ProxyRoute(try Proxy(proxy)), on: world.loop)
         connection.close()
       }
       #expect(world.kernel.peer().received.suffix(bytes.count) == bytes[...])
@@ -219,5 +224,23 @@ import Testing
       world.settle()
       #expect(world.leftovers == [])
     }
+  }
+
+  /// Each kind of proxy is connected to by the interface that its address names.
+  @Test(arguments: ["http", "socks4a", "socks5h"]) func aProxyInAZone(kind: String) {
+    world.kernel.addInterface("eth0", index: 4)
+    let resolver = Resolver(source: ScriptedNames(), kernel: world.kernel)
+    let seen = Mutex<[[SocketAddress]]>([])
+    let running = world.run {
+      let connection = try await Connection.open(
+        host: "a.example", port: 80, via: ProxyRoute(try Proxy("\(kind)://[fe80::1%25eth0]:3128")), resolver: resolver,
+        on: world.loop,
+        observer: { event, _ in if case .resolved(let addresses) = event { seen.withLock { $0.append(addresses) } } })
+      connection.close()
+    }
+    #expect(seen.withLock { $0 } == [[.ipv6(high: 0xfe80 << 48, low: 1, scope: 4, port: 3128)]])
+    running.cancel()
+    world.settle()
+    #expect(world.leftovers == [])
   }
 }
