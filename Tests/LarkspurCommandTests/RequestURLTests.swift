@@ -73,6 +73,7 @@ import larkspur
     #expect(url.host == "fe80::1%eth0" && url.authority == "[fe80::1]:8443")
     #expect(url.uri == "https://[fe80::1%25eth0]:8443/x?y")
     #expect(try RequestURL("http://\(place)/").uri == "http://[fe80::1%25eth0]/")
+    #expect(try RequestURL("http://a/s?f[x]=J%C3%BC|%^").uri == "http://a/s?f%5Bx%5D=J%C3%BC%7C%25%5E")
     for bad in ["[fe80::1%25]", "[fe80::1%]", "[fe80::1%a/b]", "[%25eth0]"] {
       #expect(throws: RequestURL.Invalid.self) { try RequestURL("http://\(bad)/") }
     }

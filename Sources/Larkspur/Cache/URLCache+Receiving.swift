@@ -145,7 +145,7 @@ extension URLCache {
   /// RFC 9111 4.4: the target, and what the answer names if it is of the same origin.
   private func invalidate(_ exchange: CacheExchange, _ references: [String], now: Double) {
     guard let target = exchange.keyOfGet(for: exchange.url) else { return }
-    let others = references.compactMap { URL(string: $0, relativeTo: exchange.url)?.absoluteURL }
+    let others = references.compactMap { URL(peerText: Array($0.utf8), at: exchange.url) }
     for url in [exchange.url] + others {
       guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == CacheKey.origin(of: target) else {
         continue

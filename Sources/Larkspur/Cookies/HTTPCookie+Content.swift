@@ -93,7 +93,7 @@ extension HTTPCookie.Content {
     guard others["version"] == "1" else { return }
     version = 1
     comment = others["comment"]
-    commentURL = others["commenturl"].flatMap { URL(string: $0) }
+    commentURL = others["commenturl"].flatMap { URL(peerText: Array($0.utf8)) }
     ports = others["port"].map(Self.ports) ?? []
     if others["discard"] != nil { isSessionOnly = true }
   }

@@ -6,26 +6,15 @@ enum Redirection {
   /// As many as browsers follow (the fetch standard's number). A loop would go on for ever.
   static let countMax = 20
 
-  enum Outcome {
-    /// The response is no redirection, or says no place.
-    case none
-    case follow(URLRequest)
-    /// The place cannot be loaded.
-    case refuse(URLError.Code, String)
-  }
-
-  /// The request that is to be made next, as it is proposed to the delegate.
-  static func next(after response: HTTPURLResponse, to request: URLRequest) -> Outcome {
+  /// Returns the request to propose to the delegate, or `nil` if the response is no redirection or names no place.
+  ///
+  /// Whether the place can be loaded does not count here. A delegate may refuse to go there, and a program's protocol may
+  /// know how to.
+  static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
     guard isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
-      let text = LocationValue.target(location, from: url.absoluteString)
-    else { return .none }
-    guard let target = URL(string: text) else {
-      return .refuse(.badURL, "the server's Location is no URL: \(text.withoutUserinfo)")
-    }
-    guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      return .refuse(.unsupportedURL, "the server redirects to another kind of URL: \(text.withoutUserinfo)")
-    }
+      let target = URL(peerText: location, at: url, inheritsFragment: true)
+    else { return nil }
     var next = request
     next.url = target
     if request.mainDocumentURL == url { next.mainDocumentURL = target }
@@ -39,10 +28,17 @@ enum Redirection {
     }
     if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
     // RFC 9110 10.1.3: where somebody came from in secret is not told in the open.
-    if url.scheme?.lowercased() == "https", scheme == "http", next.own.fields?.value(of: "Referer") != nil {
+    if url.scheme?.lowercased() == "https", target.scheme?.lowercased() != "https",
+      next.own.fields?.value(of: "Referer") != nil
+    {
       next.setValue(nil, forHTTPHeaderField: "Referer")
     }
-    return .follow(next)
+    return next
+  }
+
+  static func isOfHTTP(_ url: URL?) -> Bool {
+    let scheme = url?.scheme?.lowercased()
+    return scheme == "http" || scheme == "https"
   }
 
   static func isFollowed(_ status: Int) -> Bool {

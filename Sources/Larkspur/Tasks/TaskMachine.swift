@@ -15,8 +15,9 @@ import Foundation
 /// ```
 ///
 /// Invariants: at most `Redirection.countMax` redirections are followed; what was private to an origin is never sent to
-/// another one. An answer to a question that has not been asked fails the task: it is a mistake of ours. How often
-/// credentials are asked for is limited by `AuthenticationMachine`.
+/// another one; no server leads a task to a file of this machine or to a `data:` URL. An answer to a question that has not
+/// been asked fails the task: it is a mistake of ours. How often credentials are asked for is limited by
+/// `AuthenticationMachine`.
 struct TaskMachine {
   enum Step {
     /// Load the present request.
@@ -33,7 +34,7 @@ struct TaskMachine {
   private enum State {
     case loading
     /// With the response that is delivered if the answer is no. A program's protocol may have none.
-    case redirecting(HTTPURLResponse?)
+    case redirecting(HTTPURLResponse?, proposed: URLRequest)
     case authenticating(HTTPURLResponse)
     case over
   }
@@ -42,6 +43,12 @@ struct TaskMachine {
   private(set) var redirectCount = 0
   /// The origin is not any more what the program had asked for.
   private(set) var isElsewhere = false
+  /// The response that has led to the present request, or `nil` if there is none: before the first redirection, and behind
+  /// one of a program's protocol that has no response.
+  private(set) var redirection: HTTPURLResponse?
+  /// Whether the present request may be answered by this machine itself, as `file:` and `data:` URLs are. A URL that a server
+  /// has redirected to may not, nor may one with such a URL's scheme that a delegate has made of it.
+  private(set) var mayBeLocal = true
   private var state = State.loading
 
   init(_ request: URLRequest) { self.request = request }
@@ -56,33 +63,36 @@ struct TaskMachine {
       state = .authenticating(response)
       return .askCredential(response)
     }
-    switch Redirection.next(after: response, to: request) {
-    case .none: return deliver(response)
-    case .refuse(let code, let words): return fail(code, words)
-    case .follow(let next):
-      guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
-      state = .redirecting(response)
-      return .askRedirection(response, next)
-    }
+    guard let next = Redirection.next(after: response, to: request) else { return deliver(response) }
+    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
+    state = .redirecting(response, proposed: next)
+    return .askRedirection(response, next)
   }
 
   /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
   /// shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
     guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many redirects") }
-    state = .redirecting(response)
+    state = .redirecting(response, proposed: next)
     guard let response else { return redirectionAnswered(next) }
     return .askRedirection(response, next)
   }
 
   /// Nil: the redirecting response itself is what the task has loaded.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
-    guard case .redirecting(let response) = state else { return fail(.unknown, "nobody was asked for a redirection") }
+    guard case .redirecting(let response, let proposed) = state else {
+      return fail(.unknown, "nobody was asked for a redirection")
+    }
     guard let next else {
       guard let response else { return fail(.unknown, "a redirection without a response was refused") }
       return deliver(response)
     }
     redirectCount += 1
+    redirection = response
+    // A protocol for HTTP passes on what a server has said; one for a scheme of its own speaks for its program.
+    mayBeLocal =
+      !Redirection.isOfHTTP(request.url)
+      || next.url?.scheme?.lowercased() != proposed.url?.scheme?.lowercased()
     if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { isElsewhere = true }
     request = next
     state = .loading

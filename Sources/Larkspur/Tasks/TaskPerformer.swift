@@ -184,16 +184,30 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
       target = try LoadTarget.of(url, after: engine.lastTarget)
       engine.lastTarget = target
     } catch {
-      switch error {
-      case .schemeUnsupported:
-        if try await loadLocally(url) { return false }
-        throw URLError.make(.unsupportedURL, "unsupported URL", url: url)
-      case .hostMissing: throw URLError.make(.badURL, "HTTP URL must have a host", url: url)
-      case .hostInvalid: throw URLError.make(.badURL, "the URL's host is invalid", url: url)
-      case .portInvalid: throw URLError.make(.badURL, "the URL's port is invalid", url: url)
-      case .portZero: throw URLError.make(.cannotConnectToHost, "no server has port 0", url: url)
-      }
+      if let response = machine.redirection { keepRedirection(response) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, try await loadLocally(url) { return false }
+      throw unloadable(url, error)
     }
     return try await loadFromNetwork(request, target)
+  }
+
+  private func unloadable(_ url: URL, _ reason: LoadTarget.Invalid) -> URLError {
+    let (code, words): (URLError.Code, String) =
+      switch reason {
+      case .schemeUnsupported: (.unsupportedURL, "unsupported URL")
+      case .hostMissing: (.badURL, "HTTP URL must have a host")
+      case .hostInvalid: (.badURL, "the URL's host is invalid")
+      case .portInvalid: (.badURL, "the URL's port is invalid")
+      case .portZero: (.cannotConnectToHost, "no server has port 0")
+      }
+    guard let redirecting = machine.redirection?.url else { return .make(code, words, url: url) }
+    // The failing URL is the one that redirects: a server's text may hold a password.
+    return .make(code, "cannot follow to \(url.absoluteString.withoutUserinfo): \(words)", url: redirecting)
+  }
+
+  /// Makes the redirecting response the task's, because the redirection cannot be followed: no other response comes.
+  private func keepRedirection(_ response: HTTPURLResponse) {
+    content.response = response
+    task.show { $0.response = response }
   }
 }

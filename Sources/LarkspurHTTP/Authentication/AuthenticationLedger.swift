@@ -237,9 +237,10 @@ extension AuthenticatedRequest {
 }
 
 extension AuthenticationTarget {
-  /// The path of a URI of a domain. Nil: it is of another origin. RFC 7616 3.3 lets a server name others, but then
-  /// it could make us show its own nonces to them.
+  /// Returns the path of a URI of a domain, or `nil` if the URI is of another origin. RFC 7616 3.3 lets a server name
+  /// others, but then it could make us show its own nonces to them.
   fileprivate func path(of uri: String) -> String? {
+    guard let uri = LocationValue.reference(uri) else { return nil }
     if uri.utf8.first == ASCII.slash { return uri.hasPrefix("//") ? nil : uri }
     guard let colon = uri.firstIndex(of: ":"), uri[colon...].hasPrefix("://"),
       uri[..<colon].lowercased() == scheme

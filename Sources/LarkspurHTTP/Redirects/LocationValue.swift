@@ -1,18 +1,21 @@
-/// The value of a `Location` field, made into a reference that the grammar knows (RFC 3986).
+/// Text in which a peer names a URL, such as the value of a `Location` field, made into a reference of the grammar (RFC
+/// 3986, section 4.1).
 ///
-/// The field is to hold one; servers send spaces, raw UTF-8 and backslashes. Browsers follow these all the same, by the rules
-/// of the WHATWG URL Standard: so does this, as far as it is about the text.
+/// Servers send spaces, brackets, raw UTF-8 and backslashes as well. Browsers follow such text by the rules of the WHATWG
+/// URL Standard; so does this type, as far as those rules are about the text.
 public enum LocationValue {
-  /// The bytes of the field, as they came.
+  /// Makes a reference of the bytes of a field's value.
   ///
   /// - White space and control characters go from both ends, and tabs and ends of lines from everywhere.
   /// - `\` counts as `/` before the query, unless a scheme says that it is no web address. One program that takes it for a
   ///   part of the host's name and another that does not would disagree about whose host it is.
-  /// - What may not stand there is percent-encoded byte by byte, and a `%` that begins nothing, too. What is encoded already
-  ///   is left alone.
-  /// - A host's name is left as it is, for it has a coding of its own.
+  /// - Each byte that the grammar does not have at its place is percent-encoded, and a `%` without two hexadecimal digits,
+  ///   too. Text that is percent-encoded already stays as it is, byte for byte.
+  /// - An IPv6 address keeps its brackets. The `%` before its zone becomes `%25` (RFC 6874, section 2).
+  /// - A host's name in UTF-8 stays as it is: such a name has a coding of its own. It is the only part of the result that
+  ///   may hold bytes other than ASCII.
   ///
-  /// Nil: nothing is left. Browsers follow no empty field.
+  /// - Returns: The reference, or `nil` if nothing is left of the bytes. Browsers follow no empty field.
   public static func reference(_ bytes: [UInt8]) -> String? {
     let isEnd = { (byte: UInt8) in byte <= 0x20 }
     var rest = bytes[...].drop(while: isEnd)
@@ -24,7 +27,7 @@ public enum LocationValue {
     let tail = kept[end...]
     let scheme = scheme(of: start)
     let isWeb = scheme.map { ["http", "https"].contains(HostName.normal($0)) } ?? true
-    if isWeb { start = start.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }[...] }
+    if isWeb { start = start.map { $0 == UInt8(ascii: "\\") ? ASCII.slash : $0 }[...] }
 
     var result: [UInt8] = []
     result.reserveCapacity(kept.count)
@@ -33,12 +36,10 @@ public enum LocationValue {
       start = start.dropFirst(scheme.utf8.count + 1)
     }
     if start.starts(with: "//".utf8) {
-      let host = start.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }
-      // Bytes that are no UTF-8 are in no host's name: they are encoded, and then refused.
-      let isText = String(validating: host, as: UTF8.self) != nil
+      let authority = start.dropFirst(2).prefix { $0 != ASCII.slash }
       result += "//".utf8
-      PercentCoding.encode(host, into: &result) { mustEncode($0) && !(isText && $0 >= 0x80) }
-      start = start[host.endIndex...]
+      encodeAuthority(authority, into: &result)
+      start = start[authority.endIndex...]
     }
     PercentCoding.encode(start, into: &result, where: mustEncode)
     var isInFragment = false
@@ -52,20 +53,69 @@ public enum LocationValue {
 
   public static func reference(_ text: String) -> String? { reference(Array(text.utf8)) }
 
-  /// The absolute URL that a redirect leads to, with the fragment of the request's URL if it has none itself. Nil: none.
-  public static func target(_ bytes: [UInt8], from base: String) -> String? {
-    reference(bytes).map { URLResolution.resolve($0, against: base, inheritsFragment: true) }
+  /// Returns the absolute URL that the bytes mean where `base` is the URL of the response, or `nil` if they are empty.
+  ///
+  /// - Parameter inheritsFragment: Whether a reference without a fragment gets that of `base`, as a redirection's does (RFC
+  ///   9110, section 10.2.2).
+  public static func target(_ bytes: [UInt8], from base: String, inheritsFragment: Bool = true) -> String? {
+    reference(bytes).map { URLResolution.resolve($0, against: base, inheritsFragment: inheritsFragment) }
+  }
+
+  /// Returns a reference without bytes other than ASCII: those of a host's name are percent-encoded (RFC 3986, section
+  /// 3.2.2).
+  public static func ascii(_ reference: String) -> String {
+    var result: [UInt8] = []
+    PercentCoding.encode(reference.utf8, into: &result) { $0 >= 0x80 }
+    return String(decoding: result, as: UTF8.self)
   }
 
   private static func scheme(of bytes: ArraySlice<UInt8>) -> String? {
     URLResolution.Parts(String(decoding: bytes.prefix { $0 < 0x80 }, as: UTF8.self)).scheme.map(String.init)
   }
 
-  /// All but what RFC 3986 has in its grammar. `[` and `]` stand in queries of old, and around addresses.
+  /// Appends `[userinfo@]host[:port]` (RFC 3986, section 3.2).
+  ///
+  /// A bracket or a colon that belongs to no address and no port is percent-encoded. There is no host of such a name: the
+  /// URL can be shown and refused, and its load fails.
+  private static func encodeAuthority(_ bytes: ArraySlice<UInt8>, into result: inout [UInt8]) {
+    var host = bytes
+    if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
+      PercentCoding.encode(bytes[..<at], into: &result) { mustEncode($0) || $0 == UInt8(ascii: "@") }
+      result.append(UInt8(ascii: "@"))
+      host = bytes[(at + 1)...]
+    }
+    if host.first == UInt8(ascii: "["), let bracket = host.firstIndex(of: UInt8(ascii: "]")),
+      isPort(host[(bracket + 1)...]),
+      let address = HostAddress(String(decoding: host[..<bracket].dropFirst(), as: UTF8.self)), address.isIPv6
+    {
+      result += address.bracketed.utf8
+      result += host[(bracket + 1)...]
+      return
+    }
+    var port = host.suffix(0)
+    if let colon = host.firstIndex(of: ASCII.colon), isPort(host[colon...]) {
+      port = host[colon...]
+      host = host[..<colon]
+    }
+    // Bytes that are no UTF-8 are in no host's name, and a name is not written in two codings.
+    let isName = !host.contains(UInt8(ascii: "%")) && String(validating: host, as: UTF8.self) != nil
+    PercentCoding.encode(host, into: &result) {
+      $0 == ASCII.colon || mustEncode($0) && !(isName && $0 >= 0x80)
+    }
+    result += port
+  }
+
+  /// Whether the bytes are empty, or a colon with digits or nothing behind it (RFC 3986, section 3.2.3).
+  private static func isPort(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.isEmpty || bytes.first == ASCII.colon && bytes.dropFirst().allSatisfy(ASCII.isDigit)
+  }
+
+  /// Whether the grammar has no such byte in a path, a query, a fragment, user information or a name (RFC 3986, appendix
+  /// A). Brackets stand around addresses only.
   private static func mustEncode(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0...0x20, 0x7f..., ASCII.quote, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
-      UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+    case 0...0x20, 0x7f..., ASCII.quote, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "["), UInt8(ascii: "\\"),
+      UInt8(ascii: "]"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
       true
     default: false
     }

@@ -40,12 +40,13 @@ package struct RequestURL: Hashable, Sendable {
     package var bytes: [UInt8] { user + [UInt8(ascii: ":")] + password }
   }
 
-  /// The URL without what is not sent: user, password and fragment.
+  /// The URL without what is not sent: user, password and fragment. Percent-encoded as Foundation's `URL` demands it.
   package var uri: String {
     // RFC 6874 2. The zone is nothing to the server, and not in its authority.
     let place =
       zone.isEmpty ? authority : "[\(host.prefix { $0 != "%" })%25\(zone)]\(authority.drop { $0 != "]" }.dropFirst())"
-    return (isSecure ? "https://" : "http://") + place + target
+    let text = (isSecure ? "https://" : "http://") + place + target
+    return LocationValue.reference(text) ?? text
   }
 
   package init(_ text: String) throws(Invalid) {

@@ -136,7 +136,8 @@ import Testing
     ("/a /b/c", "/b/", false), ("http://a.example/a", "/a/x", true), ("http://a.example", "/x", true),
     ("http://A.Example:80/a", "/a", true), ("http://b.example/a", "/a", false), ("https://a.example/a", "/a", false),
     ("http://a.example:81/a", "/a", false), ("//a.example/a", "/a", false), ("a", "/a", false), ("http://", "/", false),
-    ("/a", "/a/../b", false),
+    ("/a", "/a/../b", false), ("/a[1]|%20", "/a%5B1%5D%7C%20/x", true), ("/ü", "/%C3%BC", true),
+    ("http://a.example/a[%5B", "/a%5B%5B", true), ("/a%20", "/a%2520", false),
   ])
   func domains(domain: String?, path: String, isKnown: Bool) throws {
     let parameter = domain.map { ", domain=\"\($0)\"" } ?? ""

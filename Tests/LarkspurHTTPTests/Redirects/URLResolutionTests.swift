@@ -66,14 +66,58 @@ import Testing
       ("/a b", "/a%20b"), ("/ü?ü#ü", "/%C3%BC?%C3%BC#%C3%BC"), ("/a%20b%zz%", "/a%20b%25zz%25"),
       ("/a%c3%bc", "/a%c3%bc"),
       (" \t/a\u{1} ", "/a"), ("/a\tb\r\nc", "/abc"), ("/a\"<b>^`{|}", "/a%22%3Cb%3E%5E%60%7B%7C%7D"),
-      ("/a#b#c", "/a#b%23c"), ("?a[]=1", "?a[]=1"), ("http://bücher.example/ä", "http://bücher.example/%C3%A4"),
+      ("/a#b#c", "/a#b%23c"), ("?a[]=1", "?a%5B%5D=1"), ("http://bücher.example/ä", "http://bücher.example/%C3%A4"),
       ("//bücher.example", "//bücher.example"), ("http://ho st/", "http://ho%20st/"),
       ("http:\\\\a\\b?c\\d", "http://a/b?c%5Cd"), ("\\\\evil\\x", "//evil/x"),
       ("http://evil\\@good/", "http://evil/@good/"),
+      ("/search?filter[name]=J%C3%BCrgen", "/search?filter%5Bname%5D=J%C3%BCrgen"),
+      ("/a%20b[1]#%5b[", "/a%20b%5B1%5D#%5b%5B"), ("a]%2", "a%5D%252"), ("/%5B[%5b]%5D", "/%5B%5B%5b%5D%5D"),
+      ("/%2F%%%41%4%g1", "/%2F%25%25%41%254%25g1"), ("mock:[a]%7B", "mock:%5Ba%5D%7B"),
       ("mailto:a\\b", "mailto:a%5Cb"), ("HTTPS://A/", "HTTPS://A/"), ("/a\0b", "/a%00b"), ("a:b", "a:b"),
     ])
   func reads(value: String, expected: String) {
     #expect(LocationValue.reference(value) == expected)
+  }
+
+  /// Brackets and colons stand where the grammar has them, and nowhere else.
+  @Test(arguments: [
+    ("[::1]", "[::1]"), ("[::1]:80", "[::1]:80"), ("[::1]:", "[::1]:"),
+    ("u:p@[2001:DB8::1]:80", "u:p@[2001:DB8::1]:80"),
+    ("[fe80::1%25lo]:80", "[fe80::1%25lo]:80"), ("[fe80::1%lo]", "[fe80::1%25lo]"),
+    ("[fe80::1%dead]", "[fe80::1%25dead]"), ("[fe80::1%25dead]", "[fe80::1%25dead]"),
+    ("[fe80::1%25]", "[fe80::1%2525]"),
+    ("[fe80::1%a b]", "%5Bfe80%3A%3A1%25a%20b%5D"), ("[oops", "%5Boops"), ("oops]", "oops%5D"),
+    ("[oops]", "%5Boops%5D"),
+    ("[]", "%5B%5D"), ("[::1]x", "%5B%3A%3A1%5Dx"), ("[::1]:x", "%5B%3A%3A1%5D%3Ax"),
+    ("[[::1]]", "%5B%5B%3A%3A1%5D%5D"),
+    ("[192.0.2.1]", "%5B192.0.2.1%5D"), ("::1", "%3A%3A1"), ("a:80", "a:80"), ("a:", "a:"), (":80", ":80"),
+    ("a:-1", "a%3A-1"), ("a:b", "a%3Ab"), ("a:1:2", "a%3A1%3A2"), ("a:99999", "a:99999"),
+    ("us[er:p^w%41%@a", "us%5Ber:p%5Ew%41%25@a"), ("a@b@c", "a%40b@c"), ("a[@[::1]", "a%5B@[::1]"), ("@a", "@a"),
+    ("a|b%7C", "a%7Cb%7C"), ("a%zz", "a%25zz"), ("b\u{fc}%C3%BC", "b%C3%BC%C3%BC"), ("\u{fc}:80", "\u{fc}:80"),
+    ("\u{fc}@\u{fc}", "%C3%BC@\u{fc}"),
+  ])
+  func authorities(value: String, expected: String) {
+    for (before, behind) in [("http://", "/a[%41"), ("//", ""), ("mock://", "?[%41"), ("https://", "#[%41")] {
+      let tail = behind.replacing("[", with: "%5B")
+      #expect(LocationValue.reference(before + value + behind) == before + expected + tail)
+    }
+  }
+
+  /// A server that answers what it was asked for, decoded, leads to one URL however often it is followed.
+  @Test(arguments: ["/%5B1%5D", "/%5E%7C?%7B[%7D#%5B", "/a%20b", "/%25zz"]) func decodedAnswersDoNotGrow(path: String) {
+    var url = "http://a.example\(path)"
+    var lengths: Set<Int> = []
+    for _ in 0..<30 {
+      let value = PercentCoding.decoded(url.utf8.dropFirst("http://a.example".utf8.count))
+      url = LocationValue.target(value, from: url) ?? ""
+      lengths.insert(url.utf8.count)
+    }
+    #expect(lengths.count == 1 && url.hasPrefix("http://a.example/"))
+  }
+
+  @Test func inASCII() {
+    #expect(LocationValue.ascii("http://\u{fc}/%41") == "http://%C3%BC/%41")
+    #expect(LocationValue.ascii("/%41?[") == "/%41?[")
   }
 
   @Test(arguments: ["", " ", "\t\r\n", "\u{1}"]) func nothing(value: String) {
@@ -92,7 +136,9 @@ import Testing
 
   /// What is made of a reference is not changed when it is read again.
   @Test func onceIsEnough() {
-    for value in ["/a b%zz", "http://ü/ü", "\\\\a\\b", "/a#b#c", "/%"] {
+    for value in [
+      "/a b%zz", "http://ü/ü", "\\\\a\\b", "/a#b#c", "/%", "//[fe80::1%lo]/[", "//[x/", "//a@b@c:-1", "?[]%",
+    ] {
       let once = LocationValue.reference(value)
       #expect(once.flatMap(LocationValue.reference) == once)
     }

@@ -68,6 +68,16 @@ import Testing
     #expect(try await world.load("/b") == .init(200, next))
   }
 
+  /// The place is named with bytes that no URL has, and with others that are encoded already.
+  @Test func anInvalidReferenceInvalidates() async throws {
+    world.serve("/a%20%5B1%5D", ["Cache-Control": "max-age=10"])
+    world.server.route("POST", "/b") { _ in TestServer.Response(fields: ["Content-Location": "/a%20[1]"]) }
+    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v1"))
+    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v1"))
+    _ = try await world.load("/b", method: "POST")
+    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v2"))
+  }
+
   // MARK: - Variants and parts
 
   @Test func variants() async throws {

@@ -75,11 +75,10 @@ import Testing
     // A response counts whatever has been before it.
     case (_, .success): .deliver(200)
     case (_, .unauthorized), (_, .proxyUnauthorized): .askCredential
-    case (_, .redirect), (_, .protocolRedirect): .askRedirection
+    // Whether the place can be loaded is seen when it is to be.
+    case (_, .redirect), (_, .badRedirect), (_, .foreignRedirect), (_, .protocolRedirect): .askRedirection
     // There is nothing that a delegate could be shown.
     case (_, .protocolRedirectWithoutResponse): .load
-    case (_, .badRedirect): .fail(.badURL)
-    case (_, .foreignRedirect): .fail(.unsupportedURL)
     case (_, .redirectWithoutPlace): .deliver(302)
     // An answer counts if there was a question.
     case (.redirecting, .redirectionAccepted): .load
@@ -186,6 +185,33 @@ import Testing
     _ = machine.responseReceived(try Self.response(302, ["Location": "/proposed"]))
     _ = machine.redirectionAnswered(try Self.request("http://b.example/chosen"))
     #expect(machine.isElsewhere)
+  }
+
+  /// What a redirection leads to may be loaded from this machine if the program itself has said so, and not if a server has.
+  @Test(arguments: [
+    ("file:///a", "file:///a", false), ("file:///a", "file:///b", false), ("FILE:///a", "file:///a", false),
+    ("data:,a", "data:,a", false), ("data:,a", "data:,b", false), ("http://b.example/", "data:,a", true),
+    ("http://b.example/", "file:///a", true), ("mock:a", "data:,a", true),
+    ("http://b.example/", "http://c.example/", false),
+  ])
+  func noServerLeadsToThisMachine(proposed: String, chosen: String, mayBeLocal: Bool) throws {
+    var machine = TaskMachine(try Self.request())
+    #expect(machine.mayBeLocal && machine.redirection == nil)
+    _ = machine.responseReceived(try Self.response(302, ["Location": proposed]))
+    _ = machine.redirectionAnswered(try Self.request(chosen))
+    #expect(machine.mayBeLocal == mayBeLocal && machine.redirection?.statusCode == 302)
+    // A protocol for HTTP may only pass on what a server has said.
+    for response in [nil, try Self.response(302)] {
+      machine = TaskMachine(try Self.request())
+      _ = machine.protocolRedirected(by: response, to: try Self.request(proposed))
+      if response != nil { _ = machine.redirectionAnswered(try Self.request(chosen)) }
+      #expect(machine.mayBeLocal == (response != nil && mayBeLocal))
+      #expect(machine.redirection === response)
+      machine = TaskMachine(try Self.request("mock:start"))
+      _ = machine.protocolRedirected(by: response, to: try Self.request(proposed))
+      if response != nil { _ = machine.redirectionAnswered(try Self.request(chosen)) }
+      #expect(machine.mayBeLocal)
+    }
   }
 
   @Test func whoHasBeenElsewhereStaysThere() throws {
