@@ -3,7 +3,7 @@ import LarkspurHTTP
 
 /// What must hold for any bytes that are given to the chunked decoder.
 ///
-/// An input begins with four bytes: a mode (bit 4: tight limits), and the sizes of the pieces in which the rest
+/// An input begins with four bytes: a mode (bit 4: tight limits; bit 5: trailers may end with LF alone), and the sizes of the pieces in which the rest
 /// arrives, in turn. The rest is the body.
 package enum ChunkedBodyOracle {
   private struct Reading: Equatable {
@@ -18,19 +18,20 @@ package enum ChunkedBodyOracle {
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
     let limits = input[0] & 16 != 0 ? ResponseParserOracle.tightLimits : Limits()
+    let mayEndWithLF = input[0] & 32 != 0
     let sizes = input[1..<4]
     let bytes = Array(input[4...])
 
     let whole: Reading
     do {
-      whole = try read(Cuts.whole(bytes), limits)
-      let cut = try read(Cuts.cycling(bytes, sizes: sizes), limits)
+      whole = try read(Cuts.whole(bytes), limits, mayEndWithLF)
+      let cut = try read(Cuts.cycling(bytes, sizes: sizes), limits, mayEndWithLF)
       guard cut == whole else { return "whole: \(whole), cut by \(Array(sizes)): \(cut)" }
     } catch {
       return error.what
     }
 
-    let naive = NaiveChunks(bytes[...])
+    let naive = NaiveChunks(bytes[...], trailersMayEndWithLF: mayEndWithLF)
     guard naive.body.starts(with: whole.body) else { return "a body of \(whole.body), not of \(naive.body)" }
     if let trailers = whole.trailers {
       guard naive.trailers == trailers, naive.end == whole.byteCount, naive.body == whole.body else {
@@ -68,8 +69,10 @@ package enum ChunkedBodyOracle {
     var what: String
   }
 
-  private static func read(_ pieces: [ArraySlice<UInt8>], _ limits: Limits) throws(Breach) -> Reading {
-    var decoder = ChunkedDecoder()
+  private static func read(
+    _ pieces: [ArraySlice<UInt8>], _ limits: Limits, _ trailersMayEndWithLF: Bool = false
+  ) throws(Breach) -> Reading {
+    var decoder = ChunkedDecoder(trailersMayEndWithLF: trailersMayEndWithLF)
     var table = FieldTable()
     var reading = Reading()
     var unread: [UInt8] = []

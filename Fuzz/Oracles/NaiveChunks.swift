@@ -7,15 +7,15 @@ struct NaiveChunks {
   /// Where the body ended, trailers included.
   var end = 0
 
-  init(_ bytes: ArraySlice<UInt8>) {
+  init(_ bytes: ArraySlice<UInt8>, trailersMayEndWithLF: Bool = false) {
     var rest = bytes
     while let lineEnd = NaiveFields.firstCRLF(in: rest) {
       guard let size = Self.size(ofLine: Array(rest[rest.startIndex..<lineEnd])) else { return }
       rest = rest[(lineEnd + 2)...]
       if size == 0 {
-        guard let (lines, end) = NaiveFields.lines(of: rest) else { return }
-        trailers = NaiveFields.parse(lines)
-        self.end = end
+        guard let section = NaiveFields.section(of: rest, mayEndWithLF: trailersMayEndWithLF) else { return }
+        trailers = NaiveFields.parse(section.lines)
+        end = section.end
         return
       }
       body += rest.prefix(size)

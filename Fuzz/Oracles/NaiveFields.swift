@@ -1,5 +1,5 @@
-/// The fields of a head or of a trailer section, read the slow and obvious way: the lines are split at CRLF, and
-/// each is looked at by itself.
+/// The fields of a head or of a trailer section, read the slow and obvious way: the lines are split at CRLF, or at LF if
+/// the first line ends with that alone, and each is looked at by itself.
 enum NaiveFields {
   /// Nil: something is not as it should be.
   static func parse(_ lines: [[UInt8]]) -> [Transcript.Field]? {
@@ -23,14 +23,28 @@ enum NaiveFields {
     }
   }
 
-  /// The lines up to the empty one, and where the section ends. Nil: there is no empty line.
-  static func lines(of bytes: ArraySlice<UInt8>) -> (lines: [[UInt8]], end: Int)? {
+  /// The lines of a section up to the empty one.
+  struct Section {
     var lines: [[UInt8]] = []
+    /// Whether the lines end with LF alone. (A line that ends with CRLF there has a CR, which is a fault.)
+    var endsWithLF = false
+    /// Where the section ends.
+    var end = 0
+  }
+
+  /// - Returns: The section at the beginning of `bytes`, or `nil` if it has no empty line.
+  static func section(of bytes: ArraySlice<UInt8>, mayEndWithLF: Bool) -> Section? {
+    var section = Section()
+    if mayEndWithLF, let first = bytes.firstIndex(of: 0x0a) {
+      section.endsWithLF = first == bytes.startIndex || bytes[first - 1] != 0x0d
+    }
+    let endCount = section.endsWithLF ? 1 : 2
     var start = bytes.startIndex
-    while let end = firstCRLF(in: bytes[start...]) {
-      if end == start { return (lines, end + 2) }
-      lines.append(Array(bytes[start..<end]))
-      start = end + 2
+    while let end = section.endsWithLF ? bytes[start...].firstIndex(of: 0x0a) : firstCRLF(in: bytes[start...]) {
+      section.end = end + endCount
+      if end == start { return section }
+      section.lines.append(Array(bytes[start..<end]))
+      start = section.end
     }
     return nil
   }

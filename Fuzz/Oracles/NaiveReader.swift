@@ -1,7 +1,7 @@
 import LarkspurHTTP
 
 /// A second reading of a server's bytes, by another road than the parser's: all of them at once, the lines
-/// found by searching for CRLF, every rule in the place where the policy states it. It is slow, it knows no
+/// found by searching for their ends, every rule in the place where the policy states it. It is slow, it knows no
 /// limits, and it does not say what is wrong.
 package enum NaiveReader {
   /// Compares `transcript` with the naive reading. Nil: they agree.
@@ -62,24 +62,27 @@ package enum NaiveReader {
     to request: RequestContext, from rest: inout ArraySlice<UInt8>, into transcript: inout Transcript
   ) -> Bool? {
     while true {
-      guard var head = readHead(&rest) else { return nil }
+      guard let (read, endsWithLF) = readHead(&rest) else { return nil }
+      var head = read
       if head.status < 200, head.status != 101 {
         transcript.append(.interim(head))
         continue
       }
       guard decideFraming(of: &head, request) else { return nil }
       transcript.append(.head(head))
-      return readBody(head.framing, &rest, &transcript) ? head.isPersistent : nil
+      return readBody(head.framing, endsWithLF, &rest, &transcript) ? head.isPersistent : nil
     }
   }
 
-  private static func readHead(_ rest: inout ArraySlice<UInt8>) -> Transcript.Head? {
-    guard let (lines, end) = NaiveFields.lines(of: rest), let statusLine = lines.first else { return nil }
-    guard let fields = NaiveFields.parse(Array(lines.dropFirst())) else { return nil }
+  private static func readHead(_ rest: inout ArraySlice<UInt8>) -> (head: Transcript.Head, endsWithLF: Bool)? {
+    guard let section = NaiveFields.section(of: rest, mayEndWithLF: true), let statusLine = section.lines.first else {
+      return nil
+    }
+    guard let fields = NaiveFields.parse(Array(section.lines.dropFirst())) else { return nil }
     var head = Transcript.Head()
     head.fields = fields
-    head.byteCount = end - rest.startIndex
-    rest = rest[end...]
+    head.byteCount = section.end - rest.startIndex
+    rest = rest[section.end...]
 
     // "HTTP/1.x NNN", and " reason" behind it or nothing.
     let text = statusLine.prefix(12)
@@ -92,7 +95,7 @@ package enum NaiveReader {
     let reason = statusLine.dropFirst(12)
     guard head.status >= 100, reason.first ?? 0x20 == 0x20, NaiveFields.isValue(reason) else { return nil }
     head.reason = NaiveFields.text(Array(reason.dropFirst()))
-    return head
+    return (head, section.endsWithLF)
   }
 
   private static func digit(_ byte: UInt8) -> Int? {
@@ -146,7 +149,7 @@ package enum NaiveReader {
   }
 
   private static func readBody(
-    _ framing: BodyFraming, _ rest: inout ArraySlice<UInt8>, _ transcript: inout Transcript
+    _ framing: BodyFraming, _ endsWithLF: Bool, _ rest: inout ArraySlice<UInt8>, _ transcript: inout Transcript
   ) -> Bool {
     func take(_ count: Int) {
       if count > 0 { transcript.append(.body(Array(rest.prefix(count)))) }
@@ -161,7 +164,7 @@ package enum NaiveReader {
     case .untilClose:
       take(rest.count)
     case .chunked:
-      let chunks = NaiveChunks(rest)
+      let chunks = NaiveChunks(rest, trailersMayEndWithLF: endsWithLF)
       if !chunks.body.isEmpty { transcript.append(.body(chunks.body)) }
       guard let trailers = chunks.trailers else { return false }
       rest = rest[chunks.end...]

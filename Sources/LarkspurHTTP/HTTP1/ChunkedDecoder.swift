@@ -11,7 +11,7 @@ import LarkspurBytes
 ///     \--CR----------------------/      \---LF, size == 0--> trailers -> complete
 /// ```
 ///
-/// It refuses to guess: white space around a size, a bare LF, more than sixteen digits, or data that is not
+/// It refuses to guess: white space around a size, a bare LF behind it, more than sixteen digits, or data that is not
 /// followed by CRLF are errors. Each has been a way to make two parsers see two different bodies.
 public struct ChunkedDecoder {
   public enum Event: Hashable {
@@ -39,8 +39,11 @@ public struct ChunkedDecoder {
   private var digits = 0
   private var remaining = 0
   private var extensionBytes = 0
+  private let trailersMayEndWithLF: Bool
 
-  public init() {}
+  /// - Parameter trailersMayEndWithLF: Whether the lines of the trailer section may all end with LF alone, because those of
+  ///   the response's head do. The lines of chunks end with CRLF in any case.
+  public init(trailersMayEndWithLF: Bool = false) { self.trailersMayEndWithLF = trailersMayEndWithLF }
 
   /// What a connection's end would cut off here.
   var place: ResponseError.Place {
@@ -117,7 +120,7 @@ public struct ChunkedDecoder {
       guard byte == ASCII.lf else { throw .bareCR }
       guard let size = Int(exactly: size) else { throw .chunkSizeTooLarge }
       remaining = size
-      state = size == 0 ? .trailers(FieldLineParser(from: 0)) : .data
+      state = size == 0 ? .trailers(FieldLineParser(from: 0, lineEnd: trailerLineEnd)) : .data
       self.size = 0
       digits = 0
 
@@ -133,6 +136,8 @@ public struct ChunkedDecoder {
       break
     }
   }
+
+  private var trailerLineEnd: FieldLineParser.LineEnd { trailersMayEndWithLF ? .undecided : .crlf }
 
   private mutating func countExtensionByte(_ limits: Limits) throws(ResponseError) {
     guard extensionBytes < limits.chunkExtensionBytesMax else {

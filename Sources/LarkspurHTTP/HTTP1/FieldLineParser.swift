@@ -14,11 +14,20 @@ import LarkspurBytes
 ///  name -> leadingSpace -> value --CR--> lineLF --LF--> lineStart
 /// ```
 ///
+/// In a section whose lines end with LF alone, LF takes the place of CR and LF, and CR is an error (RFC 9112 2.2).
+///
 /// Invariants: all positions count from the section's first byte. A search never looks past a limit, so an
 /// error depends only on the bytes and not on how they were cut.
 struct FieldLineParser {
   private enum Phase {
     case lineStart, name, leadingSpace, value, lineLF, lastLF
+  }
+
+  /// How the lines of a section end: all of them alike.
+  enum LineEnd {
+    case crlf, lf
+    /// The first line decides.
+    case undecided
   }
 
   /// How large the section may be, and what it is called when it is larger.
@@ -28,6 +37,7 @@ struct FieldLineParser {
   }
 
   private var phase = Phase.lineStart
+  private var lineEnd: LineEnd
   private(set) var position = 0
   private var lineStart = 0
   private var nameEnd = 0
@@ -35,9 +45,12 @@ struct FieldLineParser {
   private var valueEnd = 0
   private var isFold = false
 
-  /// `position` is where the first field line starts: behind the status line, or 0.
-  init(from position: Int) {
+  /// - Parameters:
+  ///   - position: Where the first field line starts: behind the status line, or 0.
+  ///   - lineEnd: How the section's lines end.
+  init(from position: Int, lineEnd: LineEnd) {
     self.position = position
+    self.lineEnd = lineEnd
   }
 
   /// Reads on. `base` is the section's first byte in `bytes`. True: the section is complete, and `position` is its size.
@@ -45,7 +58,9 @@ struct FieldLineParser {
     _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
   ) throws(ResponseError) -> Bool {
     while true {
-      if phase == .lineStart { parsePlainLines(bytes, base: base, bounds: bounds, limits: limits, into: &table) }
+      if phase == .lineStart, lineEnd == .crlf {
+        parsePlainLines(bytes, base: base, bounds: bounds, limits: limits, into: &table)
+      }
       let index = base + position
       // A section that has used up its allowance and is not complete can only become too large.
       guard position < bounds.sectionBytesMax else { throw bounds.tooLarge }
@@ -56,13 +71,16 @@ struct FieldLineParser {
       switch phase {
       case .lineStart:
         switch bytes[index] {
-        case ASCII.cr where index + 1 < bytes.count && bytes[index + 1] == ASCII.lf:
+        case ASCII.cr where lineEnd == .crlf && index + 1 < bytes.count && bytes[index + 1] == ASCII.lf:
           guard position + 2 <= bounds.sectionBytesMax else { throw bounds.tooLarge }
           position += 2
           return true
         case ASCII.cr:
           phase = .lastLF
           position += 1
+        case ASCII.lf where lineEnd != .crlf:
+          position += 1
+          return true
         case ASCII.space, ASCII.tab:
           guard table.count > 0 else { throw .whitespaceBeforeFirstField }
           isFold = true
@@ -85,7 +103,7 @@ struct FieldLineParser {
           position += 1
           phase = .leadingSpace
         case ASCII.space, ASCII.tab: throw .whitespaceInFieldName
-        case ASCII.lf: throw .bareLF
+        case ASCII.lf where lineEnd == .crlf: throw .bareLF
         default: throw .fieldNameInvalid
         }
 
@@ -103,34 +121,46 @@ struct FieldLineParser {
         position = stop - base
         guard stop < window else { throw limitReached(limits, bounds) }
         guard stop < bytes.count else { return false }
-        switch bytes[stop] {
-        case ASCII.cr: break
-        case ASCII.lf: throw .bareLF
-        default: throw .fieldValueInvalid
-        }
         var end = stop
         while end > base + valueStart, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
         valueEnd = end - base
         position += 1
-        phase = .lineLF
+        switch bytes[stop] {
+        case ASCII.cr: phase = .lineLF
+        case ASCII.lf where lineEnd != .crlf:
+          lineEnd = .lf
+          endLine(into: &table)
+        case ASCII.lf: throw .bareLF
+        default: throw .fieldValueInvalid
+        }
 
       case .lineLF:
-        guard bytes[index] == ASCII.lf else { throw .bareCR }
-        if !isFold {
-          table.append(
-            FieldPosition(name: lineStart..<nameEnd, value: valueStart..<valueEnd))
-        } else if valueStart < valueEnd {
-          table.extendLast(from: valueStart, to: valueEnd)
-        }
+        try checkLFBehindCR(bytes[index])
+        lineEnd = .crlf
         position += 1
-        phase = .lineStart
+        endLine(into: &table)
 
       case .lastLF:
-        guard bytes[index] == ASCII.lf else { throw .bareCR }
+        try checkLFBehindCR(bytes[index])
         position += 1
         return true
       }
     }
+  }
+
+  private func checkLFBehindCR(_ byte: UInt8) throws(ResponseError) {
+    guard byte == ASCII.lf else { throw .bareCR }
+    // A line before this one ended with LF alone.
+    guard lineEnd != .lf else { throw .bareLF }
+  }
+
+  private mutating func endLine(into table: inout FieldTable) {
+    if !isFold {
+      table.append(FieldPosition(name: lineStart..<nameEnd, value: valueStart..<valueEnd))
+    } else if valueStart < valueEnd {
+      table.extendLast(from: valueStart, to: valueEnd)
+    }
+    phase = .lineStart
   }
 
   /// Takes complete, plain lines in one go each, as far as they lead. What they leave, an error included, is

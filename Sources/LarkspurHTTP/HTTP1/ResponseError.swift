@@ -10,7 +10,7 @@ public enum ResponseError: Error, Hashable, Sendable {
   case reasonInvalid
   /// A CR without LF behind it.
   case bareCR
-  /// An LF without CR before it.
+  /// An LF without CR before it: in a head or trailer section with lines that end with CRLF, or in a chunk's line.
   case bareLF
   /// White space between the status line and the first field.
   case whitespaceBeforeFirstField
@@ -64,7 +64,7 @@ extension ResponseError: CustomStringConvertible {
     case .statusInvalid: "the status code is not a number from 100 to 999"
     case .reasonInvalid: "the reason phrase holds a control character"
     case .bareCR: "a CR without an LF behind it"
-    case .bareLF: "an LF without a CR before it"
+    case .bareLF: "an LF without a CR before it, beside lines that end with CRLF"
     case .whitespaceBeforeFirstField: "white space before the first header field"
     case .fieldNameInvalid: "a header field's name is empty or holds an illegal character"
     case .whitespaceInFieldName: "white space in a header field's name or before its colon"

@@ -63,7 +63,9 @@ public struct ResponseParser: ~Copyable {
   /// What is missing of a counted body while the state is `length`.
   private var remaining = 0
   /// Of use while the state is `fields`.
-  private var lines = FieldLineParser(from: 0)
+  private var lines = FieldLineParser(from: 0, lineEnd: .crlf)
+  /// How the latest head's status line ends, and so each of its lines.
+  private var lineEnd = FieldLineParser.LineEnd.crlf
   /// Of use while the state is `chunked`.
   private var chunked = ChunkedDecoder()
   private var request = RequestContext()
@@ -151,7 +153,7 @@ public struct ResponseParser: ~Copyable {
 
     case .statusLine, .reason, .statusLF:
       guard try parseStatusLine(bytes, base: consumed) else { return .needMore }
-      lines = FieldLineParser(from: position)
+      lines = FieldLineParser(from: position, lineEnd: lineEnd)
       state = .fields
       return try parseFields(bytes, &consumed)
 
@@ -217,6 +219,7 @@ public struct ResponseParser: ~Copyable {
     head.reset()
     trailers.removeAll()
     position = 0
+    lineEnd = .crlf
     state = .statusLine
   }
 }
@@ -224,7 +227,7 @@ public struct ResponseParser: ~Copyable {
 // MARK: - Head
 
 extension ResponseParser {
-  /// `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`. False: more is needed.
+  /// Reads `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`, or LF in place of CRLF. Returns `false` if more bytes are needed.
   private mutating func parseStatusLine(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Bool {
     if state == .statusLine {
       if position == 0, let line = Scan.plainStatusLine(in: bytes, from: base),
@@ -242,7 +245,13 @@ extension ResponseParser {
         try checkStatusLineByte(bytes[base + position])
         position += 1
       }
-      state = bytes[base + 12] == ASCII.cr ? .statusLF : .reason
+      switch bytes[base + 12] {
+      case ASCII.cr: state = .statusLF
+      case ASCII.lf:
+        lineEnd = .lf
+        return true
+      default: state = .reason
+      }
     }
     if state == .reason {
       let window = base + min(limits.fieldLineBytesMax + 1, limits.headBytesMax)
@@ -253,14 +262,15 @@ extension ResponseParser {
           ? .fieldLineTooLong(limit: limits.fieldLineBytesMax) : .headTooLarge(limit: limits.headBytesMax)
       }
       guard stop < bytes.count else { return false }
-      switch bytes[stop] {
-      case ASCII.cr: break
-      case ASCII.lf: throw .bareLF
-      default: throw .reasonInvalid
-      }
       head.reason = 13..<position
       position += 1
-      state = .statusLF
+      switch bytes[stop] {
+      case ASCII.cr: state = .statusLF
+      case ASCII.lf:
+        lineEnd = .lf
+        return true
+      default: throw .reasonInvalid
+      }
     }
     guard base + position < bytes.count else { return false }
     guard bytes[base + position] == ASCII.lf else { throw .bareCR }
@@ -285,8 +295,7 @@ extension ResponseParser {
       guard ASCII.isDigit(byte), position > 9 || byte != UInt8(ascii: "0") else { throw .statusInvalid }
       head.status = head.status * 10 + Int(byte - UInt8(ascii: "0"))
     default:
-      guard byte != ASCII.lf else { throw .bareLF }
-      guard byte == ASCII.space || byte == ASCII.cr else { throw .statusInvalid }
+      guard byte == ASCII.space || byte == ASCII.cr || byte == ASCII.lf else { throw .statusInvalid }
     }
   }
 
@@ -318,7 +327,7 @@ extension ResponseParser {
       remaining = length
       state = .length
     case .chunked:
-      chunked = ChunkedDecoder()
+      chunked = ChunkedDecoder(trailersMayEndWithLF: lineEnd == .lf)
       state = .chunked
     case .untilClose: state = .untilClose
     case .tunnel: state = .tunnel

@@ -52,6 +52,7 @@ import Testing
       let isPersistent = transcript.heads.map { "\($0.isPersistent)" }
       switch Deviation.of(.chromiumKeepAlive, row.headers)?.ours {
       case .refused(let error): #expect(transcript.entries == [.failed(error)], about)
+      case .accepted: #expect(transcript.error == nil, about)
       case .closing: #expect(isPersistent == ["false"] && row.expected == ["true"], about)
       case .persistent: #expect(isPersistent == ["true"] && row.expected == ["false"], about)
       case nil: #expect(isPersistent == row.expected, about)

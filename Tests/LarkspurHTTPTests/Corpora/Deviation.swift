@@ -10,6 +10,8 @@ struct Deviation: Sendable {
   enum Ours: Hashable, Sendable {
     /// The suite accepts it.
     case refused(ResponseError)
+    /// The suite refuses it, or accepts it only if it is told to.
+    case accepted
     /// The suite would use the connection again.
     case closing
     /// The suite would not.
@@ -60,11 +62,16 @@ struct Deviation: Sendable {
       "HTTP/1.1 077 77",
       "HTTP/1.1 099 HELLO"),
     rows(
+      .llhttp, .accepted, "the lines of a head may all end with LF (RFC 9112 2.2)",
+      "Only LFs present and no body",
+      "Only LFs present and no body (lenient)",
+      "Only LFs present",
+      "Only LFs present (lenient)",
+      "No carriage ret",
+      "No carriage ret (lenient)"),
+    rows(
       .goResponses, .refused(.statusInvalid), "one space, as the grammar says",
       "Issue 19989: two spaces between HTTP version and status."),
-    rows(
-      .goResponses, .refused(.bareLF), "lines end with CRLF",
-      "golang.org/issue/4767: don't special-case multipart/byteranges responses"),
   ]
 
   private static let lengths: [[Deviation]] = [
