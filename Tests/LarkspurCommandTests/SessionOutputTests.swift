@@ -163,6 +163,36 @@ import Testing
     #expect(try directory.text(of: "file") == "twenty bytes of mine")
   }
 
+  /// An answer that contradicts itself, or is not all of the rest: the file is not complete.
+  @Test(arguments: [
+    ("bytes 20-29/100", "Content-Length: 10\r\n", 36), ("bytes 20-99/100", "Content-Length: 10\r\n", 36),
+    ("bytes 20-29/30", "Content-Encoding: gzip\r\nContent-Length: 10\r\n", 36),
+    ("bytes 20-/30", "Content-Length: 10\r\n", 36),
+    ("bytes 20-29/30", "Content-Type: multipart/byteranges; boundary=x\r\nContent-Length: 10\r\n", 36),
+    ("bytes 20-99/100", "Transfer-Encoding: chunked\r\n", 18), ("bytes 20-24/25", "Transfer-Encoding: chunked\r\n", 36),
+  ])
+  func resumeWithAPartThatDoesNotFit(range: String, fields: String, status: Int32) async throws {
+    let body = fields.contains("chunked") ? "a\r\n0123456789\r\n0\r\n\r\n" : "0123456789"
+    server.defaultScript = [
+      .expectRequest, .send("HTTP/1.1 206 Partial Content\r\nContent-Range: \(range)\r\n\(fields)\r\n\(body)"), .close,
+    ]
+    try directory.write("twenty bytes of mine", to: "file")
+    let result = try await get("/", "--resume", "-o", directory.file("file"))
+    #expect(result.status == status, "\(result.errors)")
+    let text = try directory.text(of: "file")
+    #expect(text == "twenty bytes of mine" + (status == 18 ? "0123456789" : ""))
+  }
+
+  @Test func resumeFromNothingWithATail() async throws {
+    server.defaultScript = [
+      .expectRequest,
+      .send("HTTP/1.1 200 OK\r\nContent-Range: bytes 10-19/20\r\nContent-Length: 10\r\n\r\n0123456789"), .close,
+    ]
+    let result = try await get("/", "--resume", "-o", directory.file("file"))
+    #expect(result.status == 36, "\(result.errors)")
+    #expect(try directory.text(of: "file") == "")
+  }
+
   // MARK: - Numbers
 
   @Test func metrics() async throws {

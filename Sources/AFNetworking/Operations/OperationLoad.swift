@@ -21,6 +21,8 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   private var isContinuation: Bool
   /// How many bytes stand before what this task brings.
   private var offset: Int64 = 0
+  /// How many bytes this task has to bring, if its answer to a request for the rest says it.
+  private var wantedCount: Int64?
   /// Why it ends, if it is not the task's own end.
   private var ending: Ending?
 
@@ -69,13 +71,17 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     defer { completionHandler(.allow) }
     guard isWanted else { return }
     let answer =
-      isContinuation ? RangeContinuation.answer(response, to: request, after: output.count) : .whole
+      isContinuation
+      ? RangeContinuation.answer(response, to: request, after: operation.read { $0.response }) : .whole(count: nil)
     isContinuation = false
     switch answer {
-    case .rest: offset = output.count
+    case .rest(let count):
+      offset = output.count
+      wantedCount = count
     case .complete: return end(.complete)
     case .wrong: return end(.failure(URLError(.badServerResponse)))
-    case .whole:
+    case .whole(let count):
+      wantedCount = count
       do {
         try output.rewind()
       } catch {
@@ -92,6 +98,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     guard isWanted else { return }
     let before = output.count
+    if let wantedCount, before - offset + Int64(data.count) > wantedCount {
+      return end(.failure(URLError(.badServerResponse)))
+    }
     do {
       try output.write(data)
     } catch {
@@ -173,6 +182,8 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     switch (ending, error) {
     case (.failure(let failure), _): return (nil, failure)
     case (nil, let error?): return (nil, challengeIsRefused.load(ordering: .acquiring) ? refusal(error) : error)
+    case (nil, nil) where wantedCount.map { output.count - offset < $0 } == true:
+      return (nil, URLError(.networkConnectionLost))
     case (.complete, _), (nil, nil):
       do {
         return (try output.finish(), nil)

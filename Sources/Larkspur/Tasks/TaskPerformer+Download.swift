@@ -16,7 +16,7 @@ final class DownloadState {
   var asked: Int?
   /// From which version the bytes in the task's file are. Nil: the download cannot go on from them.
   var point: ResumePoint?
-  /// Where the body that comes now ends in the file. Nil: it is not a part.
+  /// Where the body that comes now ends in the file, in bytes, if the response's head or its version says it.
   var end: Int?
   /// How often a server has sent less than it was asked for.
   var shortAnswers = 0
@@ -75,8 +75,11 @@ extension TaskPerformer {
       download.point?.total = total
       download.end = end
       return true
-    case .replace:
+    case .replace(let count):
       startOver()
+      let whole = DownloadState()
+      whole.end = count
+      self.download = whole
       return true
     case .startOver:
       startOver()
@@ -122,18 +125,41 @@ extension TaskPerformer {
     if let download, download.asked != nil, let point = download.point, file != nil {
       return await goOn(at: point.offset, of: point.total, isFirst: download.shortAnswers == 0)
     }
+    let count = try countOfWhole(response)
+    let end = download?.end ?? count
     file = try DownloadFile()
     download?.point = nil
+    download?.end = nil
     // There may have been a part, of another version.
     task.show { $0.bytesReceived = 0 }
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
     let fields = response.fields
     let point = ResumePoint(
       status: response.statusCode, now: Date().timeIntervalSince1970, fields: { fields.values(of: $0) })
-    guard let point else { return }
+    guard point != nil || end != nil else { return }
     let state = download ?? DownloadState()
     state.point = point
+    state.end = end
     download = state
+  }
+
+  /// Refuses a response that has a part of the resource only, or contradicts itself about it, to a request for the whole.
+  ///
+  /// - Returns: How many bytes the whole has, if the response has a `Content-Range` that says it.
+  private func countOfWhole(_ response: URLResponse) throws(URLError) -> Int? {
+    // RFC 9110 14.2: ranges are defined for GET only. A request with a range of its own is its program's affair.
+    guard let response = response as? HTTPURLResponse, [200, 203, 206].contains(response.statusCode),
+      machine.request.own.method == "GET", machine.request.own.fields?.value(of: "Range") == nil
+    else { return nil }
+    let fields = response.fields
+    switch BodyExtent({ fields.values(of: $0) }) {
+    case .whole(let count): return count
+    case .unclear: return nil
+    case .part:
+      throw URLError.make(
+        .badServerResponse, "the server sends a part of the resource in place of the whole, or contradicts itself",
+        url: response.url)
+    }
   }
 
   private func goOn(at offset: Int, of total: Int?, isFirst: Bool) async {
@@ -157,17 +183,17 @@ extension TaskPerformer {
   /// Whether more has to be asked for: the body that has come was not the last part.
   func wantsAnotherPart() throws(URLError) -> Bool {
     guard let download, let end = download.end, let file else { return false }
-    // Where a body's framing does not tell its length, its range does.
+    // Where a body's framing does not tell its length, its range does, or its version.
     let count = try file.count()
     guard count <= end else {
       try file.cut(toBytes: end)
-      throw URLError.make(.badServerResponse, "the server sends more than the range that it says")
+      throw URLError.make(.badServerResponse, "the server sends more than it says")
     }
     guard count == end else {
-      throw URLError.make(.networkConnectionLost, "the server sends less than the range that it says")
+      throw URLError.make(.networkConnectionLost, "the server sends less than it says")
     }
-    // Of a whole whose length nobody knows only the next answer tells that it is complete.
-    guard end != download.point?.total else { return false }
+    // Of a whole whose length is not known only the next answer tells that it is complete.
+    guard download.asked != nil, end != download.point?.total else { return false }
     download.shortAnswers += 1
     guard download.shortAnswers <= Self.shortAnswersMax else {
       throw URLError.make(.badServerResponse, "the server sends the rest in too many parts")

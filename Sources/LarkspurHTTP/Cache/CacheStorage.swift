@@ -26,6 +26,8 @@ public enum CacheStorage {
       // RFC 9111 3.3: a part may be stored by those who understand what it is a part of.
       guard let range = fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) else { return nil }
       part = range
+    } else if BodyExtent({ fields.values(named: $0) }) == .part {
+      return nil
     }
     return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
   }

@@ -6,7 +6,8 @@
 /// ```
 ///   Range: bytes=N-  ----> 206, fits ................ continueAt
 ///   If-Range: V        |-> 206, does not fit ........ startOver   the body is no use; ask without a range
-///                      |-> 200 ...................... replace     the body is the whole
+///                      |-> 200, the whole ........... replace     the body is the whole
+///                      |-> 200, contradicts itself .. startOver   perhaps the tail, perhaps the whole
 ///                      |-> 416, complete is N ....... confirmLast everything is there; ask for its last byte
 ///                      |-> 416, otherwise ........... startOver
 ///                      '-> anything else ............ deliver     says nothing about the part, which stays
@@ -48,9 +49,7 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     guard status == 200, let validator = Self.validator(now: now, fields: fields) else { return nil }
     // RFC 9110 14.3: so a server says that ranges are of no use with it. Nothing said means nothing.
     guard !fields("accept-ranges").contains(where: { $0.isCaselessly("none") }) else { return nil }
-    let length = fields("content-length").first
-    self.init(
-      validator: validator, offset: 0, total: length.flatMap(Self.number), coding: Self.coding(of: fields))
+    self.init(validator: validator, offset: 0, total: BodyExtent.length(fields), coding: Self.coding(of: fields))
   }
 
   private static func validator(now: Double, fields: Fields) -> String? {
@@ -73,7 +72,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     return codings.isEmpty || codings == "identity" ? nil : codings
   }
 
-  private static func number(_ text: String) -> Int? {
+  /// - Returns: The number that the digits of `text` make, or `nil` if it has other characters or more than 18 digits.
+  static func number(_ text: String) -> Int? {
     guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
     return Int(text)
   }
@@ -94,7 +94,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   public enum Decision: Hashable, Sendable {
     /// The body goes on from the byte that was asked for, up to `end`; the whole has `total` bytes, if that is known.
     case continueAt(Int, end: Int, total: Int?)
-    case replace
+    /// The body is the whole, and has `count` bytes, if the head or the version says how many.
+    case replace(count: Int?)
     case startOver
     case confirmLast
     case deliver
@@ -103,7 +104,7 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   /// - Parameter first: The byte that was asked for.
   public func decide(asking first: Int, status: Int, fields: Fields) -> Decision {
     switch status {
-    case 200: return .replace
+    case 200: return decideWhole(fields)
     case 206: return decidePart(first, fields)
     case 416:
       // RFC 9110 15.5.17: `bytes */N`. The condition held, or the range would have been ignored.
@@ -117,28 +118,43 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     }
   }
 
+  private func decideWhole(_ fields: Fields) -> Decision {
+    guard case .whole(let said) = BodyExtent(fields) else { return .startOver }
+    // RFC 9110 8.8.1: one strong validator stands for the same bytes, and so for as many.
+    let known = fields(versionField) == [validator] && Self.coding(of: fields) == coding ? total : nil
+    guard let count = said ?? known else { return .replace(count: nil) }
+    guard count == known ?? count, count == BodyExtent.length(fields) ?? count else { return .startOver }
+    return .replace(count: count)
+  }
+
+  /// Whether `validator` is an entity tag in quotation marks.
+  private var isQuoted: Bool { validator.utf8.first == ASCII.quote }
+
+  private var isTag: Bool { isQuoted || HTTPDate.parse(validator, now: 0) == nil }
+
+  /// The name of the field that the validator is from.
+  private var versionField: String { isTag ? "etag" : "last-modified" }
+
   private func decidePart(_ first: Int, _ fields: Fields) -> Decision {
     // RFC 9110 15.3.7.1: one part has Content-Range. Several parts were not asked for.
     let ranges = fields("content-range")
-    guard ranges.count == 1, let range = ContentRange(ranges[0]), range.bytes.lowerBound == first else {
+    guard !BodyExtent.isMultipart(fields), ranges.count == 1, let range = ContentRange(ranges[0]),
+      range.bytes.lowerBound == first
+    else {
       return .startOver
     }
     if let total, let complete = range.total, total != complete { return .startOver }
     if let total, range.bytes.upperBound > total { return .startOver }
     // RFC 9110 15.3.7.3: parts are put together only if they have the same strong validator. Who answers If-Range may
     // leave out what the client has (15.3.7), and so a field that is not there agrees.
-    let isQuoted = validator.utf8.first == ASCII.quote
-    let isTag = isQuoted || HTTPDate.parse(validator, now: 0) == nil
-    let present = isTag ? fields("etag") : fields("last-modified")
+    let present = fields(versionField)
     guard present.allSatisfy({ $0 == validator }) else { return .startOver }
     // Who does not understand a tag without quotes may have passed the condition over.
     guard isQuoted || !isTag || !present.isEmpty else { return .startOver }
     // The coding may be left out like other fields about the representation; one that is there has to be the same.
     if let coding = Self.coding(of: fields), coding != self.coding { return .startOver }
     // A body that is not as long as its range says is not that range.
-    if let length = fields("content-length").first.flatMap(Self.number), length != range.bytes.count {
-      return .startOver
-    }
+    if let length = BodyExtent.length(fields), length != range.bytes.count { return .startOver }
     return .continueAt(first, end: range.bytes.upperBound, total: range.total ?? total)
   }
 }

@@ -3,8 +3,8 @@ import Larkspur
 
 /// What the answer to a range that goes on behind a file says (RFC 9110 14 and 15.5.17).
 enum RangeAnswer: Equatable {
-  /// The bytes behind the file's.
-  case rest
+  /// The bytes behind the file's: so many.
+  case rest(count: Int)
   /// The file has them all.
   case complete
   /// The server does not look at ranges.
@@ -17,14 +17,64 @@ enum RangeAnswer: Equatable {
     let said = response.value(forHTTPHeaderField: "Content-Range") ?? ""
     switch response.statusCode {
     case 206:
-      self =
-        said.lowercased().hasPrefix("bytes \(offset)-")
-        ? .rest : .another("the server sends \(said.isEmpty ? "no range" : said)")
+      let length = response.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }
+      let count = Self.part(said).flatMap { part in part.isTail && part.first == offset ? part.count : nil }
+      guard let count, count == length ?? count, !Self.isCoded(response), !Self.isMultipart(response) else {
+        self = .another("the server sends \(Self.words(response, said))")
+        return
+      }
+      self = .rest(count: count)
     // RFC 9110 15.3.4: the whole, as somebody on the way has changed it.
     case 200, 203: self = .whole
     case 416 where said.lowercased() == "bytes */\(offset)": self = .complete
     case 416: self = .another("the server has other bytes: \(said.isEmpty ? "416" : said)")
     default: self = .other
     }
+  }
+
+  /// What a response to a request for the whole sends if that is not the whole, as it says itself; else `nil`. A 200 with a
+  /// part contradicts itself (RFC 9110 14.4).
+  static func part(in response: HTTPURLResponse) -> String? {
+    guard [200, 203, 206].contains(response.statusCode),
+      let said = response.value(forHTTPHeaderField: "Content-Range"), let part = part(said)
+    else { return nil }
+    let length = response.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }
+    return part.first == 0 && part.isTail && part.count == length ?? part.count ? nil : words(response, said)
+  }
+
+  /// Reads `bytes 0-499/1234`. `isTail`: nothing comes behind these bytes, as far as is known.
+  private static func part(_ said: String) -> (first: Int, count: Int, isTail: Bool)? {
+    let words = said.split(separator: " ")
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let halves = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = number(ends[0]), let last = number(ends[1]), first <= last else { return nil }
+    guard halves[1] != "*" else { return (first, last - first + 1, true) }
+    guard let total = number(halves[1]), last < total else { return nil }
+    return (first, last - first + 1, last == total - 1)
+  }
+
+  /// - Returns: The number of 1 to 18 digits: sums of two do not overflow.
+  private static func number(_ text: Substring) -> Int? {
+    1...18 ~= text.utf8.count && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
+  }
+
+  private static func isCoded(_ response: HTTPURLResponse) -> Bool {
+    let coding = response.value(forHTTPHeaderField: "Content-Encoding") ?? ""
+    return !coding.isEmpty && coding.lowercased() != "identity"
+  }
+
+  /// Whether the body has several ranges, each with a head of its own (RFC 9110 14.6).
+  private static func isMultipart(_ response: HTTPURLResponse) -> Bool {
+    response.value(forHTTPHeaderField: "Content-Type")?.lowercased().hasPrefix("multipart/byteranges") == true
+  }
+
+  private static func words(_ response: HTTPURLResponse, _ said: String) -> String {
+    if isCoded(response) { return "a part in a content coding" }
+    if isMultipart(response) { return "several ranges" }
+    guard !said.isEmpty else { return "no range" }
+    guard let length = response.value(forHTTPHeaderField: "Content-Length") else { return said }
+    return "\(said) in \(length) bytes"
   }
 }

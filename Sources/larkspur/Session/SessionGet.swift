@@ -68,10 +68,11 @@ struct SessionGet {
     defer { progress?.finish(now: loop.kernel.now()) }
     var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
     var isWanted = true
+    var missing: Int?
     for await event in events {
       switch event {
       case .response(let response):
-        isWanted = try take(response, output)
+        isWanted = try take(response, output, &missing)
         if isWanted, output.isFile, !options.tellsStory, !options.session.showsMetrics,
           OpenFile.standardError.isTerminal
         {
@@ -80,6 +81,12 @@ struct SessionGet {
         }
       case .piece(let piece):
         if isWanted {
+          if let count = missing {
+            guard piece.count <= count else {
+              throw CommandFailure(.resumeFailed, "\(output.name): the server sends more than it says")
+            }
+            missing = count - piece.count
+          }
           try output.write(piece.span)
           progress?.advance(by: piece.count, now: loop.kernel.now())
           try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
@@ -92,6 +99,9 @@ struct SessionGet {
         if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
       case .completed(let failure):
         if let failure { throw failure }
+        if let count = missing, count > 0 {
+          throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
+        }
         return
       }
     }
@@ -99,12 +109,19 @@ struct SessionGet {
     throw CommandFailure(.signal(2))
   }
 
-  /// False: the body is not to be written.
-  private func take(_ response: HTTPURLResponse, _ output: FileOutput) throws(CommandFailure) -> Bool {
+  /// Returns whether the body is to be written; all of it, where `missing` says how many bytes that are.
+  private func take(
+    _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
+  ) throws(CommandFailure) -> Bool {
     let status = response.statusCode
+    if output.offset == 0, let part = RangeAnswer.part(in: response) {
+      throw CommandFailure(.resumeFailed, "\(output.name) cannot be loaded: the server sends \(part)")
+    }
     if let offset = output.offset, offset > 0 {
       switch RangeAnswer(response, offset: offset) {
-      case .rest: return true
+      case .rest(let count):
+        missing = count
+        return true
       case .complete: return false
       case .whole:
         throw CommandFailure(

@@ -55,23 +55,74 @@ import Testing
     #expect(RangeContinuation.request(URLRequest(url: url), after: nil, count: 5) == nil)
   }
 
-  @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Answer) throws {
-    let request = try #require(try next())
-    let response = try response(status, range.map { ["Content-Range": $0] } ?? [:])
-    #expect(RangeContinuation.answer(response, to: request, after: 100) == answer)
+  /// A 200 is all of it, from its first byte on: then the caller's own range says nothing about what is there.
+  @Test func aRangeOfTheCallersThatWasNotHeeded() throws {
+    #expect(try next(status: 200) { $0.setValue("bytes=50-", forHTTPHeaderField: "Range") } == nil)
+    #expect(try next(status: 200) { $0.setValue("bytes=0-", forHTTPHeaderField: "Range") } != nil)
   }
 
-  @Test func aCodedPartIsWrong() throws {
-    let request = try #require(try next())
-    let response = try response(206, ["Content-Range": "bytes 100-199/200", "Content-Encoding": "gzip"])
-    #expect(RangeContinuation.answer(response, to: request, after: 100) == .wrong)
+  /// The answer to a request for what comes behind 100 bytes.
+  private func answer(
+    _ status: Int, _ fields: [String: String], known: [String: String] = ["ETag": "\"a\""], knownStatus: Int = 200,
+    asking range: String? = nil
+  ) throws -> RangeContinuation.Answer {
+    let request = try #require(
+      try next(known, status: knownStatus) { if let range { $0.setValue(range, forHTTPHeaderField: "Range") } })
+    return RangeContinuation.answer(try response(status, fields), to: request, after: try response(knownStatus, known))
+  }
+
+  @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Answer) throws {
+    #expect(try self.answer(status, range.map { ["Content-Range": $0] } ?? [:]) == answer)
+  }
+
+  @Test func aPartHasToFitWhatIsKnown() throws {
+    let known = ["ETag": "\"a\"", "Content-Length": "200"]
+    func rest(_ range: String, _ fields: [String: String] = [:]) throws -> RangeContinuation.Answer {
+      try answer(206, fields.merging(["Content-Range": range]) { $1 }, known: known)
+    }
+    #expect(try rest("bytes 100-199/200", ["ETag": "\"a\"", "Content-Length": "100"]) == .rest(count: 100))
+    #expect(try rest("bytes 100-199/*") == .rest(count: 100))
+    for range in ["bytes 100-149/200", "bytes 100-149/*", "bytes 100-249/250", "bytes 100-149/150"] {
+      #expect(try rest(range) == .wrong, "\(range)")
+    }
+    let fields = [
+      ["ETag": "\"b\""], ["Content-Length": "99"], ["Content-Encoding": "gzip"],
+      ["Content-Type": "multipart/byteranges; boundary=x"],
+    ]
+    for fields in fields { #expect(try rest("bytes 100-199/200", fields) == .wrong, "\(fields)") }
+  }
+
+  @Test func aPartHasToFitTheCallersRange() throws {
+    func rest(_ range: String) throws -> RangeContinuation.Answer {
+      let known = ["ETag": "\"a\"", "Content-Range": "bytes 50-249/1000"]
+      return try answer(206, ["Content-Range": range], known: known, knownStatus: 206, asking: "bytes=50-249")
+    }
+    #expect(try rest("bytes 150-249/1000") == .rest(count: 100))
+    #expect(try rest("bytes 150-199/1000") == .wrong)
+    #expect(try rest("bytes 150-299/1000") == .wrong)
+    #expect(try rest("bytes 150-249/900") == .wrong)
+  }
+
+  @Test func aWholeHasToFitItsVersion() throws {
+    let known = ["ETag": "\"a\"", "Content-Length": "200"]
+    func whole(_ fields: [String: String]) throws -> RangeContinuation.Answer { try answer(200, fields, known: known) }
+    #expect(try whole(["ETag": "\"b\"", "Content-Length": "100"]) == .whole(count: nil))
+    #expect(try whole(["ETag": "\"a\""]) == .whole(count: 200))
+    #expect(try whole(["ETag": "\"a\"", "Content-Length": "100"]) == .wrong)
+    #expect(try whole(["ETag": "\"a\"", "Content-Length": "100", "Content-Range": "bytes 100-199/200"]) == .wrong)
+    #expect(try whole(["Content-Length": "100", "Content-Range": "bytes 0-199/200"]) == .wrong)
+    #expect(try whole(["Content-Range": "bytes 0-299/300"]) == .whole(count: 300))
+    // All that is known of has not come yet.
+    #expect(try answer(416, ["Content-Range": "bytes */100"], known: known) == .whole(count: nil))
   }
 }
 
 /// A status, a `Content-Range`, and what they say when 100 bytes are there.
 private let rangeAnswers: [(Int, String?, RangeContinuation.Answer)] = [
-  (206, "bytes 100-199/200", .rest), (206, "bytes 100-199/*", .rest),
+  (206, "bytes 100-199/200", .rest(count: 100)), (206, "bytes 100-199/*", .rest(count: 100)),
   (206, "bytes 0-199/200", .wrong), (206, "bytes 101-199/200", .wrong), (206, nil, .wrong), (206, "junk", .wrong),
-  (206, "bytes 199-100/200", .wrong), (200, nil, .whole), (200, "bytes 100-199/200", .whole),
-  (416, "bytes */100", .complete), (416, "bytes */50", .whole), (416, nil, .whole), (404, nil, .whole),
+  (206, "bytes 199-100/200", .wrong), (206, "bytes 100-149/200", .wrong), (206, "bytes 100-200/200", .wrong),
+  (200, nil, .whole(count: nil)), (200, "bytes 100-199/200", .wrong), (200, "bytes 0-199/200", .whole(count: 200)),
+  (416, "bytes */100", .complete), (416, "bytes */50", .whole(count: nil)), (416, nil, .whole(count: nil)),
+  (404, nil, .whole(count: nil)),
 ]

@@ -133,8 +133,49 @@ import Testing
     #expect(coded == .continueAt(40, end: 100, total: 100))
   }
 
+  @Test func severalPartsAreNoUse() {
+    let both: Fields = [
+      ("content-range", "bytes 40-99/100"), ("content-type", "Multipart/Byteranges; boundary=x"),
+    ]
+    #expect(decide(206, both) == .startOver)
+    #expect(decide(206, both + [("content-range", "bytes 40-99/100")]) == .startOver)
+    #expect(
+      decide(206, [both[0], ("content-type", "multipart/mixed; boundary=x")]) == .continueAt(40, end: 100, total: 100))
+  }
+
   @Test func theWholeReplacesThePart() {
-    #expect(decide(200, []) == .replace)
+    #expect(decide(200, []) == .replace(count: nil))
+    #expect(decide(200, [("content-length", "60")]) == .replace(count: nil))
+    #expect(decide(200, [("etag", "\"two\""), ("content-length", "60")]) == .replace(count: nil))
+    #expect(decide(200, [("content-range", "bytes 0-59/60"), ("content-length", "60")]) == .replace(count: 60))
+    #expect(decide(200, [("content-range", "bytes 0-59/60")]) == .replace(count: 60))
+  }
+
+  /// A range of less than all, or one that other fields or the version deny: it may be the tail, or the whole.
+  @Test(arguments: [
+    ["bytes 40-99/100"], ["bytes 40-99/100", "60"], ["bytes 40-99/100", "100"], ["bytes 40-99/*"], ["bytes 0-59/100"],
+    ["bytes 0-99/100", "60"], ["bytes 0-59/60", "100"], ["bytes 0-99/*"], ["bytes 40-99"], ["nonsense"],
+    ["bytes */100"], [""],
+  ])
+  func aWholeThatContradictsItselfIsNoUse(said: [String]) {
+    let length = said.dropFirst().map { ("content-length", $0) }
+    #expect(decide(200, [("content-range", said[0])] + length) == .startOver)
+    #expect(decide(200, [("content-range", said[0]), ("etag", "\"one\"")] + length) == .startOver)
+    #expect(decide(200, [("content-range", said[0]), ("etag", "\"two\"")] + length, total: nil) == .startOver)
+  }
+
+  @Test func aWholeIsAsLongAsItsVersion() {
+    let tag = ("etag", "\"one\"")
+    #expect(decide(200, [tag]) == .replace(count: 100))
+    #expect(decide(200, [tag, ("content-length", "100")]) == .replace(count: 100))
+    #expect(decide(200, [tag, ("content-length", "60")]) == .startOver)
+    #expect(decide(200, [tag, ("content-length", "60")], total: nil) == .replace(count: nil))
+    #expect(decide(200, [tag, ("content-range", "bytes 0-59/60")]) == .startOver)
+    // Another coding of it has another length.
+    #expect(decide(200, [tag, ("content-length", "60"), ("content-encoding", "gzip")]) == .replace(count: nil))
+    let date = "Sun, 06 Nov 1994 08:48:37 GMT"
+    #expect(decide(200, [("last-modified", date), ("content-length", "60")], validator: date) == .startOver)
+    #expect(decide(200, [("etag", "\"x\""), ("content-length", "60")], validator: date) == .replace(count: nil))
   }
 
   @Test func nothingLeftMayMeanThatItIsComplete() {

@@ -1,0 +1,165 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import TestKit
+import Testing
+
+/// Answers that say two things about how much of the resource they have: never is a short file taken for the whole.
+@Suite struct ResumeContradictionTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private static let total = 3000
+  private static let part = 1000
+  private static let tag = "ETag: \"one\"\r\n"
+
+  private func url() throws -> URL { try #require(URL(string: server.url("/file"))) }
+
+  private var whole: Data { Data(TestServer.content(count: Self.total)) }
+
+  /// Resume data of a download that broke off after its first part.
+  private func data() async throws -> Data {
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(Self.total)\r\n\(Self.tag)\r\n"),
+      .sendContent(0..<Self.part), .close,
+    ])
+    let recorder = DownloadRecorder()
+    let session = URLSession.with(recorder)
+    try session.downloadTask(with: url()).resume()
+    await recorder.waitForEnd()
+    session.finishTasksAndInvalidate()
+    return try #require(recorder.error?.downloadTaskResumeData)
+  }
+
+  private func resume(_ data: Data) async -> DownloadRecorder {
+    await load { $0.downloadTask(withResumeData: data) }
+  }
+
+  private func load(_ task: (URLSession) throws -> URLSessionDownloadTask) async rethrows -> DownloadRecorder {
+    let recorder = DownloadRecorder()
+    let session = URLSession.with(recorder)
+    try task(session).resume()
+    await recorder.waitForEnd()
+    session.finishTasksAndInvalidate()
+    return recorder
+  }
+
+  /// A script that answers with `head` and the content's bytes from `sent`: in one chunk, if there is no length.
+  private func script(_ head: String, _ sent: Range<Int>) -> TestServer.Script {
+    guard !head.contains("Content-Length") else {
+      return [.expectRequest, .send("HTTP/1.1 \(head)\r\n"), .sendContent(sent), .close]
+    }
+    let count = String(sent.count, radix: 16)
+    return [
+      .expectRequest, .send("HTTP/1.1 \(head)Transfer-Encoding: chunked\r\n\r\n\(count)\r\n"), .sendContent(sent),
+      .send("\r\n0\r\n\r\n"), .close,
+    ]
+  }
+
+  /// The head is enough to know: the download starts anew.
+  @Test(
+    arguments: [
+      "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n",
+      "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n",
+      "200 OK\r\nContent-Range: bytes 1000-2999/*\r\nContent-Length: 2000\r\n",
+      "200 OK\r\n\(Self.tag)Content-Length: 2000\r\n",
+      "200 OK\r\nContent-Range: bytes 0-2999/3000\r\nContent-Length: 2000\r\n",
+      "206 Partial Content\r\n\(Self.tag)Content-Length: 2000\r\n",
+      "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Length: 1999\r\n",
+      "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Range: bytes 1000-2999/3000\r\n",
+      "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n"
+        + "Content-Type: multipart/byteranges; boundary=x\r\nContent-Length: 2000\r\n",
+    ])
+  func aContradictionStartsAnew(head: String) async throws {
+    let data = try await data()
+    server.enqueue(script(head, Self.part..<(head.contains("1999\r") ? 2999 : Self.total)))
+    server.enqueue([.serveRoutes])
+    server.route("GET", "/file") { _ in .content(count: Self.total) }
+    let recorder = await resume(data)
+    #expect(recorder.error == nil && recorder.content == whole)
+    #expect(server.requestsReceived == 3)
+    #expect(server.requests.last?.fields["range"] == nil)
+  }
+
+  /// Only the end of the body tells: the download fails.
+  @Test(arguments: ["", "Content-Range: bytes 0-2999/3000\r\n"]) func aShortWholeFails(range: String) async throws {
+    let data = try await data()
+    server.enqueue(script("200 OK\r\n\(Self.tag)\(range)", Self.part..<Self.total))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
+  }
+
+  @Test func aLongWholeFails() async throws {
+    let data = try await data()
+    server.enqueue(script("200 OK\r\n\(Self.tag)", 0..<4000))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
+  }
+
+  @Test func anotherVersionMayHaveAnotherLength() async throws {
+    let data = try await data()
+    server.enqueue(script("200 OK\r\nETag: \"two\"\r\n", 0..<500))
+    let recorder = await resume(data)
+    #expect(recorder.error == nil && recorder.content == Data(TestServer.content(count: 500)))
+  }
+
+  /// The server does so even if no range is asked for.
+  @Test func aTailForTheWholeFailsInTheEnd() async throws {
+    let data = try await data()
+    let head = "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n"
+    server.enqueue(script(head, Self.part..<Self.total))
+    server.enqueue(script(head, Self.part..<Self.total))
+    let recorder = await resume(data)
+    #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
+    #expect(recorder.error?.downloadTaskResumeData == nil)
+  }
+
+  // MARK: - Downloads that do not go on
+
+  @Test(
+    arguments: [
+      ("200 OK", "bytes 1000-2999/3000"), ("200 OK", "bytes 0-1999/3000"), ("206 Partial Content", "bytes 0-1999/3000"),
+      ("206 Partial Content", "bytes 1000-2999/*"), ("203 Other", "bytes 1000-2999/3000"),
+    ])
+  func aPartThatWasNotAskedForFails(status: String, range: String) async throws {
+    for length in ["Content-Length: 2000\r\n", ""] {
+      server.enqueue(script("\(status)\r\n\(Self.tag)Content-Range: \(range)\r\n\(length)", Self.part..<Self.total))
+      let recorder = try await load { try $0.downloadTask(with: url()) }
+      #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
+    }
+  }
+
+  /// It says more than it has to, and nothing wrong.
+  @Test(
+    arguments: [
+      ("200 OK", "bytes 0-2999/3000"), ("206 Partial Content", "bytes 0-2999/3000"), ("200 OK", "items 0-9/300"),
+      ("200 OK", "bytes 0-2999/*"), ("200 OK", "nonsense"),
+    ])
+  func aWholeThatSaysSoIsTaken(status: String, range: String) async throws {
+    for length in ["Content-Length: 3000\r\n", ""] {
+      server.enqueue(script("\(status)\r\nContent-Range: \(range)\r\n\(length)", 0..<Self.total))
+      let recorder = try await load { try $0.downloadTask(with: url()) }
+      #expect(recorder.error == nil && recorder.content == whole)
+    }
+  }
+
+  @Test func aWholeThatSaysItsLengthHasIt() async throws {
+    server.enqueue(script("200 OK\r\nContent-Range: bytes 0-2999/3000\r\n", 0..<2000))
+    let recorder = try await load { try $0.downloadTask(with: url()) }
+    #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
+  }
+
+  /// A range of the program's own is its affair, and so is what a data task gets: the response says what that is.
+  @Test func whatTheProgramAsksForItGets() async throws {
+    let head = "206 Partial Content\r\nContent-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n"
+    server.enqueue(script(head, Self.part..<Self.total))
+    var request = URLRequest(url: try url())
+    request.setValue("bytes=1000-", forHTTPHeaderField: "Range")
+    let recorder = await load { $0.downloadTask(with: request) }
+    #expect(recorder.error == nil && recorder.content == whole.dropFirst(Self.part))
+    server.enqueue(script(head, Self.part..<Self.total))
+    let (data, response) = try await URLSession(configuration: .ephemeral).data(from: url())
+    #expect(data == whole.dropFirst(Self.part) && (response as? HTTPURLResponse)?.statusCode == 206)
+  }
+}
