@@ -55,6 +55,12 @@ extension TaskPerformer {
     let knownBody = try knownBody(of: request)
     let body: Body
     if let knownBody { body = knownBody } else { body = try await askedBody(of: request) }
+    if body.length == .chunked, way.endpoint.answersByHTTP10 {
+      throw URLError.make(
+        .requestBodyStreamExhausted,
+        "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
+        url: request.url)
+    }
     if body.length != .none { expectToSend(body) }
     var poolRequest = try poolRequest(for: load, body)
     if wantsStory(of: body) { observe(&poolRequest, url: request.url) }
@@ -210,6 +216,7 @@ extension TaskPerformer {
   private func received(_ exchange: Exchange, of load: NetworkLoad) async throws(URLError) -> Next {
     let request = load.request
     guard let url = request.url else { throw URLError(.badURL) }
+    load.way.endpoint.answered(by: exchange)
     var caching = load.caching
     if caching == nil, let cache, !request.isSafe || exchange.concernsCache || decidesStoring(in: cache) {
       caching = core.lateExchange(for: request, load.extras, sent: load.sendDate)

@@ -159,6 +159,7 @@ extension Transfer: LoopWork {
   /// False: there is more to the response than what has come, or it is not for the owner as it is.
   private func receiveNow(_ exchange: Exchange) -> Bool {
     guard let url = request.own.url else { return false }
+    quick?.way.endpoint.answered(by: exchange)
     let isSafe = request.isSafe
     if let cache = core.cache, cache.isSubclass || isSafe && exchange.concernsCache { return false }
     let status = exchange.status

@@ -24,7 +24,9 @@ public struct Exchange {
   public var metrics: ExchangeMetrics? { connection.metrics(of: number) }
 
   /// Of the response's protocol.
-  public var version: String { isPresent && connection.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1" }
+  public var version: String { isOfHTTP10 ? "HTTP/1.0" : "HTTP/1.1" }
+
+  var isOfHTTP10: Bool { isPresent && connection.minorVersion == 0 }
 
   public var fields: FieldTable { isPresent ? connection.fields : FieldTable() }
 

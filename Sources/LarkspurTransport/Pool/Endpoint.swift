@@ -8,6 +8,15 @@ public final class Endpoint: @unchecked Sendable {
   var id: PoolMachine.EndpointID?
   /// How the latest connection to it was opened, or is being opened.
   var latestDial: DialRecord?
+  /// Whether the latest answer over it, of the server or of the proxy that makes the requests, was of HTTP/1.0: then no
+  /// body may be sent in chunks (RFC 9112 6.1). On the loop.
+  public private(set) var answersByHTTP10 = false
 
   init(_ route: Route) { self.route = route }
+
+  /// Notes the version of an answer. On the loop.
+  public func answered(by exchange: Exchange) {
+    let isOld = exchange.isOfHTTP10
+    if answersByHTTP10 != isOld { answersByHTTP10 = isOld }
+  }
 }
