@@ -212,8 +212,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.additionalHeaders = newValue }
   }
 
-  /// The number of connections to one host at a time. At least one. Connections that a task's own delegate decides about are counted
-  /// for that delegate: see <doc:Authentication>.
+  /// The number of connections to one host at a time. At least one. For plain HTTP through a proxy the proxy is the host: its
+  /// connections serve all origins. Connections that a task's own delegate decides about are counted for that delegate: see
+  /// <doc:Authentication>.
   open var httpMaximumConnectionsPerHost: Int {
     get { storage.maximumConnectionsPerHost }
     set { storage.maximumConnectionsPerHost = newValue }

@@ -1,8 +1,9 @@
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurIO
 
 /// The way to a server: whatever may make two connections unequal. Requests share connections if their routes are equal.
-public struct Route: Hashable, Sendable {
+public struct Route: Sendable {
   /// A name or an IP address, without brackets.
   public var host: String
   public var port: UInt16
@@ -23,6 +24,9 @@ public struct Route: Hashable, Sendable {
     self.proxy = proxy
   }
 
+  /// Whether requests go to a proxy that makes them itself, in absolute form (RFC 9112 3.2.2).
+  private var isForwarded: Bool { socketPath == nil && proxy?.proxy.forwards(toSecure: security != nil) == true }
+
   /// Opens a connection.
   func connect(
     by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits, observer: Connection.Observer?
@@ -35,5 +39,25 @@ public struct Route: Hashable, Sendable {
     return try await Connection.open(
       to: [.unix(path: socketPath)], as: host, port: port, security: security, on: loop, deadline: deadline,
       limits: limits, observer: observer)
+  }
+}
+
+extension Route: Hashable {
+  /// Whether connections by the one are as good as connections by the other. A connection to a proxy that makes the requests
+  /// itself serves all hosts.
+  public static func == (one: Route, other: Route) -> Bool {
+    one.security == other.security && one.proxy == other.proxy && one.local == other.local
+      && one.socketPath == other.socketPath && (one.isForwarded || one.host == other.host && one.port == other.port)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    if !isForwarded {
+      hasher.combine(host)
+      hasher.combine(port)
+    }
+    hasher.combine(security)
+    hasher.combine(proxy)
+    hasher.combine(local)
+    hasher.combine(socketPath)
   }
 }

@@ -59,6 +59,59 @@ import Testing
     #expect(copies == [routes[5], routes[3]])
   }
 
+  /// RFC 9112 3.2.2: a proxy that makes the requests itself is told with each whom it is for.
+  @Test func aConnectionToAProxyThatForwardsServesAllHosts() throws {
+    let context = try TLSContext()
+    for kind in Proxy.Kind.allCases {
+      var way = ProxyRoute(try Proxy(kind, host: "proxy.example"))
+      if kind == .https { way.security = Security(context) }
+      let route = Self.route { $0.proxy = way }
+      let others = [
+        Self.route {
+          $0.proxy = way
+          $0.host = "b.example"
+        },
+        Self.route {
+          $0.proxy = way
+          $0.port = 8080
+        },
+      ]
+      for other in others {
+        #expect((route == other) == (kind == .http || kind == .https), "\(kind)")
+        #expect(Set([route, other]).count == (route == other ? 1 : 2), "\(kind)")
+        // What goes through a tunnel does not.
+        var (one, two) = (route, other)
+        one.security = Security(context)
+        two.security = Security(context)
+        #expect(one != two, "\(kind)")
+      }
+      var local = route
+      local.local = LocalEndpoint(address: .loopback(port: 0))
+      #expect(local != route)
+      // There is no proxy then.
+      var (one, two) = (route, others[0])
+      one.socketPath = "/run/a"
+      two.socketPath = "/run/a"
+      #expect(one != two)
+    }
+  }
+
+  @Test func requestsForTwoHostsGoOverOneConnectionToTheirProxy() throws {
+    let tests = try PoolTests()
+    let pool = tests.pool()
+    let proxy = ProxyRoute(try Proxy("http://192.0.2.9:3128"))
+    for host in ["a.example", "b.example", "a.example"] {
+      let head = try RequestWriter(method: "GET", target: "http://\(host)/", host: host, to: .proxy).finish()
+      let running = tests.fetch(head, through: pool, route: Route(host: host, port: 80, proxy: proxy))
+      tests.world.settle()
+      tests.kernel.peer().send(PoolTests.response)
+      tests.world.settle()
+      #expect(running.value?.body == "hello")
+    }
+    #expect(tests.kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   @Test func throughAUnixSocket() throws {
     let tests = try PoolTests()
     let pool = tests.pool()

@@ -1,0 +1,99 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Testing
+
+/// Plain HTTP through a proxy that makes the requests itself: its connections serve all origins.
+@Suite struct ForwardingProxyTests {
+  let proxy: TestServer
+
+  init() throws { proxy = try TestServer() }
+
+  private func session(_ change: (URLSessionConfiguration) -> Void = { _ in }) -> URLSession {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.connectionProxyDictionary = [
+      "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port,
+    ]
+    change(configuration)
+    return URLSession(configuration: configuration)
+  }
+
+  /// Answers this many requests on one connection with what was asked for.
+  private func answers(_ count: Int) -> TestServer.Script {
+    TestServer.Script(
+      (0..<count).flatMap { _ -> [TestServer.Step] in [.expectRequest, .respond(.text("from afar"))] } + [.hang])
+  }
+
+  private static let targets = [
+    "http://a.example/1", "http://b.example/2", "http://a.example:8080/3", "http://[2001:db8::1]/4",
+    "http://a.example/5",
+  ]
+
+  @Test(arguments: [false, true]) func originsShareAConnection(isWatched: Bool) async throws {
+    proxy.enqueue(answers(Self.targets.count))
+    let session = session()
+    for target in Self.targets {
+      let url = try #require(URL(string: target))
+      let delegate = isWatched ? UploadRecorder { nil } : nil
+      let (data, _) = try await session.data(for: URLRequest(url: url), delegate: delegate)
+      #expect(data == Data("from afar".utf8))
+    }
+    #expect(proxy.requests.map(\.target) == Self.targets)
+    #expect(
+      proxy.requests.map { $0.fields["Host"] }
+        == ["a.example", "b.example", "a.example:8080", "[2001:db8::1]", "a.example"])
+    #expect(proxy.requests.map(\.connection) == [1, 1, 1, 1, 1])
+    session.invalidateAndCancel()
+  }
+
+  /// The proxy is the host that the limit counts for.
+  @Test func theLimitCountsForTheProxy() async throws {
+    proxy.enqueue(answers(Self.targets.count))
+    let session = session { $0.httpMaximumConnectionsPerHost = 1 }
+    try await withThrowingTaskGroup(of: Data.self) { group in
+      for target in Self.targets {
+        let url = try #require(URL(string: target))
+        group.addTask { try await session.data(from: url).0 }
+      }
+      for try await data in group { #expect(data == Data("from afar".utf8)) }
+    }
+    #expect(Set(proxy.requests.map(\.target)) == Set(Self.targets))
+    #expect(proxy.requests.map(\.connection) == [1, 1, 1, 1, 1])
+    session.invalidateAndCancel()
+  }
+
+  /// What one origin is told by the session goes to no other one over the same connection, and each request has the proxy's own
+  /// credentials.
+  @Test func credentialsStayWithTheirOrigins() async throws {
+    proxy.enqueue(answers(3))
+    let session = session {
+      $0.httpAdditionalHeaders = ["Proxy-Authorization": "Basic cHJveHk6d29yZA=="]
+    }
+    for target in ["http://user:word@a.example/1", "http://b.example/2", "http://a.example/3"] {
+      var request = URLRequest(url: try #require(URL(string: target)))
+      if target.contains("user") { request.setValue("Basic dXNlcjp3b3Jk", forHTTPHeaderField: "Authorization") }
+      _ = try await session.data(for: request)
+    }
+    #expect(proxy.requests.map { $0.fields["Authorization"] } == ["Basic dXNlcjp3b3Jk", nil, nil])
+    #expect(
+      proxy.requests.map { $0.fields["Proxy-Authorization"] }
+        == Array(repeating: "Basic cHJveHk6d29yZA==", count: 3))
+    #expect(proxy.requests.map(\.connection) == [1, 1, 1])
+    session.invalidateAndCancel()
+  }
+
+  /// RFC 9112 6.1: the proxy reads the framing, whatever the origins speak.
+  @Test func theProxysVersionCounts() async throws {
+    proxy.enqueue([.expectRequest, .send("HTTP/1.0 204 X\r\n\r\n"), .close], answers(1))
+    let session = session()
+    _ = try await session.data(from: #require(URL(string: "http://a.example/")))
+    var request = URLRequest(url: try #require(URL(string: "http://b.example/")))
+    request.httpMethod = "POST"
+    request.httpBodyStream = InputStream(data: Data("body".utf8))
+    let post = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: post) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+    #expect(proxy.requestsReceived == 1)
+    session.invalidateAndCancel()
+  }
+}
