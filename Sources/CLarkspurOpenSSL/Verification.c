@@ -104,12 +104,6 @@ static bool denies_authority(X509 *certificate) {
   return (X509_get_key_usage(certificate) & KU_KEY_CERT_SIGN) == 0;
 }
 
-// Whether OpenSSL refuses a purpose only because the certificate does not say that it is an authority's.
-static bool lacks_only_authority(X509 *certificate) {
-  return (X509_get_extension_flags(certificate) & (EXFLAG_BCONS | EXFLAG_KUSAGE)) == 0 &&
-         (X509_get_extended_key_usage(certificate) & XKU_SSL_SERVER) != 0;
-}
-
 static bool is_forgiven_for_anchor(int error, X509 *anchor) {
   switch (error) {
   case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE:
@@ -127,7 +121,8 @@ static bool is_forgiven_for_anchor(int error, X509 *anchor) {
   case X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3: return true;
   // Version 1, or version 3 without basic constraints.
   case X509_V_ERR_INVALID_CA: return !denies_authority(anchor);
-  case X509_V_ERR_INVALID_PURPOSE: return !denies_authority(anchor) && lacks_only_authority(anchor);
+  // Version 1 cannot say anything. Version 3 that says nothing is no authority's for OpenSSL.
+  case X509_V_ERR_INVALID_PURPOSE: return !denies_authority(anchor) && X509_get_version(anchor) == X509_VERSION_1;
   default: return false;
   }
 }

@@ -23,7 +23,6 @@ import Testing
         { ($0.basicConstraints, $0.keyUsage) = (nil, [.keyCertSign]) }
       ),
       ("no key usage", { $0.keyUsage = nil }),
-      ("neither", { ($0.basicConstraints, $0.keyUsage) = (nil, nil) }),
       ("basic constraints that are not critical", { $0.basicConstraints?.isCritical = false }),
       ("no identifiers", { ($0.subjectKeyIdentifier, $0.authorityKeyIdentifier) = (.absent, .absent) }),
       ("a name that is empty but for spaces", { $0.commonName = " " }),
@@ -38,6 +37,11 @@ import Testing
   @Test func whatRootsMustNotHave() throws {
     let changes: [(String, TLSError.Problem, (inout TestCertificate.Request) -> Void)] = [
       ("no authority", .certificateInvalid, { $0.basicConstraints = .init() }),
+      // In version 3 something has to say that it is an authority: a server's own certificate may lack both.
+      (
+        "neither basic constraints nor key usage", .certificateInvalid,
+        { ($0.basicConstraints, $0.keyUsage) = (nil, nil) }
+      ),
       ("another key usage", .certificateInvalid, { $0.keyUsage = [.crlSign] }),
       (
         "another key usage and no basic constraints", .certificateInvalid,
