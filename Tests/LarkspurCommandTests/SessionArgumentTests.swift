@@ -48,7 +48,29 @@ import larkspur
     (["--limit-rate", "+5"], "--limit-rate wants bytes per second, such as 500K or 2M, not \"+5\""),
     (["-F", "nothing"], "-F wants NAME=TEXT or NAME=@FILE, not \"nothing\""),
     (["-F", "=x"], "-F wants NAME=TEXT or NAME=@FILE, not \"=x\""),
-    (["-F", "a=@b;c=d"], "-F knows ;type= and ;filename= behind a file, not \"c=d\""),
+    (
+      ["-F", "a=@b;c=d"],
+      "-F knows ;type=, ;filename= and ;headers=, not \"c=d\" (double quotes keep semicolons)"
+    ),
+    (
+      ["-F", "a=b;filename=c;d"],
+      "-F knows ;type=, ;filename= and ;headers=, not \"d\" (double quotes keep semicolons)"
+    ),
+    (
+      ["-F", "a=b;encoder=base64"],
+      "-F knows ;type=, ;filename= and ;headers=, not \"encoder=base64\" (double quotes keep semicolons)"
+    ),
+    (["-F", "a=@b,c"], "-F sends one file at a time: a name with a comma has to stand in double quotes"),
+    (["-F", "a=@b;type=c/d,e"], "-F sends one file at a time: a name with a comma has to stand in double quotes"),
+    (["-F", "a=\"b\" c"], "-F: something stands behind the closing quote: c"),
+    (["-F", "a=b;type= ;filename=c"], "-F: the type is missing behind ;type="),
+    (["-F", "a=b;headers=c"], "-F ;headers= wants 'Name: value', not \"c\""),
+    (["-F", "a=b;headers=c d: e"], "-F: \"c d: e\" cannot be a field of a part"),
+    (["-F", "a=b;headers=\"c: d\r\ne: f\""], "-F: \"c: d\\r\\ne: f\" cannot be a field of a part"),
+    (
+      ["-F", "a=b;headers=@c"],
+      "-F ;headers=@FILE is not supported: a field is given by ;headers='Name: value'"
+    ),
     (["-F", "a=<b"], "-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE"),
     (["http://u:secret@h/"], "more than one URL: x and http://h/"), (["u:secret@h/y"], "more than one URL: x and h/y"),
     (["-"], "more than one URL: x and - (-C finds out by itself where to go on)"),
@@ -74,6 +96,40 @@ import larkspur
   @Test func theTypeOfAText() throws {
     #expect(try options("x", "-F", "a=b;c;type=text/x-d").session.parts == [.init("a", .text("b;c"), type: "text/x-d")])
     #expect(try options("x", "-F", "a=b;type").session.parts == [.init("a", .text("b;type"))])
+  }
+
+  /// The expected values are what curl 7.88.1 sends.
+  @Test(
+    arguments: [
+      ("n=x;type=text/html;charset=utf-8", .init("n", .text("x"), type: "text/html;charset=utf-8")),
+      ("n=x; type=text/html ; charset=utf-8 ", .init("n", .text("x"), type: "text/html ; charset=utf-8")),
+      (
+        "n=x;type=text/html;charset=utf-8;filename=y",
+        .init("n", .text("x"), type: "text/html;charset=utf-8", fileName: "y")
+      ),
+      ("n=x;filename=y;TYPE=a/b", .init("n", .text("x"), type: "a/b", fileName: "y")),
+      ("n=x;filename=\"a;b,\\\"c\\\\d\"", .init("n", .text("x"), fileName: "a;b,\"c\\d")),
+      ("n=x;filename= y ", .init("n", .text("x"), fileName: "y")),
+      ("n=x;filename=", .init("n", .text("x"), fileName: "")),
+      ("n=\"x;y\"", .init("n", .text("x;y"))), ("n=\" x \";type=a/b", .init("n", .text(" x "), type: "a/b")),
+      ("n= \"x\" ;type=a/b", .init("n", .text("x"), type: "a/b")),
+      ("n=\"x;type=a/b", .init("n", .text("\"x"), type: "a/b")), ("n=  x y  ", .init("n", .text("x y"))),
+      ("n={\"a\": \"b\",\"c\":1}", .init("n", .text("{\"a\": \"b\",\"c\":1}"))),
+      (
+        "b=\" \\\\value1;type=\\\"whatever\\\" \"; type=text/foo; charset=utf-8 ; filename=param_b",
+        .init("b", .text(" \\value1;type=\"whatever\" "), type: "text/foo; charset=utf-8", fileName: "param_b")
+      ),
+      (
+        "n=x;headers=\"X-A: b; c\";headers=X-B:d",
+        .init("n", .text("x"), fields: [.init("X-A", "b; c"), .init("X-B", "d")])
+      ),
+      ("n=;type=a/b", .init("n", .text(""), type: "a/b")), ("n=a=b", .init("n", .text("a=b"))),
+      ("n=@\"a;b,c\";type=a/b;p=\"q\"", .init("n", .file("a;b,c"), type: "a/b;p=\"q\"")),
+      ("n=@ a ; filename=\"d\" ", .init("n", .file("a"), fileName: "d")),
+      ("n=@-;filename=x;headers=X: y", .init("n", .file("-"), fileName: "x", fields: [.init("X", "y")])),
+    ] as [(String, SessionOptions.Part)])
+  func partsOfForms(text: String, part: SessionOptions.Part) throws {
+    #expect(try options("x", "-F", text).session.parts == [part])
   }
 
   /// A piece that comes before its time is slept off; one that comes late is not.

@@ -73,6 +73,40 @@ import Testing
     #expect(request.bodyChecksum == TestServer.Checksum(Array(body.utf8)))
   }
 
+  /// curl appends the boundary to any type of `-H`.
+  @Test(arguments: [
+    ("multipart/form-data", "multipart/form-data; boundary="),
+    ("multipart/mixed;a=b", "multipart/mixed;a=b; boundary="),
+    ("multipart/form-data; boundary=\"own one\"", "multipart/form-data; boundary=\"own one\""),
+  ])
+  func formWithATypeOfItsOwn(given: String, sent: String) async throws {
+    let result = try await get("/anything", "-F", "a=b", "-H", "Content-Type: \(given)")
+    #expect(result.status == 0, "\(result.errors)")
+    let request = try #require(server.requests.last)
+    #expect(request.fields.values("Content-Type").count == 1)
+    let type = try #require(request.fields["Content-Type"])
+    #expect(type.hasPrefix(sent))
+    let boundary = String(try #require(type.split(separator: "=").last).filter { $0 != "\"" })
+    #expect(
+      request.bodyText
+        == "--\(boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--\(boundary)--\r\n")
+  }
+
+  @Test func optionsOfAPart() async throws {
+    let result = try await get(
+      "/anything", "-F", "n=x;type=text/html;charset=utf-8;filename=\"y\"", "-F", "\"\u{301}=;headers=X-A: b",
+      "-F", "o=p;type=a/b;headers=Content-Type: c/d", "-F", "q=@-;headers=Content-Type: e/f", "-H",
+      "Content-Type: multipart/form-data; boundary=z")
+    #expect(result.status == 0, "\(result.errors)")
+    let disposition = "Content-Disposition: form-data; name="
+    #expect(
+      server.requests.last?.bodyText
+        == "--z\r\n\(disposition)\"n\"; filename=\"y\"\r\nContent-Type: text/html;charset=utf-8\r\n\r\nx\r\n"
+        + "--z\r\n\(disposition)\"%22\u{301}\"\r\nX-A: b\r\n\r\n\r\n"
+        + "--z\r\n\(disposition)\"o\"\r\nContent-Type: a/b\r\n\r\np\r\n"
+        + "--z\r\n\(disposition)\"q\"; filename=\"-\"\r\nContent-Type: e/f\r\n\r\n\r\n--z--\r\n")
+  }
+
   @Test func formThatIsSentTwice() async throws {
     try directory.write("content", to: "data")
     let result = try await get(

@@ -81,7 +81,7 @@ package struct GetOptions: Hashable, Sendable {
     case "output":
       guard !value.isEmpty else { throw UsageError("the file of -o has no name", topic: .get) }
       output = value == "-" ? nil : value
-    case "header": fields.append(try Self.field(value))
+    case "header": fields.append(try Self.field(value, of: "-H"))
     case "request":
       // A 2xx to CONNECT makes a tunnel, and there is nothing here to put through it.
       guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
@@ -104,9 +104,9 @@ package struct GetOptions: Hashable, Sendable {
       value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
   }
 
-  private static func field(_ text: String) throws(UsageError) -> Field {
+  static func field(_ text: String, of option: String) throws(UsageError) -> Field {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-      throw UsageError("-H wants 'Name: value', not \(text.debugDescription)", topic: .get)
+      throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)", topic: .get)
     }
     let value = text[text.utf8.index(after: colon)...]
     return Field(String(text[..<colon]), String(trimmed(value)))

@@ -9,16 +9,21 @@ package struct SessionOptions: Hashable, Sendable {
 
     package var name: String
     package var content: Content
-    /// Nil: none for a text, `application/octet-stream` for a file.
+    /// The value of `Content-Type`. Without one a text has none, and a file `application/octet-stream`.
     package var type: String?
-    /// Nil: the file's own.
+    /// The name to send. Without one a text has none, and a file its own.
     package var fileName: String?
+    /// More fields of the part's head.
+    package var fields: [GetOptions.Field]
 
-    package init(_ name: String, _ content: Content, type: String? = nil, fileName: String? = nil) {
+    package init(
+      _ name: String, _ content: Content, type: String? = nil, fileName: String? = nil, fields: [GetOptions.Field] = []
+    ) {
       self.name = name
       self.content = content
       self.type = type
       self.fileName = fileName
+      self.fields = fields
     }
   }
 
@@ -67,7 +72,7 @@ package struct SessionOptions: Hashable, Sendable {
     case "compressed": decodes = true
     case "json": isJSON = true
     case "location": followsRedirects = true
-    case "form": parts.append(try Self.part(value))
+    case "form": parts.append(try FormPartReader.part(value))
     case "limit-rate": bytesPerSecondMax = try Self.rate(value)
     case "metrics": showsMetrics = true
     default: return false
@@ -107,35 +112,6 @@ package struct SessionOptions: Hashable, Sendable {
     return Credentials(String(text[..<colon]), String(text[text.index(after: colon)...]))
   }
 
-  private static func part(_ text: String) throws(UsageError) -> Part {
-    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
-      throw UsageError("-F wants NAME=TEXT or NAME=@FILE, not \(text.debugDescription)", topic: .get)
-    }
-    let value = text[text.index(after: equals)...]
-    guard value.first != "<" else {
-      throw UsageError("-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE", topic: .get)
-    }
-    guard value.first == "@" else {
-      // What stands behind the last semicolon of a text may as well be the text's.
-      let end = value.lastIndex(of: ";") ?? value.endIndex
-      let type = value[end...].dropFirst()
-      guard type.hasPrefix("type=") else { return Part(String(text[..<equals]), .text(String(value))) }
-      return Part(String(text[..<equals]), .text(String(value[..<end])), type: String(type.dropFirst(5)))
-    }
-    let words = value.dropFirst().split(separator: ";", omittingEmptySubsequences: false)
-    var part = Part(String(text[..<equals]), .file(String(words[0])))
-    for word in words.dropFirst() {
-      if word.hasPrefix("type=") {
-        part.type = String(word.dropFirst(5))
-      } else if word.hasPrefix("filename=") {
-        part.fileName = String(word.dropFirst(9))
-      } else {
-        throw UsageError("-F knows ;type= and ;filename= behind a file, not \(word.debugDescription)", topic: .get)
-      }
-    }
-    return part
-  }
-
   private static func rate(_ text: String) throws(UsageError) -> Int {
     let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
     let factor = text.last.flatMap { factors[Character($0.uppercased())] }
@@ -159,8 +135,9 @@ package struct SessionOptions: Hashable, Sendable {
           --json DATA           As -d, with Content-Type and Accept for JSON. Several are joined without anything.
       -L, --location            Follow redirections, 20 at most. User, password and the fields of one origin are not
                                 told to another.
-      -F, --form NAME=TEXT      Send a multipart form. NAME=@FILE sends a file; ;type=TEXT may follow, and ;filename=NAME
-                                behind a file. Repeatable.
+      -F, --form NAME=TEXT      Send a multipart form. NAME=@FILE sends a file. ;type=TYPE, ;filename=NAME and
+                                ;headers='Name: value' may follow. Double quotes around TEXT, FILE or NAME keep
+                                semicolons, commas and blanks. Repeatable.
           --limit-rate RATE     Receive no more than RATE bytes per second on average: 500K, 2M.
           --metrics             Show on standard error how long each part of each request took.
 

@@ -57,6 +57,12 @@ package struct GetRequest: Sendable {
       + options.fields.filter { !isHost($0.name) && !$0.value.isEmpty }
   }
 
+  /// - Returns: The value of the last field of that name in `fields`, or `nil` if there is none.
+  func value(of name: String) -> String? { fields.last { $0.name.lowercased() == name.lowercased() }?.value }
+
+  /// Basic (RFC 7617 2), of `user:password`.
+  static func authorization(_ credentials: [UInt8]) -> String { "Basic " + base64(credentials) }
+
   private static func contains(_ fields: [GetOptions.Field], _ name: String) -> Bool {
     fields.contains { $0.name.lowercased() == name.lowercased() }
   }

@@ -7,10 +7,16 @@ struct FormBody: Sendable {
   let byteCount: Int
   private let pieces: [FormStream.Piece]
 
-  init(_ parts: [SessionOptions.Part]) throws(CommandFailure) {
-    // Nobody can guess it: so no file holds it.
-    let boundary = "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }.joined()
-    contentType = "multipart/form-data; boundary=\(boundary)"
+  /// - Parameter type: The value of `Content-Type` that `-H` gives. The boundary is appended, as curl does it, unless the
+  ///   value has one (RFC 2046 5.1.1), which is taken.
+  init(_ parts: [SessionOptions.Part], type: String? = nil) throws(CommandFailure) {
+    let type = type ?? "multipart/form-data"
+    let own = type.firstMatch(of: /(?i);\s*boundary="?([-0-9A-Za-z'()+_,.\/:=? ]{0,69}[-0-9A-Za-z'()+_,.\/:=?])/)?.1
+    // Unguessable, so that no file can hold it.
+    let boundary =
+      own.map(String.init)
+      ?? "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }.joined()
+    contentType = own == nil ? "\(type); boundary=\(boundary)" : type
     var pieces: [FormStream.Piece] = []
     for part in parts {
       let content = try Self.content(of: part)
@@ -25,25 +31,39 @@ struct FormBody: Sendable {
   /// From the beginning: a redirection or a challenge may want it once more.
   func stream() -> InputStream { FormStream(pieces) }
 
+  /// The fields of a part. As in curl, `;type=` goes before `;headers=`, and that before what stands there by itself.
   private static func head(of part: SessionOptions.Part) throws(CommandFailure) -> String {
-    var line = "Content-Disposition: form-data; name=\"\(quoted(part.name))\""
+    var disposition = "form-data; name=\"\(quoted(part.name))\""
+    var fileName = part.fileName
     var type = part.type
     if case .file(let path) = part.content {
-      let ownName = path == "-" ? "-" : path.split(separator: "/").last.map(String.init) ?? path
-      line += "; filename=\"\(quoted(part.fileName ?? ownName))\""
+      fileName = fileName ?? (path == "-" ? "-" : path.split(separator: "/").last.map(String.init) ?? path)
       type = type ?? "application/octet-stream"
     }
-    guard let type else { return line + "\r\n" }
-    guard type.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
-      throw CommandFailure(.usage, "the type \(type.debugDescription) cannot stand in a field")
+    if let fileName { disposition += "; filename=\"\(quoted(fileName))\"" }
+    var fields = [GetOptions.Field("Content-Disposition", disposition)]
+    if let type {
+      guard type.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
+        throw CommandFailure(.usage, "the type \(type.debugDescription) cannot stand in a field")
+      }
+      fields.append(.init("Content-Type", type))
     }
-    return line + "\r\nContent-Type: \(type)\r\n"
+    let own = part.fields.filter { part.type == nil || $0.name.lowercased() != "content-type" }
+    fields.removeAll { field in own.contains { $0.name.lowercased() == field.name.lowercased() } }
+    return (fields + own).map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 
   /// As browsers do it (the HTML standard, multipart/form-data): these would end the name, or the field.
   private static func quoted(_ name: String) -> String {
-    name.replacing("\r", with: "%0D").replacing("\n", with: "%0A").replacing("\r\n", with: "%0D%0A")
-      .replacing("\"", with: "%22")
+    // By scalars: to a string, a quote with a combining mark behind it is another character.
+    name.unicodeScalars.map { scalar in
+      switch scalar {
+      case "\r": "%0D"
+      case "\n": "%0A"
+      case "\"": "%22"
+      default: String(scalar)
+      }
+    }.joined()
   }
 
   private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> FormStream.Piece {

@@ -26,7 +26,8 @@ struct SessionGet {
       let target = try RequestURL.parse(options.url)
       let route = try ProxySetUp.route(options, to: target)
       let plan = try GetRequest(options, to: target, through: route?.proxy)
-      let form = options.session.parts.isEmpty ? nil : try FormBody(options.session.parts)
+      let form =
+        options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
       let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
       let output =
         if options.session.resumes, let path = options.output {

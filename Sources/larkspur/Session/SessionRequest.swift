@@ -30,7 +30,10 @@ enum SessionRequest {
     if let form {
       request.httpBodyStream = form.stream()
       request.setValue("\(form.byteCount)", forHTTPHeaderField: "Content-Length")
-      if request.value(forHTTPHeaderField: "Content-Type") == nil {
+      // `-H 'Content-Type:'` takes the field away.
+      if plan.value(of: "Content-Type") != nil
+        || !options.fields.contains(where: { $0.name.lowercased() == "content-type" })
+      {
         request.setValue(form.contentType, forHTTPHeaderField: "Content-Type")
       }
     }
