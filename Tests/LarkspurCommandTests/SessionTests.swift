@@ -234,6 +234,46 @@ import Testing
     #expect(Set(sent.split(separator: "; ")) == ["old=yes", "fresh=1", "passing=2"])
   }
 
+  /// A tab has no place in the format. Line ends of Unicode are a value's own.
+  @Test func cookiesThatAreReadAgain() async throws {
+    server.route("GET", "/set") { _ in
+      var response = TestServer.Response.text("set")
+      for cookie in ["a=1\t2", "b\tc=1", "d=\u{2028}\u{85}x", "e=", "=f", "g=1; Path=/\tx"] {
+        response.fields.add("Set-Cookie", cookie)
+      }
+      return response
+    }
+    let jar = directory.file("jar")
+    #expect(try await get("/set", "--cookie-jar", jar).status == 0)
+    let text = try directory.text(of: "jar")
+    #expect(text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().allSatisfy { $0.count { $0 == 9 } == 6 })
+    #expect(try await get("/anything", "--cookie-jar", jar).status == 0)
+    #expect(server.requests.last?.fields["Cookie"] == "d=\u{2028}\u{85}x; e=; f")
+    #expect(try directory.text(of: "jar") == text)
+  }
+
+  /// A file is no more to be trusted than a server.
+  @Test func cookiesThatNoServerCouldSet() async throws {
+    let lines = [
+      "127.0.0.1\tFALSE\t/\tFALSE\t0\tgood\t1", "127.0.0.1\tFALSE\t/\tFALSE\t0\tempty",
+      ".co.uk\tTRUE\t/\tFALSE\t0\tsuffix\t1", "com\tTRUE\t/\tFALSE\t0\tsuffix\t1",
+      "co.uk\tFALSE\t/\tFALSE\t0\town\t1", ".example.co.uk\tTRUE\t/\tFALSE\t0\tbelow\t1",
+      "a.example\tFALSE\t/\tFALSE\t0\t__Secure-a\t1", "a.example\tFALSE\t/\tTRUE\t0\t__Secure-b\t1",
+      ".a.example\tTRUE\t/\tTRUE\t0\t__Host-a\t1", "a.example\tFALSE\t/x\tTRUE\t0\t__host-b\t1",
+      "a.example\tFALSE\t/\tFALSE\t0\t__Host-c\t1", "a.example\tFALSE\t/\tTRUE\t0\t__Host-d\t1",
+      "a.example\tFALSE\t/\tFALSE\t0\t\t__Secure-x=1", "127.0.0.1\tFALSE\t/\tFALSE\t0\tmore\t1; admin=1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t0\tx=y\t1", "127.0.0.1\tFALSE\t/\tFALSE\t0\tmark\t1;\u{301}a=b",
+      "127.0.0.1\tFALSE\t/\tFALSE\t-5\tpast\t1",
+    ]
+    try directory.write(lines.joined(separator: "\n") + "\r\n", to: "jar")
+    #expect(try await get("/anything", "--cookie-jar", directory.file("jar")).status == 0)
+    #expect(server.requests.last?.fields["Cookie"] == "good=1; empty=")
+    let names = try directory.text(of: "jar").split(separator: "\n").dropFirst().map { line in
+      String(line.split(separator: "\t", omittingEmptySubsequences: false)[5])
+    }
+    #expect(names == ["good", "empty", "own", "below", "__Secure-b", "__Host-d"])
+  }
+
   @Test func cookiesOfAFileThatIsNotThere() async throws {
     let result = try await get("/anything", "--cookie-jar", directory.file("jar"))
     #expect(result.status == 0, "\(result.errors)")

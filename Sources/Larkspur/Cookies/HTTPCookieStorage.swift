@@ -127,7 +127,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - cookies: What has been set.
   ///   - url: Where they are from. A cookie for a domain that its host does not belong to is passed over, and so is one
-  ///     for a public suffix. Nil: nothing is asked.
+  ///     for a public suffix, and one whose name begins with `__Secure-` or `__Host-` and whose attributes do not keep that
+  ///     promise (RFC 6265bis 5.7). Without a URL all are kept.
   ///   - mainDocumentURL: The document for whose sake the request was made, which `onlyFromMainDocumentDomain`
   ///     compares.
   open func setCookies(_ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?) {

@@ -101,7 +101,7 @@ public struct CookieJar: Sendable {
     let isForSameSite = cookie.sameSite == .lax || cookie.sameSite == .strict
     if isForSameSite, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
     if cookie.sameSite == .none, !cookie.isSecure { return .refused(.crossSiteInsecure) }
-    guard keepsPromises(said, cookie) else { return .refused(.prefix) }
+    guard keepsPromises(cookie, path: said.path) else { return .refused(.prefix) }
     return .cookie(cookie)
   }
 
@@ -142,12 +142,14 @@ public struct CookieJar: Sendable {
 
   /// The prefixes of names (RFC 6265bis 5.7), in whatever case: there are servers that do not tell them apart. The
   /// value of a cookie without a name stands in the Cookie field where a name would.
-  private static func keepsPromises(_ said: SetCookie, _ cookie: Cookie) -> Bool {
+  ///
+  /// - Parameter path: The path that was given, if any: one that follows from the request's keeps no promise.
+  private static func keepsPromises(_ cookie: Cookie, path: String?) -> Bool {
     let name = HostName.normal(cookie.name.isEmpty ? cookie.value : cookie.name)
     let isHost = name.hasPrefix("__host-")
     guard isHost || name.hasPrefix("__secure-") else { return true }
     guard !cookie.name.isEmpty, cookie.isSecure else { return false }
-    return !isHost || cookie.isHostOnly && said.path == "/"
+    return !isHost || cookie.isHostOnly && path == "/"
   }
 
   /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by
@@ -159,6 +161,7 @@ public struct CookieJar: Sendable {
     guard isOwn || !cookie.isHostOnly && request.host.matches(domain: cookie.domain) && !isPublicSuffix(cookie.domain)
     else { return .refused(.domain) }
     if !request.isSecure, shadowsSecureCookie(cookie, now) { return .refused(.shadowsSecure) }
+    guard Self.keepsPromises(cookie, path: cookie.path) else { return .refused(.prefix) }
     return put(cookie, now: now)
   }
 

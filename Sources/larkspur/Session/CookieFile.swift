@@ -18,15 +18,26 @@ struct CookieFile: Sendable {
     self.path = path
     do throws(Errno) {
       let text = String(decoding: try OpenFile(reading: path).readToEnd(), as: UTF8.self)
-      for cookie in Self.cookies(in: text) { storage.setCookie(cookie) }
+      for cookie in Self.cookies(in: text) { keep(cookie) }
     } catch {
       guard error == .noSuchFile else { throw CommandFailure(.readFailed, "could not read \(path): \(error)") }
     }
   }
 
+  /// Keeps a cookie if a server of its domain could set it: a file is no more to be trusted than a server. The storage
+  /// refuses cookies for public suffixes, and those that do not keep what their name promises (RFC 6265bis 5.7).
+  private func keep(_ cookie: HTTPCookie) {
+    let host = cookie.domain.hasPrefix(".") ? String(cookie.domain.dropFirst()) : cookie.domain
+    guard let url = URL(string: "https://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host)/") else {
+      return
+    }
+    storage.setCookies([cookie], for: url, mainDocumentURL: nil)
+  }
+
   /// Lines that are no cookies are passed over.
   static func cookies(in text: String) -> [HTTPCookie] {
-    text.split(whereSeparator: \.isNewline).compactMap(cookie)
+    // (LF and CRLF alone end a line: a value may hold Unicode's other line ends.)
+    text.split { $0 == "\n" || $0 == "\r\n" }.compactMap(cookie)
   }
 
   private static let httpOnlyPrefix = "#HttpOnly_"
@@ -34,8 +45,13 @@ struct CookieFile: Sendable {
   private static func cookie(_ line: Substring) -> HTTPCookie? {
     let isHTTPOnly = line.hasPrefix(httpOnlyPrefix)
     let line = isHTTPOnly ? line.dropFirst(httpOnlyPrefix.count) : line
-    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    guard !line.hasPrefix("#"), fields.count == 7, let expiry = Int64(fields[4]) else { return nil }
+    var fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    // As in curl: some programs leave out the tab before an empty value.
+    if fields.count == 6 { fields.append("") }
+    guard !line.hasPrefix("#"), fields.count == 7, let expiry = Int64(fields[4]),
+      // What a server's field could not say, and what would be another cookie in a request.
+      !fields[5].utf8.contains(UInt8(ascii: "=")), !fields.contains(where: { $0.utf8.contains(UInt8(ascii: ";")) })
+    else { return nil }
     let host = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
     var properties: [HTTPCookiePropertyKey: Any] = [
       .domain: fields[1] == "TRUE" ? "." + host : host, .path: fields[2], .name: fields[5], .value: fields[6],
@@ -43,13 +59,16 @@ struct CookieFile: Sendable {
     if fields[3] == "TRUE" { properties[.secure] = "TRUE" }
     if isHTTPOnly { properties[HTTPCookiePropertyKey(rawValue: "HttpOnly")] = "TRUE" }
     // Zero: it ends with the session, and whoever keeps the file goes on with that.
-    if expiry > 0 { properties[.expires] = Date(timeIntervalSince1970: Double(expiry)) }
+    if expiry != 0 { properties[.expires] = Date(timeIntervalSince1970: Double(expiry)) }
     return HTTPCookie(properties: properties)
   }
 
+  /// Leaves out cookies with tabs, as curl does: they have no place in the format.
   static func text(of cookies: [HTTPCookie]) -> String {
     "# Netscape HTTP Cookie File\n"
-      + cookies.map { cookie in
+      + cookies.filter { cookie in
+        ![cookie.domain, cookie.path, cookie.name, cookie.value].contains { $0.utf8.contains(UInt8(ascii: "\t")) }
+      }.map { cookie in
         let expiry = cookie.expiresDate.map { Int64(max(min($0.timeIntervalSince1970, 1e15), 1)) } ?? 0
         let fields = [
           cookie.domain, cookie.domain.hasPrefix(".") ? "TRUE" : "FALSE", cookie.path,

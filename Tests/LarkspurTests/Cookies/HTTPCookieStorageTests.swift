@@ -129,6 +129,25 @@ import Testing
     #expect(storage.cookies == [cookie])
   }
 
+  /// RFC 6265bis 5.7.
+  @Test func promisesOfNames() throws {
+    let storage = Self.storage()
+    let url = try Self.url("https://www.a.com/")
+    let broken = [
+      try Self.cookie("__Secure-a", "1"), try Self.cookie("__host-a", "1", [.domain: "www.a.com"]),
+      try Self.cookie("__Host-b", "1", [.domain: ".a.com", .secure: "1"]),
+      try Self.cookie("__Host-c", "1", [.domain: "www.a.com", .secure: "1", .path: "/a"]),
+    ]
+    storage.setCookies(broken, for: url, mainDocumentURL: nil)
+    #expect(storage.cookies == [])
+    let kept = [
+      try Self.cookie("__Secure-a", "1", [.domain: ".a.com", .secure: "1"]),
+      try Self.cookie("__Host-b", "1", [.domain: "www.a.com", .secure: "1"]),
+    ]
+    storage.setCookies(kept, for: url, mainDocumentURL: nil)
+    #expect(storage.cookies == kept)
+  }
+
   // MARK: Sessions
 
   @Test func fieldsOfASession() throws {
