@@ -65,6 +65,11 @@ import Testing
     #expect(try directory.text(of: "file") == "old")
     #expect(directory.names == ["file"])
     #expect(try await get("/status/399", "--fail").status == 0)
+    // As curl: the head without the body.
+    let shown = try await get("/status/404", "-f", "-i")
+    #expect(shown.status == 22)
+    #expect(shown.text.hasPrefix("HTTP/1.1 404 Not Found\r\n") && shown.text.hasSuffix("\r\n\r\n"))
+    #expect(try await get("/status/404", "-f").output == [])
   }
 
   // MARK: - Files

@@ -36,6 +36,9 @@ import Testing
     #expect(failed.errors.contains("the server answered with 404 Not Found"))
     #expect(try directory.text(of: "file") == "old")
     #expect(directory.names == ["file"])
+    let shown = try await get("/status/404", "-L", "-f", "-i")
+    #expect(shown.status == 22)
+    #expect(shown.text.hasPrefix("HTTP/1.1 404 Not Found\r\n") && shown.text.hasSuffix("\r\n\r\n"))
   }
 
   @Test func compressed() async throws {

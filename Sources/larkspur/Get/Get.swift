@@ -55,10 +55,10 @@ struct Get {
         try await connection.send(request.head, body: request.body, deadline: deadline(after: options.maxTime))
       }
       story?.tellResponse(exchange.headBytes)
+      if options.showsHead { try output.write(exchange.headBytes.span) }
       if options.failsOnHTTPError, exchange.status >= 400 {
         throw CommandFailure(.httpError, "\(peer): the server answered with \(statusLine(of: exchange))")
       }
-      if options.showsHead { try output.write(exchange.headBytes.span) }
       try await receiveBody(of: exchange, from: peer, to: output)
     }
   }

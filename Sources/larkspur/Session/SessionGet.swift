@@ -139,11 +139,11 @@ struct SessionGet {
       case .other: break
       }
     }
+    if options.showsHead { try output.write(Array(SessionStory.head(of: response).utf8).span) }
     if status >= 400, options.failsOnHTTPError || output.offset != nil {
       let reason = HTTPURLResponse.localizedString(forStatusCode: status)
       throw CommandFailure(.httpError, "\(name(of: response)): the server answered with \(status) \(reason)")
     }
-    if options.showsHead { try output.write(Array(SessionStory.head(of: response).utf8).span) }
     return true
   }
 
