@@ -78,14 +78,18 @@ package enum ExitStatus: Hashable, Sendable {
   /// All but the signals, in the order of their numbers, with what `larkspur help exit-status` says of them.
   package static let explained: [(status: ExitStatus, meaning: String)] = [
     (.success, "The response was received to its end, whatever its status."),
-    (.unsupportedProtocol, "The URL's scheme is neither http nor https. (`larkspur demo`: a part failed.)"),
+    (
+      .unsupportedProtocol,
+      "The URL's scheme is neither http nor https, or the response has no status line of HTTP/1. (`larkspur demo`: a "
+        + "part failed.)"
+    ),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
     (.proxyUnresolved, "The proxy's name could not be looked up, or what names it makes no sense."),
     (.resolutionFailed, "The host's name could not be looked up."),
     (.connectFailed, "None of the host's (or the proxy's) addresses took the connection."),
-    (.weirdReply, "The response breaks the rules of HTTP/1.1."),
-    (.partialBody, "The connection ended inside the body."),
+    (.weirdReply, "The fields of the response break the rules of HTTP/1.1."),
+    (.partialBody, "The connection ended inside the response: behind its status line, or in the body."),
     (.httpError, "With --fail or --resume: the response's status is 400 or more."),
     (.writeFailed, "The output could not be written. Silent when it is a pipe that nobody reads."),
     (.readFailed, "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar could not be read."),
@@ -98,15 +102,16 @@ package enum ExitStatus: Hashable, Sendable {
     ),
     (.defect, "A defect of larkspur's."),
     (.tooManyRedirects, "-L: more than 20 redirections."),
-    (.emptyReply, "The server closed the connection without a response."),
+    (.emptyReply, "The server closed the connection before the status line of the response was complete."),
     (.sendFailed, "The connection broke while the request was sent."),
     (
       .receiveFailed,
-      "The connection broke before the response's head was complete, or an HTTP proxy refused the tunnel."
+      "The connection broke, the response is larger than the limits or its chunks break the rules, or an HTTP proxy "
+        + "made no tunnel."
     ),
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
-    (.codingBroken, "--compressed: what came cannot be decompressed."),
+    (.codingBroken, "The transfer coding is unknown, or with --compressed the content cannot be decompressed."),
     (.rootsUnreadable, "The file of --cacert could not be read."),
     (.pinMismatch, "None of the keys of --pin is in the server's verified chain."),
     (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),
@@ -122,14 +127,10 @@ package enum ExitStatus: Hashable, Sendable {
       case .timedOut: .timedOut
       // Only a signal cancels, and then the signal's own status counts.
       case .cancelled: .signal(2)
-      case .connectionLost(.receivingBody, _): .partialBody
       case .connectionLost(.sending, _): .sendFailed
       case .connectionLost: .receiveFailed
       case .connectionClosed: .emptyReply
-      case .badResponse(.truncated(.beforeHead)): .emptyReply
-      case .badResponse(.truncated(.head)): .receiveFailed
-      case .badResponse(.truncated): .partialBody
-      case .badResponse: .weirdReply
+      case .badResponse(let error): ExitStatus(error)
       case .tls(let error): ExitStatus(error)
       case .proxy(let error): ExitStatus(error)
       case .unavailable, .tooManyWaiting: .outOfResources
@@ -138,10 +139,29 @@ package enum ExitStatus: Hashable, Sendable {
       }
   }
 
+  /// The numbers that curl 7.88.1 exits with. Each limit has the number of curl's own limit for heads.
+  private init(_ error: ResponseError) {
+    self =
+      switch error {
+      case .notHTTP, .versionUnsupported, .statusInvalid: .unsupportedProtocol
+      case .truncated(.beforeHead), .truncated(.statusLine): .emptyReply
+      case .truncated: .partialBody
+      case .transferCodingUnsupported: .codingBroken
+      case .headTooLarge, .fieldLineTooLong, .tooManyFields, .tooManyInterimResponses, .trailersTooLarge,
+        .chunkSizeInvalid, .chunkSizeTooLarge, .chunkExtensionInvalid, .chunkExtensionsTooLarge, .chunkEndMissing:
+        .receiveFailed
+      case .reasonInvalid, .bareCR, .bareLF, .whitespaceBeforeFirstField, .fieldNameInvalid, .whitespaceInFieldName,
+        .fieldValueInvalid, .contentLengthInvalid, .contentLengthConflicting, .upgradeUnsolicited, .unsolicitedBytes:
+        .weirdReply
+      }
+  }
+
   private init(_ error: ProxyError) {
     self =
       switch error.failure {
       case .transport(.resolutionFailed): .proxyUnresolved
+      case .transport(.connectionLost), .transport(.connectionClosed), .transport(.badResponse):
+        error.proxy.hasPrefix("socks") ? .proxyHandshakeFailed : .receiveFailed
       case .transport(let error): ExitStatus(error)
       case .socks: .proxyHandshakeFailed
       case .tunnel: .receiveFailed

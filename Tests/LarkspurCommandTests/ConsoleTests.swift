@@ -117,10 +117,16 @@ import larkspur
       (.timedOut(.resolving), 28), (.timedOut(.connecting), 28), (.timedOut(.sending), 28),
       (.timedOut(.awaitingHead), 28),
       (.timedOut(.receivingBody), 28), (.connectionLost(.sending, .brokenPipe), 55),
-      (.connectionLost(.awaitingHead, .connectionReset), 56), (.connectionLost(.receivingBody, nil), 18),
-      (.connectionClosed, 52), (.badResponse(.truncated(.beforeHead)), 52), (.badResponse(.truncated(.head)), 56),
+      (.connectionLost(.awaitingHead, .connectionReset), 56), (.connectionLost(.receivingBody, nil), 56),
+      (.connectionClosed, 52), (.badResponse(.truncated(.beforeHead)), 52), (.badResponse(.truncated(.statusLine)), 52),
+      (.badResponse(.truncated(.head)), 18),
       (.badResponse(.truncated(.body(missing: 1))), 18), (.badResponse(.truncated(.chunkedBody)), 18),
-      (.badResponse(.truncated(.trailers)), 18), (.badResponse(.notHTTP), 8), (.badResponse(.bareCR), 8),
+      (.badResponse(.truncated(.trailers)), 18), (.badResponse(.notHTTP), 1),
+      (.badResponse(.versionUnsupported), 1), (.badResponse(.statusInvalid), 1), (.badResponse(.bareCR), 8),
+      (.badResponse(.contentLengthInvalid), 8), (.badResponse(.fieldNameInvalid), 8),
+      (.badResponse(.transferCodingUnsupported), 61), (.badResponse(.headTooLarge(limit: 1)), 56),
+      (.badResponse(.tooManyInterimResponses(limit: 1)), 56), (.badResponse(.trailersTooLarge(limit: 1)), 56),
+      (.badResponse(.chunkSizeInvalid), 56), (.badResponse(.chunkEndMissing), 56),
       (.unavailable(.tooManyDescriptors), 27), (.localMisuse(.notOnLoop), 43), (.cancelled, 130),
     ] as [(TransportError, Int32)])
   func transportErrors(error: TransportError, number: Int32) {
@@ -130,12 +136,20 @@ import larkspur
   @Test(
     arguments: [
       (.transport(.resolutionFailed(host: "x", reason: "y")), 5), (.transport(.connectFailed([])), 7),
-      (.transport(.connectionLost(.tunnelling, nil)), 56), (.transport(.badResponse(.notHTTP)), 8),
+      (.transport(.connectionLost(.tunnelling, nil)), 56), (.transport(.badResponse(.notHTTP)), 56),
       (.transport(.tls(TLSError(.wrongHost))), 60), (.socks(.credentialsRefused), 97), (.socks(.truncated), 97),
       (.tunnel(.authenticationRequired), 56), (.tunnel(.refused(status: 403, reason: "")), 56),
     ] as [(ProxyError.Failure, Int32)])
   func proxyErrors(failure: ProxyError.Failure, number: Int32) throws {
     let error = TransportError.proxy(ProxyError(try Proxy("p"), failure))
     #expect(ExitStatus(error).rawValue == number)
+  }
+
+  /// What breaks in a SOCKS proxy's part is the handshake, to curl as well.
+  @Test func socksErrors() throws {
+    let lost = ProxyError(try Proxy("socks5h://p"), .transport(.connectionLost(.tunnelling, .connectionReset)))
+    #expect(ExitStatus(TransportError.proxy(lost)).rawValue == 97)
+    let unreached = ProxyError(try Proxy("socks5h://p"), .transport(.connectFailed([])))
+    #expect(ExitStatus(TransportError.proxy(unreached)).rawValue == 7)
   }
 }

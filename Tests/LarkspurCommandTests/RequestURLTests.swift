@@ -134,12 +134,10 @@ import larkspur
     }
   }
 
-  @Test func longHost() throws {
-    let longest = String(repeating: "a.", count: 126) + "a"
-    #expect(try RequestURL(longest).host == longest)
-    #expect(throws: RequestURL.Invalid.malformed("the host name is longer than 253 bytes")) {
-      try RequestURL(longest + "a")
-    }
+  /// How long a name may be depends on where it goes: to DNS, or to a proxy.
+  @Test(arguments: [253, 254, 255, 256, 5000]) func longHost(count: Int) throws {
+    let host = String(repeating: "a.", count: count / 2) + (count % 2 == 0 ? "" : "a")
+    #expect(try RequestURL(host).host == host)
   }
 
   /// RFC 4648 10.

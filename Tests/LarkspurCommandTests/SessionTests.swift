@@ -186,6 +186,40 @@ import Testing
     #expect(other.requests.last?.fields["Authorization"] == nil)
   }
 
+  /// What curl 7.88.1 sends: the user and the password in the URL of a redirection count, for the first server alone.
+  @Test(arguments: [
+    ("http://a:b@", [], "http://c:d@/anything", "Basic Yzpk"), ("http://a:b@", [], "http:///anything", "Basic YTpi"),
+    ("http://", [], "http://c:d@/anything", "Basic Yzpk"),
+    ("http://a:b@", [], "http://c%40:d%3A@/anything", "Basic Y0A6ZDo="),
+    ("http://a:b@", [], "http://c@/anything", "Basic Yzo="),
+    ("http://a:b@", ["-u", "x:y"], "http://c:d@/anything", "Basic eDp5"),
+    ("http://a:b@", ["-H", "Authorization: own"], "http://c:d@/anything", "own"),
+  ])
+  func credentialsOfARedirection(start: String, options: [String], next: String, sent: String) async throws {
+    let target = next.replacing("/anything", with: "\(server.authority)/anything")
+    server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": target]) }
+    let result = try await Command(["get", start + server.authority + "/moved", "-L"] + options).end()
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.map(\.path) == ["/moved", "/anything"])
+    #expect(server.requests.last?.fields.values("Authorization") == [sent])
+  }
+
+  @Test func credentialsForAnotherServer() async throws {
+    let other = try TestServer()
+    let target = "http://c:d@\(other.authority)/anything"
+    server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": target]) }
+    #expect(try await Command.run("get", "http://a:b@\(server.authority)/moved", "-L").status == 0)
+    #expect(other.requests.map { $0.fields["Authorization"] } == [nil])
+  }
+
+  @Test func digestOfARedirection() async throws {
+    lock()
+    let target = "http://Mufasa:x@\(server.authority)/locked"
+    server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": target]) }
+    let result = try await Command.run("get", "http://Scar:y@\(server.authority)/moved", "-L", "--digest")
+    #expect(result.text == "open", "\(result.errors)")
+  }
+
   // MARK: - Redirections
 
   @Test func redirections() async throws {

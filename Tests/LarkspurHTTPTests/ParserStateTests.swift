@@ -22,11 +22,13 @@ import Testing
     State(testDescription: "idle again", bytes: "HTTP/1.1 204\r\n\r\n", isIdle: true, close: .success(false)),
     State(testDescription: "idle after chunks", bytes: chunked + "0\r\n\r\n", isIdle: true, close: .success(false)),
     State(testDescription: "status line, nothing", bytes: "", close: .failure(.truncated(.beforeHead))),
-    State(testDescription: "status line", bytes: "HTTP/1.1 2", close: .failure(.truncated(.head))),
-    State(testDescription: "reason", bytes: "HTTP/1.1 200 O", close: .failure(.truncated(.head))),
-    State(testDescription: "end of status line", bytes: "HTTP/1.1 200 OK\r", close: .failure(.truncated(.head))),
+    State(testDescription: "status line", bytes: "HTTP/1.1 2", close: .failure(.truncated(.statusLine))),
+    State(testDescription: "reason", bytes: "HTTP/1.1 200 O", close: .failure(.truncated(.statusLine))),
+    State(
+      testDescription: "end of status line", bytes: "HTTP/1.1 200 OK\r", close: .failure(.truncated(.statusLine))),
     State(testDescription: "fields", bytes: "HTTP/1.1 200 OK\r\nA: b", close: .failure(.truncated(.head))),
-    State(testDescription: "after interim", bytes: "HTTP/1.1 100\r\n\r\n", close: .failure(.truncated(.head))),
+    State(
+      testDescription: "after interim", bytes: "HTTP/1.1 100\r\n\r\n", close: .failure(.truncated(.statusLine))),
     State(
       testDescription: "length", bytes: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody",
       close: .failure(.truncated(.body(missing: 5)))),

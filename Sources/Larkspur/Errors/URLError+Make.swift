@@ -20,9 +20,14 @@ extension URLError {
     if let underlying {
       info[NSUnderlyingErrorKey] = underlying
     } else if code != .cancelled {
-      info[NSUnderlyingErrorKey] = NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: more)
+      info[NSUnderlyingErrorKey] = cfNetwork(code, more)
     }
     return URLError(code, userInfo: info)
+  }
+
+  /// An error of the network library with the code of this one.
+  static func cfNetwork(_ code: Code, _ info: [String: Any]) -> NSError {
+    NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: info)
   }
 
   /// A program's error as it is seen on Darwin, where an `NSError` of the domain is a `URLError` as well. Foundation on Linux

@@ -7,9 +7,20 @@ import LarkspurTransport
 /// The one place where the transport's errors become those of `URLSession`. The table in the documentation follows it.
 extension URLError {
   init(_ error: TransportError, url: URL?) {
+    let code = Self.code(of: error)
+    let more = Self.details(of: error)
     self = URLError.make(
-      Self.code(of: error), Self.words(for: error), url: url, underlying: Self.underlying(error),
-      more: Self.details(of: error))
+      code, Self.words(for: error), url: url,
+      underlying: code == .cancelled
+        ? nil : TransportFailure(error, Self.underlying(error) ?? Self.cfNetwork(code, more)),
+      more: more)
+  }
+
+  /// The transport's error that this error was made of. It tells apart what one code stands for.
+  ///
+  /// - Returns: The error, or `nil` if this error is not the transport's.
+  package var transportError: TransportError? {
+    (userInfo[NSUnderlyingErrorKey] as? TransportFailure)?.error
   }
 
   private static func code(of error: TransportError) -> Code {
@@ -137,4 +148,17 @@ extension URLError {
     default: return [:]
     }
   }
+}
+
+/// The error beneath a `URLError` of the transport: to programs an `NSError` like any other.
+private final class TransportFailure: NSError, @unchecked Sendable {
+  // Sendable: written in the initializer alone.
+  let error: TransportError
+
+  init(_ error: TransportError, _ other: NSError) {
+    self.error = error
+    super.init(domain: other.domain, code: other.code, userInfo: other.userInfo)
+  }
+
+  required init?(coder: NSCoder) { nil }
 }

@@ -48,6 +48,9 @@ public enum ResponseError: Error, Hashable, Sendable {
   public enum Place: Hashable, Sendable {
     /// Not a single byte of the response had arrived.
     case beforeHead
+    /// The status line of the final response was not complete. Interim responses may have come before it.
+    case statusLine
+    /// The status line was complete, and the empty line behind the fields was still to come.
     case head
     /// So many bytes of a `Content-Length` body were still to come.
     case body(missing: Int)
@@ -84,6 +87,7 @@ extension ResponseError: CustomStringConvertible {
     case .chunkEndMissing: "a chunk's data is longer than its size says"
     case .trailersTooLarge(let limit): "a trailer section larger than \(limit) bytes"
     case .truncated(.beforeHead): "the server closed the connection without a response"
+    case .truncated(.statusLine): "the connection ended before the response's status line was complete"
     case .truncated(.head): "the connection ended inside the response head"
     case .truncated(.body(let missing)): "the connection ended with \(missing) bytes of the body missing"
     case .truncated(.chunkedBody): "the connection ended before the last chunk"

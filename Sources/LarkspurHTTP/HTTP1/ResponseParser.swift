@@ -205,7 +205,8 @@ public struct ResponseParser: ~Copyable {
       state = .idle
       return true
     case .statusLine where unread == 0 && interimCount == 0: place = .beforeHead
-    case .statusLine, .reason, .statusLF, .fields, .afterInterim: place = .head
+    case .statusLine, .reason, .statusLF, .afterInterim: place = .statusLine
+    case .fields: place = .head
     case .length: place = .body(missing: remaining)
     case .chunked: place = chunked.place
     case .failed: throw failure

@@ -47,7 +47,7 @@ package struct GetRequest: Sendable {
       .init("Accept", options.session.isJSON ? "application/json" : "*/*"),
     ]
     if !options.session.usesDigest, let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes {
-      defaults.append(.init("Authorization", "Basic " + base64(credentials)))
+      defaults.append(.init("Authorization", authorization(credentials)))
     }
     if !options.data.isEmpty {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"

@@ -135,7 +135,6 @@ package struct RequestURL: Hashable, Sendable {
       throw .malformed("an IPv6 address has to stand in brackets: [\(Self.string(bytes))]")
     }
     guard !host.isEmpty else { throw .malformed("the URL has no host") }
-    guard host.utf8.count <= 253 else { throw .malformed("the host name is longer than 253 bytes") }
     if let byte = host.utf8.first(where: { !Self.isHostCharacter($0) }) {
       throw byte < 0x80
         ? .malformed("the host name holds an illegal character: \(host.debugDescription)")

@@ -40,7 +40,6 @@ struct SessionGet {
         let request = try SessionRequest.make(plan, options, to: target, form: form, from: output.offset)
         var settings = try SessionSetUp(options, for: target)
         settings.jar = jar
-        settings.isProxied = route != nil
         let transfer = SessionTransfer(settings, form: form)
         try await receive(request, by: transfer, to: output)
         try output.commit()
@@ -70,18 +69,23 @@ struct SessionGet {
     var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
     var isWanted = true
     var missing: Int?
+    /// Until its body begins.
+    var response: HTTPURLResponse?
     for await event in events {
       switch event {
-      case .response(let response):
-        isWanted = try take(response, output, &missing)
+      case .response(let head):
+        response = head
+        isWanted = try take(head, output, &missing)
         if isWanted, output.isFile, !options.tellsStory, !options.session.showsMetrics,
           OpenFile.standardError.isTerminal
         {
-          let total = response.expectedContentLength >= 0 ? Int(clamping: response.expectedContentLength) : nil
+          let total = head.expectedContentLength >= 0 ? Int(clamping: head.expectedContentLength) : nil
           progress = ProgressBar(total: total, on: .standardError, now: loop.kernel.now())
         }
       case .piece(let piece):
         if isWanted {
+          if let received = response { try checkCoding(of: received) }
+          response = nil
           if let count = missing {
             guard piece.count <= count else {
               throw CommandFailure(.resumeFailed, "\(output.name): the server sends more than it says")
@@ -145,6 +149,17 @@ struct SessionGet {
       throw CommandFailure(.httpError, "\(name(of: response)): the server answered with \(status) \(reason)")
     }
     return true
+  }
+
+  /// A session leaves a coding that it does not know as it is.
+  private func checkCoding(of response: HTTPURLResponse) throws(CommandFailure) {
+    guard options.session.decodes, let codings = response.value(forHTTPHeaderField: "Content-Encoding") else { return }
+    for coding in codings.lowercased().split(whereSeparator: { ", \t".contains($0) })
+    where !["gzip", "x-gzip", "deflate", "identity"].contains(coding) {
+      throw CommandFailure(
+        .codingBroken, "\(name(of: response)): the content is coded by \(Format.visible(coding.utf8)), which is unknown"
+      )
+    }
   }
 
   private func name(of response: HTTPURLResponse) -> String {

@@ -1,7 +1,6 @@
 import Foundation
 import Larkspur
 import LarkspurIO
-import Synchronization
 
 /// What of the options concerns the session, and not one request.
 struct SessionSetUp: Sendable {
@@ -11,22 +10,26 @@ struct SessionSetUp: Sendable {
   /// For Digest.
   let credential: URLCredential?
   var jar: CookieFile?
-  var isProxied = false
-  /// What a pin has failed with: the session's error does not say it.
-  let pinning = PinningStory()
 
   init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
     self.options = options
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
-    var trust = try Self.trust(options.tls, target)
-    let pinning = pinning
-    trust.pinMismatched = { pinning.tell($0) }
-    self.trust = trust
+    // As without a session, files that nothing needs are not read.
+    let usesTLS = target.isSecure || options.session.followsRedirects
+    trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
 
   var followsRedirects: Bool { options.session.followsRedirects }
+  var usesDigest: Bool { options.session.usesDigest }
   var hasMaxTime: Bool { options.maxTime != nil }
+
+  /// - Returns: User and password of a URL, or `nil` if it has none, or others are given by option.
+  func credentials(in url: URL) -> RequestURL.Credentials? {
+    let isGiven =
+      options.session.credentials != nil || options.fields.contains { $0.name.lowercased() == "authorization" }
+    return isGiven ? nil : (try? RequestURL(url.absoluteString))?.credentials
+  }
 
   /// Nothing is kept but what the options ask for.
   var configuration: URLSessionConfiguration {
@@ -54,9 +57,7 @@ struct SessionSetUp: Sendable {
     guard let own = target.credentials else {
       throw CommandFailure(.usage, "--digest needs --user, or a user and a password in the URL")
     }
-    return URLCredential(
-      user: String(decoding: own.user, as: UTF8.self), password: String(decoding: own.password, as: UTF8.self),
-      persistence: .none)
+    return URLCredential(own)
   }
 
   // MARK: - TLS
@@ -109,11 +110,10 @@ struct SessionSetUp: Sendable {
   }
 }
 
-/// Which pins have not matched.
-final class PinningStory: Sendable {
-  private let failure = Mutex<PinningFailure?>(nil)
-
-  func tell(_ mismatch: PinningFailure) { failure.withLock { $0 = mismatch } }
-
-  var told: PinningFailure? { failure.withLock { $0 } }
+extension URLCredential {
+  convenience init(_ own: RequestURL.Credentials) {
+    self.init(
+      user: String(decoding: own.user, as: UTF8.self), password: String(decoding: own.password, as: UTF8.self),
+      persistence: .none)
+  }
 }

@@ -23,8 +23,10 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   private struct State {
     var session: URLSession?
-    var origin: URL?
-    var hasResponse = false
+    /// Where the first request goes. User and password are for this origin alone.
+    var origin: Origin?
+    /// For Digest.
+    var credential: URLCredential?
     var isOver = false
   }
 
@@ -38,7 +40,8 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     let session = URLSession(configuration: settings.configuration, delegate: self, delegateQueue: nil)
     state.withLock {
       $0.session = session
-      $0.origin = request.url
+      $0.origin = request.url.flatMap(Origin.init)
+      $0.credential = settings.credential
     }
     session.dataTask(with: request).resume()
     return events
@@ -62,10 +65,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
-    if let response = response as? HTTPURLResponse {
-      state.withLock { $0.hasResponse = true }
-      continuation.yield(.response(response))
-    }
+    if let response = response as? HTTPURLResponse { continuation.yield(.response(response)) }
     completionHandler(.allow)
   }
 
@@ -79,7 +79,23 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    completionHandler(settings.followsRedirects ? request : nil)
+    completionHandler(settings.followsRedirects ? withOwnCredentials(request) : nil)
+  }
+
+  /// User and password in the URL of a redirection count in place of those before it, as with curl: for the first
+  /// request's origin, and unless `--user` or `-H` gives others.
+  private func withOwnCredentials(_ request: URLRequest) -> URLRequest {
+    guard let url = request.url, let own = settings.credentials(in: url),
+      Origin(url) == state.withLock({ $0.origin })
+    else { return request }
+    var request = request
+    if settings.usesDigest {
+      let credential = URLCredential(own)
+      state.withLock { $0.credential = credential }
+    } else {
+      request.setValue(GetRequest.authorization(own.bytes), forHTTPHeaderField: "Authorization")
+    }
+    return request
   }
 
   func urlSession(
@@ -89,9 +105,9 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     let space = challenge.protectionSpace
     switch space.authenticationMethod {
     case NSURLAuthenticationMethodHTTPDigest where isOurs(space) && challenge.previousFailureCount == 0:
-      completionHandler(.useCredential, settings.credential)
+      completionHandler(.useCredential, state.withLock { $0.credential })
     // The next scheme of the response may be Digest.
-    case NSURLAuthenticationMethodHTTPBasic where settings.credential != nil:
+    case NSURLAuthenticationMethodHTTPBasic where settings.usesDigest:
       completionHandler(.rejectProtectionSpace, nil)
     default: completionHandler(.performDefaultHandling, nil)
     }
@@ -99,10 +115,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   /// A password is meant for the server that the command line names, not for one that it redirects to.
   private func isOurs(_ space: URLProtectionSpace) -> Bool {
-    guard let origin = state.withLock({ $0.origin }), !space.isProxy() else { return false }
-    let scheme = origin.scheme?.lowercased()
-    return settings.credential != nil && space.host.lowercased() == origin.host()?.lowercased()
-      && space.port == origin.port ?? (scheme == "https" ? 443 : 80) && space.protocol?.lowercased() == scheme
+    settings.usesDigest && !space.isProxy() && Origin(space) == state.withLock { $0.origin }
   }
 
   func urlSession(
@@ -117,11 +130,29 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let hasResponse = state.withLock { $0.hasResponse }
-    let failure = error.map { error in
-      SessionFailure(error, url: task.currentRequest?.url, hasResponse: hasResponse, settings).failure
-    }
+    let failure = error.map { SessionFailure($0, url: task.currentRequest?.url, settings).failure }
     continuation.yield(.completed(failure))
     continuation.finish()
+  }
+}
+
+/// Scheme, host and port (RFC 6454 4).
+private struct Origin: Equatable {
+  let scheme: String
+  let host: String
+  let port: Int
+
+  /// - Returns: `nil` for a URL without scheme or host.
+  init?(_ url: URL) {
+    guard let scheme = url.scheme?.lowercased(), let host = url.host() else { return nil }
+    self.scheme = scheme
+    self.host = host.lowercased()
+    port = url.port ?? (scheme == "https" ? 443 : 80)
+  }
+
+  init(_ space: URLProtectionSpace) {
+    scheme = space.protocol?.lowercased() ?? ""
+    host = space.host.lowercased()
+    port = space.port
   }
 }

@@ -52,10 +52,12 @@ import Testing
   // MARK: - Cut off
 
   @Test(arguments: [
-    ("", ResponseError.Place.beforeHead), ("H", .head), ("HTTP/1.1 200", .head), ("HTTP/1.1 200 OK", .head),
-    ("HTTP/1.1 200 OK\r", .head), ("HTTP/1.1 200 OK\r\n", .head), ("HTTP/1.1 200 OK\r\nA", .head),
-    ("HTTP/1.1 200 OK\r\nA: b\r\n\r", .head), ("HTTP/1.1 100 X\r\n\r\n", .head),
-    ("HTTP/1.1 100 X\r\n\r\nHTTP/1.1 200", .head),
+    ("", ResponseError.Place.beforeHead), ("H", .statusLine), ("HTTP/1.1 200", .statusLine),
+    ("HTTP/1.1 200 OK", .statusLine),
+    ("HTTP/1.1 200 OK\r", .statusLine), ("HTTP/1.1 200 OK\r\n", .head), ("HTTP/1.1 200 OK\r\nA", .head),
+    ("HTTP/1.1 200 OK\r\nA: b\r\n\r", .head), ("HTTP/1.1 100 X\r\n\r\n", .statusLine),
+    ("HTTP/1.1 100 X\r\n\r\nHTTP/1.1 200", .statusLine), ("HTTP/1.1 100 X\r\n\r\nHTTP/1.1 200 OK\r\n", .head),
+    ("HTTP/1.1 100 X\r\nA", .head),
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .body(missing: 5)),
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", .body(missing: 1)),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .chunkedBody),

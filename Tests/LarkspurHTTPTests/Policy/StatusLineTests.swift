@@ -45,8 +45,8 @@ import Testing
   /// A response of HTTP/0.9 is a body without a head.
   @Test func zeroNine() {
     #expect(read("<html>hello</html>").error == .notHTTP)
-    #expect(read("HTTP").error == .truncated(.head))
-    #expect(read("H").error == .truncated(.head))
+    #expect(read("HTTP").error == .truncated(.statusLine))
+    #expect(read("H").error == .truncated(.statusLine))
   }
 
   /// Many parsers forgive an empty line before the status line. It is what is left of a body that was longer

@@ -1,5 +1,7 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 import Testing
 
@@ -32,6 +34,17 @@ import Testing
   @Test func theKernels() {
     let underlying = underlying(.unavailable(.noBufferSpace))
     #expect(underlying?.domain == NSPOSIXErrorDomain && underlying?.code == Int(Errno.noBufferSpace.rawValue))
+  }
+
+  /// One code stands for several errors of the transport. Beneath it they are told apart.
+  @Test func theTransports() {
+    let errors: [TransportError] = [
+      .badResponse(.chunkSizeInvalid), .connectionLost(.receivingBody, .connectionReset), .tls(TLSError(.wrongHost)),
+    ]
+    for error in errors {
+      #expect(URLError(error, url: nil).failing(at: URL(string: "http://a.example/")).transportError == error)
+    }
+    #expect(URLError.make(.badURL).transportError == nil && URLError(.cancelled).transportError == nil)
   }
 
   @Test func nobodys() { #expect(underlying(.cancelled) == nil) }

@@ -110,9 +110,10 @@ import Testing
     world.settle()
     if isReset { peer.reset() } else { peer.close() }
     world.settle()
+    let place: ResponseError.Place =
+      count == 0 ? .beforeHead : count < "HTTP/1.1 403 Forbidden\r\n".utf8.count ? .statusLine : .head
     let expected: TransportError =
-      isReset
-      ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(count == 0 ? .beforeHead : .head))
+      isReset ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(place))
     #expect(
       SOCKSTunnelTests.failure(.transport(expected), running.transportError), "\(String(describing: running.result))")
     // It was no connection that had been idle: nobody tries again.
