@@ -80,8 +80,7 @@ package enum ExitStatus: Hashable, Sendable {
     (.success, "The response was received to its end, whatever its status."),
     (
       .unsupportedProtocol,
-      "The URL's scheme is neither http nor https, or the response has no status line of HTTP/1. (`larkspur demo`: a "
-        + "part failed.)"
+      "The scheme is neither http nor https, or the response is not of HTTP/1. (`larkspur demo`: a part failed.)"
     ),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
@@ -106,8 +105,7 @@ package enum ExitStatus: Hashable, Sendable {
     (.sendFailed, "The connection broke while the request was sent."),
     (
       .receiveFailed,
-      "The connection broke, the response is larger than the limits or its chunks break the rules, or an HTTP proxy "
-        + "made no tunnel."
+      "The connection broke, the response is too large or its chunks break the rules, or an HTTP proxy made no tunnel."
     ),
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
