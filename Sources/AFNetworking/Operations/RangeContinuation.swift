@@ -64,8 +64,8 @@ enum RangeContinuation {
       guard count == ofVersion ?? count, count == length(of: response) ?? count else { return .wrong }
       return .whole(count: count)
     case 416:
-      let isComplete = range?.total == asked?.first && asked != nil && (total == nil || total == range?.total)
-      return isComplete ? .complete : .whole(count: nil)
+      // The condition held, or the range would have been ignored: what is there is all, whatever was said of it before.
+      return asked != nil && range?.total == asked?.first ? .complete : .whole(count: nil)
     default: return .whole(count: nil)
     }
   }

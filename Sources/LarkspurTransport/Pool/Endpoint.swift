@@ -8,8 +8,7 @@ public final class Endpoint: @unchecked Sendable {
   var id: PoolMachine.EndpointID?
   /// How the latest connection to it was opened, or is being opened.
   var latestDial: DialRecord?
-  /// Whether the latest answer over it, of the server or of the proxy that makes the requests, was of HTTP/1.0: then no
-  /// body may be sent in chunks (RFC 9112 6.1). On the loop.
+  /// Whether the latest answer over it was of HTTP/1.0: then no body may be sent in chunks (RFC 9112 6.1). On the loop.
   public private(set) var answersByHTTP10 = false
 
   init(_ route: Route) { self.route = route }
