@@ -99,7 +99,7 @@ import Testing
 
   static var record: CacheRecord {
     let response = stored(
-      [("A", "1"), ("A", ""), ("Ünicode", "π")], status: 206, requestTime: 1.5, responseTime: 2.5,
+      [("A", "1"), ("A", ""), ("unicode", "π")], status: 206, requestTime: 1.5, responseTime: 2.5,
       selection: CacheSelection(fields: [(name: "a", value: nil), (name: "b", value: "x")]),
       part: ContentRange(bytes: 2..<10, total: nil), bodyCount: 8, isDecoded: true)
     return CacheRecord(
@@ -121,7 +121,7 @@ import Testing
       Issue.record("another kind")
       return
     }
-    #expect(response.fields.map { "\($0.name)=\($0.value)" } == ["A=1", "A=", "Ünicode=π"])
+    #expect(response.fields.map { "\($0.name)=\($0.value)" } == ["A=1", "A=", "unicode=π"])
     #expect(response.status == 206 && response.requestTime == 1.5 && response.responseTime == 2.5)
     #expect(response.selection.fields.map { "\($0.name)=\($0.value ?? "-")" } == ["a=-", "b=x"])
     #expect(response.part == ContentRange(bytes: 2..<10, total: nil) && response.bodyCount == 8 && response.isDecoded)

@@ -172,7 +172,11 @@ extension HostileServer {
     malformed("a status of four digits", "HTTP/1.1 2000 OK\r\n\r\n"),
     malformed("a negative status", "HTTP/1.1 -200 OK\r\n\r\n"),
     malformed("an empty line first", "\r\n" + good),
-    malformed("line feeds alone", "HTTP/1.1 200 OK\nContent-Length: 4\n\ngood"),
+    HostileServer(
+      "line feeds alone", ends: isGood,
+      answering("HTTP/1.1 200 OK\nContent-Length: 4\n\ngood", then: .serveRoutes)),
+    malformed("a line feed alone among others", "HTTP/1.1 200 OK\nContent-Length: 4\r\n\r\ngood"),
+    malformed("a line feed alone behind others", "HTTP/1.1 200 OK\r\nContent-Length: 4\n\ngood"),
     malformed("NUL in a value", ok + "X: a\0b\r\n\r\n"),
     malformed("a space before the colon", ok + "Content-Length : 4\r\n\r\ngood"),
     malformed("a field without a name", ok + ": 4\r\n\r\n"),
