@@ -150,13 +150,14 @@ static const char *next_block(const char *bytes, const char *end) {
   return end;
 }
 
-// Each block is read by itself, so that a damaged one takes no other along. Blocks of other kinds are passed over.
+// Each block is read by itself, so that a damaged one takes no other along. Blocks of other kinds are passed over. A block that is
+// encrypted gets an empty password: without one OpenSSL would ask at the terminal.
 static bool read_pem_certificates(const char *bytes, size_t count, STACK_OF(X509) *chain, int *damaged) {
   const char *end = bytes + count;
   for (const char *block = next_block(bytes, end); block < end;) {
     const char *next = next_block(block + 1, end);
     BIO *bio = BIO_new_mem_buf(block, (int)(next - block));
-    X509 *certificate = bio ? PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL) : NULL;
+    X509 *certificate = bio ? PEM_read_bio_X509_AUX(bio, NULL, NULL, (void *)"") : NULL;
     if (!certificate && bio && !is_end_of_pem()) ++*damaged;
     BIO_free(bio);
     if (!bio) return false;
@@ -297,7 +298,7 @@ int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t 
   X509_CRL *list;
   int found = 0;
   bool good = bio != NULL;
-  while (good && (list = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL))) {
+  while (good && (list = PEM_read_bio_X509_CRL(bio, NULL, NULL, (void *)""))) {
     good = X509_STORE_add_crl(store, list) == 1;
     X509_CRL_free(list);
     found++;
@@ -341,7 +342,8 @@ static bool means_unsupported(unsigned long error) {
   case ERR_LIB_EVP:
     return reason == ERR_R_UNSUPPORTED || reason == EVP_R_UNSUPPORTED_ALGORITHM || reason == EVP_R_UNSUPPORTED_CIPHER ||
            reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION || reason == EVP_R_UNSUPPORTED_PRF ||
-           reason == EVP_R_UNKNOWN_PBE_ALGORITHM || reason == EVP_R_UNKNOWN_CIPHER || reason == EVP_R_UNKNOWN_DIGEST;
+           reason == EVP_R_UNKNOWN_PBE_ALGORITHM || reason == EVP_R_UNKNOWN_CIPHER || reason == EVP_R_UNKNOWN_DIGEST ||
+           reason == EVP_R_MEMORY_LIMIT_EXCEEDED || reason == EVP_R_ILLEGAL_SCRYPT_PARAMETERS;
   case ERR_LIB_PEM: return reason == PEM_R_UNSUPPORTED_CIPHER || reason == PEM_R_UNSUPPORTED_ENCRYPTION;
   case ERR_LIB_PKCS12:
     return reason == PKCS12_R_UNKNOWN_DIGEST_ALGORITHM || reason == PKCS12_R_UNSUPPORTED_PKCS12_MODE;
@@ -397,8 +399,11 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
     const unsigned char *next = bytes;
     key = d2i_AutoPrivateKey(NULL, &next, (long)count);
   }
-  if (!key && source.asked && *failure == larkspur_secret_unreadable)
-    *failure = names_missing_cipher(bytes, count) ? larkspur_secret_unsupported : larkspur_secret_wants_password;
+  if (!key && *failure == larkspur_secret_unreadable) {
+    // OpenSSL does not ask for the password of a cipher that it does not know.
+    if (names_missing_cipher(bytes, count)) *failure = larkspur_secret_unsupported;
+    else if (source.asked) *failure = larkspur_secret_wants_password;
+  }
   ERR_clear_error();
   return key;
 }

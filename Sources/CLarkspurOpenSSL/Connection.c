@@ -175,8 +175,10 @@ static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
 // Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
 static bool is_of_safe_prime(EVP_PKEY *key) {
   char name[32];
-  // The groups of RFC 7919 and RFC 3526 need no test.
-  if (EVP_PKEY_get_group_name(key, name, sizeof name, NULL) == 1) return true;
+  // The groups of RFC 7919 and RFC 3526 need no test. Those of RFC 5114 have a name as well, and no safe prime.
+  if (EVP_PKEY_get_group_name(key, name, sizeof name, NULL) == 1 &&
+      (strncmp(name, "ffdhe", 5) == 0 || strncmp(name, "modp_", 5) == 0))
+    return true;
   BIGNUM *prime = NULL, *half = NULL;
   BN_CTX *scratch = BN_CTX_new();
   bool is_safe = scratch && EVP_PKEY_get_bn_param(key, "p", &prime) == 1 && BN_is_odd(prime) && (half = BN_new()) &&

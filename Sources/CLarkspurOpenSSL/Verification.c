@@ -121,8 +121,8 @@ static bool is_forgiven_for_anchor(int error, X509 *anchor) {
   case X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3: return true;
   // Version 1, or version 3 without basic constraints.
   case X509_V_ERR_INVALID_CA: return !denies_authority(anchor);
-  // Version 1 cannot say anything. Version 3 that says nothing is no authority's for OpenSSL.
-  case X509_V_ERR_INVALID_PURPOSE: return !denies_authority(anchor) && X509_get_version(anchor) == X509_VERSION_1;
+  // Versions 1 and 2 have no extensions. OpenSSL takes a certificate of version 3 without these extensions for no authority.
+  case X509_V_ERR_INVALID_PURPOSE: return !denies_authority(anchor) && X509_get_version(anchor) != X509_VERSION_3;
   default: return false;
   }
 }

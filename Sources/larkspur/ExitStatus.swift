@@ -110,7 +110,7 @@ package enum ExitStatus: Hashable, Sendable {
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
     (.codingBroken, "The transfer coding is unknown, or with --compressed the content cannot be decompressed."),
-    (.rootsUnreadable, "The file of --cacert could not be read."),
+    (.rootsUnreadable, "The file of --cacert, or the system's roots, could not be read."),
     (.pinMismatch, "None of the keys of --pin is in the server's verified chain."),
     (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),
     (.proxyHandshakeFailed, "A SOCKS proxy refused the connection, or broke the rules."),
@@ -169,6 +169,7 @@ package enum ExitStatus: Hashable, Sendable {
   package init(_ error: TLSError) {
     self =
       switch error.problem {
+      case .alert where error.isAfterHandshake, .protocolViolation where error.isAfterHandshake: .receiveFailed
       case .untrustedRoot, .selfSigned, .expired, .notYetValid, .wrongHost, .revoked, .badSignature, .weakKey,
         .keyTooLarge,
         .weakDigest,

@@ -79,6 +79,16 @@ import Testing
     #expect(Certificate.read(Array(pem.utf8.dropLast(40))) == nil)
   }
 
+  /// OpenSSL would ask for the password at the terminal.
+  @Test func anEncryptedBlockIsDamaged() throws {
+    let pem = try TestCA().issue().certificatePEM
+    let head = "-----BEGIN CERTIFICATE-----\n"
+    let fields = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+    let encrypted = pem.replacing(head, with: head + fields)
+    #expect(encrypted != pem && Certificate.read(Array(encrypted.utf8)) == nil)
+    #expect(Certificate.read(Array((encrypted + pem).utf8))?.count == 1)
+  }
+
   @Test func equality() throws {
     let der = try TestCA().issue().certificateDER
     #expect(Certificate.read(der)?.first == Certificate.read(der)?.first)

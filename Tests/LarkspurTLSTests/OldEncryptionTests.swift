@@ -13,7 +13,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [desInPKCS8, rc2InPKCS8, desInPEM], ["open", "wrong"])
+  @Test(
+    arguments: [desInPKCS8, rc2InPKCS8, desInPEM, desInPEM.replacing("DES-CBC", with: "NO-SUCH-CIPHER")],
+    ["open", "wrong"])
   func keys(key: String, password: String) {
     let problem = problem {
       try ClientIdentity(certificates: Array(Self.certificate.utf8), key: Array(key.utf8), password: password)

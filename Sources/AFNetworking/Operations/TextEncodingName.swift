@@ -19,8 +19,11 @@ enum TextEncodingName {
     [
       (.utf8, "utf-8 utf8 unicode-1-1-utf-8"),
       (.ascii, "us-ascii ascii ansi_x3.4-1968 iso646-us iso-ir-6 us cp367 ibm367"),
-      (.isoLatin1, "iso-8859-1 latin1 l1 iso8859-1 iso88591 iso_8859-1 cp819 ibm819 iso-ir-100 csisolatin1"),
-      (.isoLatin2, "iso-8859-2 latin2 l2 iso8859-2 iso88592 iso_8859-2 iso-ir-101 csisolatin2"),
+      (
+        .isoLatin1,
+        "iso-8859-1 latin1 l1 iso8859-1 iso88591 iso_8859-1 cp819 ibm819 iso-ir-100 csisolatin1 iso_8859-1:1987"
+      ),
+      (.isoLatin2, "iso-8859-2 latin2 l2 iso8859-2 iso88592 iso_8859-2 iso-ir-101 csisolatin2 iso_8859-2:1987"),
       (.utf16, "utf-16 iso-10646-ucs-2 ucs-2 unicode"), (.utf16BigEndian, "utf-16be"), (.utf16LittleEndian, "utf-16le"),
       (.utf32, "utf-32 iso-10646-ucs-4 ucs-4"), (.utf32BigEndian, "utf-32be"), (.utf32LittleEndian, "utf-32le"),
       (foundation(0x0400_0100), "utf-7 unicode-1-1-utf-7"),
@@ -35,15 +38,15 @@ enum TextEncodingName {
       (foundation(0x508), "windows-1258 cp1258 x-cp1258"), (foundation(0x41D), "windows-874 cp874 dos-874"),
       // The table of Macintosh's Western set under Foundation's own number, 30, is a wrong one on Linux.
       (foundation(0), "macintosh mac x-mac-roman macroman csmacintosh"), (foundation(6), "x-mac-greek"),
-      (foundation(7), "x-mac-cyrillic"), (foundation(29), "x-mac-ce x-mac-centraleurroman"),
+      (foundation(7), "x-mac-cyrillic x-mac-ukrainian"), (foundation(29), "x-mac-ce x-mac-centraleurroman"),
       (foundation(35), "x-mac-turkish"),
       (foundation(0xA02), "koi8-r koi8 koi8_r koi cskoi8r"), (foundation(0xA08), "koi8-u koi8-ru"),
       // Browsers and servers mean the larger set by the name of the smaller one.
       (
         foundation(0x421),
-        "gbk gb2312 gb_2312 gb_2312-80 gb2312-80 csgb2312 csiso58gb231280 iso-ir-58 chinese x-gbk cp936 ms936 windows-936"
+        "gbk gb2312 gb_2312 gb_2312-80 gb2312-80 csgb2312 csiso58gb231280 iso-ir-58 chinese x-gbk cp936 ms936 windows-936 csgbk"
       ),
-      (foundation(0x632), "gb18030"), (foundation(0x930), "euc-cn euccn x-euc-cn"),
+      (foundation(0x632), "gb18030 csgb18030"), (foundation(0x930), "euc-cn euccn x-euc-cn"),
       (foundation(0xA05), "hz-gb-2312 hz"),
       (foundation(0xA03), "big5 big-5 cn-big5 csbig5 x-x-big5"), (foundation(0xA06), "big5-hkscs big5hkscs"),
       (foundation(0x423), "cp950 ms950 windows-950"), (foundation(0x931), "euc-tw euctw x-euc-tw cns11643"),
@@ -59,9 +62,12 @@ enum TextEncodingName {
       (foundation(0x208), "iso-8859-8-i iso-8859-8-e logical visual hebrew"), (foundation(0xC02), "ibm037 cp037"),
     ]
     + [
-      (3, "latin3 l3"), (4, "latin4 l4"), (5, "cyrillic"), (6, ""), (7, ""), (8, ""), (9, "latin5 l5"),
-      (10, "latin6 l6"),
-      (13, ""), (14, ""), (15, "latin9 l9 latin-9"), (16, "latin10"),
+      (3, "latin3 l3 iso_8859-3:1988 iso-ir-109 csisolatin3"), (4, "latin4 l4 iso_8859-4:1988 iso-ir-110 csisolatin4"),
+      (5, "cyrillic iso_8859-5:1988 iso-ir-144 csisolatincyrillic"), (6, "iso_8859-6:1987 iso-ir-127 csisolatinarabic"),
+      (7, "iso_8859-7:1987 iso-ir-126 csisolatingreek sun_eu_greek"),
+      (8, "iso_8859-8:1988 iso-ir-138 csisolatinhebrew"),
+      (9, "latin5 l5 iso_8859-9:1989 iso-ir-148 csisolatin5"), (10, "latin6 l6 iso-ir-157 csisolatin6"),
+      (13, ""), (14, ""), (15, "latin9 l9 latin-9 csisolatin9"), (16, "latin10"),
     ].map { part, others in
       (foundation(0x200 + part), "iso-8859-\(part) iso8859-\(part) iso8859\(part) iso_8859-\(part) \(others)")
     }

@@ -99,7 +99,10 @@ extension SessionCore {
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
       var poolRequest = PoolRequest(head, body: body, priority: priority)
-      poolRequest.mayBePipelined = pipelines || request.httpShouldUsePipelining
+      // Connections to a proxy that makes the requests itself serve all origins: one origin's surplus bytes must not be
+      // taken for another's answer.
+      poolRequest.mayBePipelined =
+        (pipelines || request.httpShouldUsePipelining) && way.forwarder(toSecure: target.isSecure) == nil
       return poolRequest
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)

@@ -8,7 +8,10 @@ final class ProtocolHearing {
   /// Content has been delivered, and the protocol has told of no response: ``response`` only stands in for it.
   var hasContentWithoutResponse = false
   /// Content that waits for a response, which a reader of bytes is given first.
-  var early: [Data] = []
+  private(set) var early: [Data] = []
+  private var earlyBytes = 0
+  /// How many bytes wait for a response. A protocol that sends more without one is taken to have none.
+  private static let earlyBytesMax = 64 * 1024
   /// What the protocol has called valid.
   var validCached: CachedURLResponse?
   /// All that was said within `startLoading()` has been heard.
@@ -37,6 +40,19 @@ final class ProtocolHearing {
   var blankResponse: URLResponse {
     URLResponse(
       url: request.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+  }
+
+  /// Keeps content until the response comes. Returns `false` if there is too much of it already.
+  func keepEarly(_ data: Data) -> Bool {
+    guard earlyBytes < Self.earlyBytesMax else { return false }
+    early.append(data)
+    earlyBytes += data.count
+    return true
+  }
+
+  func takeEarly() -> [Data] {
+    defer { early = [] }
+    return early
   }
 
   // MARK: - The cache

@@ -54,8 +54,8 @@ final class SessionEngine: @unchecked Sendable {
 
     /// Whether the connections belong to the tasks of this very delegate; `nil` stands for the session's delegate.
     func isDecided(by decider: (any URLSessionTaskDelegate)?) -> Bool {
-      guard let decider else { return true }
-      return challenges?.decider === decider
+      guard let decider, let challenges else { return true }
+      return challenges.decider === decider
     }
 
     init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
@@ -100,8 +100,8 @@ final class SessionEngine: @unchecked Sendable {
   private static let pipelineDepth = 8
 
   /// Returns the task's own delegate if it may decide about a connection to a target. Connections that it decides about belong to
-  /// the tasks of that very delegate and to no others. All other connections are the session's: its delegate decides, or nobody
-  /// is asked.
+  /// the tasks of that very delegate and to no others. All other connections belong to the session: its delegate decides; without
+  /// one the default handling applies.
   func decider(of task: URLSessionTask, for target: LoadTarget, _ core: SessionCore) -> (any URLSessionTaskDelegate)? {
     // Without TLS and a proxy a connection asks nothing.
     guard target.isSecure || proxies != nil, task.isKnown, let own = task.read({ $0.delegate }),

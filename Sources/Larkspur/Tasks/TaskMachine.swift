@@ -64,7 +64,6 @@ struct TaskMachine {
       return .askCredential(response)
     }
     guard let next = Redirection.next(after: response, to: request) else { return deliver(response) }
-    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     state = .redirecting(response, proposed: next)
     return .askRedirection(response, next)
   }
@@ -72,7 +71,6 @@ struct TaskMachine {
   /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
   /// shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
-    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many redirects") }
     state = .redirecting(response, proposed: next)
     guard let response else { return redirectionAnswered(next) }
     return .askRedirection(response, next)
@@ -81,12 +79,13 @@ struct TaskMachine {
   /// Nil: the redirecting response itself is what the task has loaded.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
     guard case .redirecting(let response, let proposed) = state else {
-      return fail(.unknown, "nobody was asked for a redirection")
+      return fail(.unknown, "no redirection is waiting for an answer")
     }
     guard let next else {
       guard let response else { return fail(.unknown, "a redirection without a response was refused") }
       return deliver(response)
     }
+    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     redirectCount += 1
     redirection = response
     // A protocol for HTTP passes on what a server has said; one for a scheme of its own speaks for its program.
@@ -100,7 +99,7 @@ struct TaskMachine {
   }
 
   mutating func credentialGiven() -> Step {
-    guard case .authenticating = state else { return fail(.unknown, "nobody was asked for credentials") }
+    guard case .authenticating = state else { return fail(.unknown, "no challenge is waiting for an answer") }
     state = .loading
     return .load
   }
@@ -108,7 +107,7 @@ struct TaskMachine {
   /// Nobody has credentials: the response that asks for them is what the task has loaded.
   mutating func credentialRefused() -> Step {
     guard case .authenticating(let response) = state else {
-      return fail(.unknown, "nobody was asked for credentials")
+      return fail(.unknown, "no challenge is waiting for an answer")
     }
     return deliver(response)
   }

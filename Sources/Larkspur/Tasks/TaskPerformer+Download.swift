@@ -147,15 +147,20 @@ extension TaskPerformer {
   ///
   /// - Returns: How many bytes the whole has, if the response has a `Content-Range` that says it.
   private func countOfWhole(_ response: URLResponse) throws(URLError) -> Int? {
-    // RFC 9110 14.2: ranges are defined for GET only. A request with a range of its own is its program's affair.
+    // RFC 9110 14.2: ranges are defined for GET only.
     guard let response = response as? HTTPURLResponse, [200, 203, 206].contains(response.statusCode),
-      machine.request.own.method == "GET", machine.request.own.fields?.value(of: "Range") == nil
+      machine.request.own.method == "GET"
     else { return nil }
+    // A range that the program asks for, in the request or for the session, is the program's affair.
+    var asked = machine.request
+    core.composer.complete(&asked, isElsewhere: machine.isElsewhere)
+    guard asked.value(forHTTPHeaderField: "Range") == nil else { return nil }
     let fields = response.fields
     switch BodyExtent({ fields.values(of: $0) }) {
-    case .whole(let count): return count
-    case .unclear: return nil
-    case .part:
+    // A 206 that does not say which part it is may be any.
+    case .whole(let count) where count != nil || response.statusCode != 206: return count
+    case .unclear where response.statusCode != 206: return nil
+    case .whole, .unclear, .part:
       throw URLError.make(
         .badServerResponse, "the server sends a part of the resource in place of the whole, or contradicts itself",
         url: response.url)
@@ -185,12 +190,16 @@ extension TaskPerformer {
     guard let download, let end = download.end, let file else { return false }
     // Where a body's framing does not tell its length, its range does, or its version.
     let count = try file.count()
-    guard count <= end else {
-      try file.cut(toBytes: end)
-      throw URLError.make(.badServerResponse, "the server sends more than it says")
-    }
     guard count == end else {
-      throw URLError.make(.networkConnectionLost, "the server sends less than it says")
+      // What came with this answer may be any bytes of the resource: a later try goes on from what was there before.
+      if download.asked == nil {
+        download.point = nil
+      } else {
+        try file.cut(toBytes: download.point?.offset ?? 0)
+      }
+      throw count > end
+        ? URLError.make(.badServerResponse, "the server sends more than it says")
+        : URLError.make(.networkConnectionLost, "the server sends less than it says")
     }
     // Of a whole whose length is not known only the next answer tells that it is complete.
     guard download.asked != nil, end != download.point?.total else { return false }

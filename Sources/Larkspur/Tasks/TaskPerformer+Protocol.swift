@@ -63,7 +63,7 @@ extension TaskPerformer {
       try await transfer.passGate()
       switch event {
       case .redirected(let next, let response):
-        guard hearing.response == nil else { continue }
+        guard hearing.response == nil, hearing.early.isEmpty else { continue }
         if try await redirect(to: next, by: response, hearing) { return true }
         if hearing.hasStarted { return false }
       case .response(let response, let policy):
@@ -75,10 +75,7 @@ extension TaskPerformer {
         }
       case .cachedResponseIsValid(let cached): hearing.validCached = cached
       case .data(let data):
-        if hearing.response == nil, case .bytes = task.output {
-          hearing.early.append(data)
-          continue
-        }
+        if hearing.response == nil, case .bytes = task.output, hearing.keepEarly(data) { continue }
         if hearing.response == nil {
           try await beginWithoutResponse(hearing)
           hearing.hasContentWithoutResponse = true
@@ -112,9 +109,7 @@ extension TaskPerformer {
     latestResponse = response as? HTTPURLResponse
     try await begin(response, length: response.expectedContentLength)
     try await transfer.passGate()
-    let early = hearing.early
-    hearing.early = []
-    for data in early { try await deliver(data, hearing) }
+    for data in hearing.takeEarly() { try await deliver(data, hearing) }
   }
 
   /// The response to content that has come before it. The owner is told of it as of any other, but what has been delivered is not

@@ -207,7 +207,9 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
 
   /// Makes the redirecting response the task's, because the redirection cannot be followed: no other response comes.
   private func keepRedirection(_ response: HTTPURLResponse) {
-    content.response = response
-    task.show { $0.response = response }
+    content.response = task.read { details in
+      details.show { $0.response = response }
+      return details.shown.response
+    }
   }
 }

@@ -10,7 +10,7 @@ public typealias OSStatus = Int32
 public let errSecSuccess: OSStatus = 0
 /// An argument is of no use.
 public let errSecParam: OSStatus = -50
-/// The roots cannot be read, and so nothing can be evaluated.
+/// There is no memory for the roots, and so nothing can be evaluated.
 public let errSecTrustNotAvailable: OSStatus = -25245
 /// The certificate is for another host.
 public let errSecHostNameMismatch: OSStatus = -67602
@@ -69,7 +69,7 @@ extension ServerTrust.TrustResult {
     case .revoked: errSecCertificateRevoked
     case .revocationUnknown: errSecIncompleteCertRevocationCheck
     case .badSignature: errSecInvalidSignature
-    case .weakKey: errSecUnsupportedKeySize
+    case .weakKey, .keyTooLarge: errSecUnsupportedKeySize
     default: errSecNotTrusted
     }
   }

@@ -92,7 +92,8 @@ public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: inout SecTrustRe
 ///   - trust: Set to the trust, or to `nil` if there is an error. ``ServerTrust/host`` is the first name of the policies, or
 ///     `certificates.invalid` if they have none.
 /// - Returns: ``errSecSuccess``; ``errSecParam`` if one of the arguments is something else, or empty;
-///   ``errSecTrustNotAvailable`` if the system's roots cannot be read.
+///   ``errSecTrustNotAvailable`` if there is no memory. If the system's roots cannot be read, the evaluation fails and names
+///   the file.
 @discardableResult
 public func SecTrustCreateWithCertificates(
   _ certificates: Any, _ policies: Any?, _ trust: inout SecTrust?
@@ -158,10 +159,13 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: CFArray?
   return certificates == nil ? errSecParam : errSecSuccess
 }
 
-/// Whether the session's own roots do not count beside those that were set.
+/// Sets whether the session's own roots do not count beside the anchors that were set. Without anchors no chain is good then.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ only: Bool) -> OSStatus {
-  trust.change { $0.keepsRoots = !only }
+  trust.change {
+    $0.keepsRoots = !only
+    $0.hasAnchorsOnly = only
+  }
   return errSecSuccess
 }
 

@@ -29,6 +29,8 @@ public final class ServerTrust: Sendable {
     var anchors: [TLSCertificate]?
     /// Whether the session's roots count beside `anchors`.
     var keepsRoots = false
+    /// Whether nothing but `anchors` counts, even if there are none.
+    var hasAnchorsOnly = false
     var date: Date?
     /// The rules, of which every one counts. With an empty array no chain is good. With `nil` the certificate has to be for
     /// the host that was connected to.
@@ -193,10 +195,11 @@ public final class ServerTrust: Sendable {
   private func evaluated(by settings: Settings) -> (TrustResult, LarkspurTLS.Trust?) {
     if settings.policies?.isEmpty == true { return (.failure("no policy is set that is of use"), nil) }
     let date = settings.date ?? Date()
+    let anchors = settings.anchors ?? (settings.hasAnchorsOnly ? [] : nil)
     var latest: LarkspurTLS.Trust?
     for host in settings.hosts(ofServer: self.host) {
       do throws(Failure) {
-        var trust = try evaluated(host: host, anchors: settings.anchors, date: date)
+        var trust = try evaluated(host: host, anchors: anchors, date: date)
         if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
           trust = try evaluated(host: host, anchors: nil, date: date)
         }

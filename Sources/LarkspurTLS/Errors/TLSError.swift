@@ -6,6 +6,8 @@ public struct TLSError: Error, Hashable, Sendable {
   /// The certificates that the server had shown when the handshake failed. Two errors that differ in nothing else are
   /// equal.
   public var trust: Trust?
+  /// Whether the handshake was over: application data was on its way. Two errors that differ in nothing else are equal.
+  public var isAfterHandshake = false
 
   public init(_ problem: Problem, reason: String? = nil) {
     self.problem = problem

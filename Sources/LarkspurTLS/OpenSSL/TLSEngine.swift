@@ -372,6 +372,7 @@ public struct TLSEngine: ~Copyable {
   private func failure(isHandshake: Bool) -> TLSError {
     // Safe: see `tls`.
     var error = unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
+    error.isAfterHandshake = !isHandshake
     if error.problem == .noSharedCipher, !context.configuration.dangerouslyAllowsLegacyKeyExchange {
       let hint = "only ECDHE is offered without dangerouslyAllowsLegacyKeyExchange"
       error.reason = error.reason.map { "\($0); \(hint)" } ?? hint

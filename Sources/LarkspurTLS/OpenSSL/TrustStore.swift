@@ -82,7 +82,7 @@ final class TrustStore: Sendable {
   ) -> (VerificationResult, [Certificate]) {
     // Safe: in these, the lists and the words are handed over.
     let (result, verified) = unsafe Self.take(taken)
-    guard !result.isTrusted, VerificationResult.problem(result.code) == .untrustedRoot,
+    guard !result.isTrusted, VerificationResult.lacksRoot(result.code),
       complaint.withLock({ $0 != nil })
     else { return (result, verified) }
     readRootFile()
@@ -98,7 +98,7 @@ final class TrustStore: Sendable {
     // Safe: see above.
     let (code, depth) = unsafe (taken.error, Int(taken.depth))
     let words = unsafe Certificate.text(taken.complaint)
-    let isRootMissing = VerificationResult.problem(code) == .untrustedRoot
+    let isRootMissing = VerificationResult.lacksRoot(code)
     return (
       VerificationResult(code: code, depth: depth, complaint: isRootMissing && !words.isEmpty ? words : nil),
       unsafe Certificate.list(taking: taken.verified)

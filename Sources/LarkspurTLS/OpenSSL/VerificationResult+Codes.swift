@@ -1,6 +1,9 @@
 import CLarkspurOpenSSL
 
 extension VerificationResult {
+  /// Whether a root that could not be read may be what is missing: a certificate that signs itself may be among the roots.
+  static func lacksRoot(_ code: Int32) -> Bool { [.untrustedRoot, .selfSigned].contains(problem(code)) }
+
   static func problem(_ code: Int32) -> TLSError.Problem {
     switch code {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,

@@ -18,7 +18,8 @@ public struct Route: Sendable {
 
   public init(host: String, port: UInt16, security: Security? = nil, proxy: ProxyRoute? = nil) {
     // RFC 9110 4.2.3: names are equal without regard to case.
-    self.host = host.lowercased()
+    // An interface's name, in the zone of an address, has a case that counts.
+    self.host = host.utf8.contains(UInt8(ascii: "%")) ? host : host.lowercased()
     self.port = port
     self.security = security
     self.proxy = proxy

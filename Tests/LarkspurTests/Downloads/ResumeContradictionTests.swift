@@ -88,6 +88,22 @@ import Testing
     server.enqueue(script("200 OK\r\n\(Self.tag)\(range)", Self.part..<Self.total))
     let recorder = await resume(data)
     #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
+    // What came may be a tail: nothing may go on from it.
+    #expect(recorder.error?.downloadTaskResumeData == nil)
+  }
+
+  /// The body is not the range that the head names. What was there before is kept, and the next try goes on from that.
+  @Test(arguments: [0..<3000, 1000..<2500]) func aPartOfAnotherLengthIsNotKept(sent: Range<Int>) async throws {
+    let data = try await data()
+    let head = "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n"
+    server.enqueue(script(head, sent))
+    let failed = await resume(data)
+    #expect(failed.error != nil && failed.content == nil)
+    let next = try #require(failed.error?.downloadTaskResumeData)
+    server.enqueue(script(head + "Content-Length: 2000\r\n", Self.part..<Self.total))
+    let recorder = await resume(next)
+    #expect(recorder.error == nil && recorder.content == whole)
+    #expect(server.requests.last?.fields["range"] == "bytes=1000-")
   }
 
   @Test func aLongWholeFails() async throws {
@@ -95,6 +111,7 @@ import Testing
     server.enqueue(script("200 OK\r\n\(Self.tag)", 0..<4000))
     let recorder = await resume(data)
     #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
+    #expect(recorder.error?.downloadTaskResumeData == nil)
   }
 
   @Test func anotherVersionMayHaveAnotherLength() async throws {
@@ -105,9 +122,15 @@ import Testing
   }
 
   /// The server does so even if no range is asked for.
-  @Test func aTailForTheWholeFailsInTheEnd() async throws {
+  @Test(
+    arguments: [
+      "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n", "206 Partial Content\r\n\(Self.tag)",
+      "206 Partial Content\r\n\(Self.tag)Content-Range: nonsense\r\n",
+      "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 0-1999/*\r\n",
+    ])
+  func aTailForTheWholeFailsInTheEnd(of head: String) async throws {
     let data = try await data()
-    let head = "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n"
+    let head = head + "Content-Length: 2000\r\n"
     server.enqueue(script(head, Self.part..<Self.total))
     server.enqueue(script(head, Self.part..<Self.total))
     let recorder = await resume(data)
@@ -158,6 +181,12 @@ import Testing
     request.setValue("bytes=1000-", forHTTPHeaderField: "Range")
     let recorder = await load { $0.downloadTask(with: request) }
     #expect(recorder.error == nil && recorder.content == whole.dropFirst(Self.part))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["Range": "bytes=1000-"]
+    server.enqueue(script(head, Self.part..<Self.total))
+    let (file, _) = try await URLSession(configuration: configuration).download(from: url())
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(try Data(contentsOf: file) == whole.dropFirst(Self.part))
     server.enqueue(script(head, Self.part..<Self.total))
     let (data, response) = try await URLSession(configuration: .ephemeral).data(from: url())
     #expect(data == whole.dropFirst(Self.part) && (response as? HTTPURLResponse)?.statusCode == 206)

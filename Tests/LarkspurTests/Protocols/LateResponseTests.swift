@@ -111,4 +111,20 @@ import Testing
     for try await _ in bytes { count += 1 }
     #expect(count == 7)
   }
+
+  /// A protocol that sends more without a response has none: a reader is not kept waiting, nor the memory filled.
+  @Test func aReaderOfBytesDoesNotWaitForever() async throws {
+    let piece = String(repeating: "x", count: 64 * 1024)
+    let script = try ScriptedProtocol.script {
+      $0.load(piece); $0.load("more")
+    }
+    let (bytes, response) = try await script.session().bytes(from: script.url)
+    #expect(response.url == script.url && !(response is HTTPURLResponse))
+    var count = 0
+    for try await _ in bytes {
+      count += 1
+      if count == piece.utf8.count + 4 { break }
+    }
+    #expect(count == piece.utf8.count + 4)
+  }
 }

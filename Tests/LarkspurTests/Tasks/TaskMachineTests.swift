@@ -137,13 +137,22 @@ import Testing
     }
     #expect(machine.redirectCount == 20)
     #expect(machine.request.url?.path == "/20")
-    let step = machine.responseReceived(try Self.response(302, ["Location": "/21"]))
-    guard case .fail(let error) = step else {
-      Issue.record("number 21 is followed")
-      return
+    // The delegate is asked all the same: it may want the response.
+    var other = machine
+    for isRefused in [false, true] {
+      guard case .askRedirection(_, let next) = other.responseReceived(try Self.response(302, ["Location": "/21"]))
+      else {
+        Issue.record("nobody is asked for number 21")
+        return
+      }
+      switch other.redirectionAnswered(isRefused ? nil : next) {
+      case .deliver(let response): #expect(isRefused && response.statusCode == 302)
+      case .fail(let error):
+        #expect(!isRefused && error.code == .httpTooManyRedirects && error.failingURL?.path == "/20")
+      default: Issue.record("number 21 is followed")
+      }
+      other = machine
     }
-    #expect(error.code == .httpTooManyRedirects)
-    #expect(error.failingURL?.path == "/20")
   }
 
   @Test func aProtocolIsFollowedTwentyTimesAndNoMore() throws {
@@ -155,7 +164,9 @@ import Testing
       }
     }
     for response in [nil, try Self.response(302)] {
-      guard case .fail(let error) = machine.protocolRedirected(by: response, to: try Self.request()) else {
+      var step = machine.protocolRedirected(by: response, to: try Self.request())
+      if case .askRedirection(_, let next) = step { step = machine.redirectionAnswered(next) }
+      guard case .fail(let error) = step else {
         Issue.record("number 21 is followed")
         return
       }

@@ -32,6 +32,16 @@ import Testing
     return result
   }
 
+  @Test func anchorsOnlyWithoutAnchorsTrustNothing() throws {
+    let trust = try ServerTrust(
+      host: "a.example", chain: [leaf], roots: .only([root]))
+    #expect(SecTrustEvaluateWithError(trust, nil))
+    SecTrustSetAnchorCertificatesOnly(trust, true)
+    #expect(!SecTrustEvaluateWithError(trust, nil))
+    SecTrustSetAnchorCertificates(trust, [root])
+    #expect(SecTrustEvaluateWithError(trust, nil))
+  }
+
   // MARK: - Core Foundation's names
 
   @Test func namesBridge() throws {

@@ -18,6 +18,11 @@ import Testing
     #expect(Route(host: "A.Example", port: 80) == Route(host: "a.example", port: 80))
   }
 
+  /// The zone of an address is the name of an interface.
+  @Test func zonesKeepTheirCase() {
+    #expect(Route(host: "fe80::1%Eth0", port: 80).host == "fe80::1%Eth0")
+  }
+
   /// CVE-2024-35195: a connection whose server was verified by other rules is another one.
   /// CVE-2026-3784: a tunnel is not for other credentials of the proxy. CVE-2021-22924: nor is TLS for other roots.
   /// CVE-2026-8932, CVE-2016-5420: nor is it for another answer to who the client is. CVE-2022-27775: nor is an address for
