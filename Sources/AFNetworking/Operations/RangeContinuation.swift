@@ -64,8 +64,9 @@ enum RangeContinuation {
       guard count == ofVersion ?? count, count == length(of: response) ?? count else { return .wrong }
       return .whole(count: count)
     case 416:
-      // The condition held, or the range would have been ignored: what is there is all, whatever was said of it before.
-      return asked != nil && range?.total == asked?.first ? .complete : .whole(count: nil)
+      // The condition held, or the range would have been ignored: one version has one length.
+      guard let first = asked?.first, range?.total == first else { return .whole(count: nil) }
+      return total == nil || total == first ? .complete : .wrong
     default: return .whole(count: nil)
     }
   }

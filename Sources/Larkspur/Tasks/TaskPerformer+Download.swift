@@ -191,10 +191,11 @@ extension TaskPerformer {
     // Where a body's framing does not tell its length, its range does, or its version.
     let count = try file.count()
     guard count == end else {
-      // What came with this answer may be any bytes of the resource: a later try goes on from what was there before.
       if download.asked == nil {
+        // The bytes may be any of the resource: no later try goes on from them.
         download.point = nil
-      } else {
+      } else if count > end {
+        // So may a part with more bytes than its range has. One with less begins where it says.
         try file.cut(toBytes: download.point?.offset ?? 0)
       }
       throw count > end

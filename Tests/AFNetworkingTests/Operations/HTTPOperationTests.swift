@@ -178,9 +178,10 @@ import Testing
   }
 
   @Test func allOfItHadCome() async throws {
-    // A length that is one too many: the operation waits for a byte that does not come.
+    // The chunk that ends the content does not come: the operation waits for it.
     server.enqueue([
-      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\nETag: \"range-1000\"\r\n\r\n"),
+      .expectRequest,
+      .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \"range-1000\"\r\n\r\n3e8\r\n"),
       .sendContent(0..<1000), .expectClose,
     ])
     let operation = try operation("/range/1000")

@@ -82,6 +82,8 @@ import Testing
     }
     #expect(try rest("bytes 100-199/200", ["ETag": "\"a\"", "Content-Length": "100"]) == .rest(count: 100))
     #expect(try rest("bytes 100-199/*") == .rest(count: 100))
+    // All that is there would be the whole, and the whole is longer.
+    #expect(try answer(416, ["Content-Range": "bytes */100"], known: known) == .wrong)
     for range in ["bytes 100-149/200", "bytes 100-149/*", "bytes 100-249/250", "bytes 100-149/150"] {
       #expect(try rest(range) == .wrong, "\(range)")
     }

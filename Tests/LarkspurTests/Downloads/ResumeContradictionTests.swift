@@ -93,10 +93,10 @@ import Testing
   }
 
   /// The body is not the range that the head names. What was there before is kept, and the next try goes on from that.
-  @Test(arguments: [0..<3000, 1000..<2500]) func aPartOfAnotherLengthIsNotKept(sent: Range<Int>) async throws {
+  @Test func aPartThatIsTooLongIsNotKept() async throws {
     let data = try await data()
     let head = "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n"
-    server.enqueue(script(head, sent))
+    server.enqueue(script(head, 0..<Self.total))
     let failed = await resume(data)
     #expect(failed.error != nil && failed.content == nil)
     let next = try #require(failed.error?.downloadTaskResumeData)
