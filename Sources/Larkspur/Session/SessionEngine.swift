@@ -24,6 +24,9 @@ final class SessionEngine: @unchecked Sendable {
   private var olderWays: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
+  /// The latest way through a proxy that makes the requests itself, of those that no task's delegate decides about. Its connections,
+  /// and the proxy's challenges on them, serve all origins. The loop's.
+  private var forwarding: Way?
   /// How many loads have been given to the crew and do not run yet. The loop's.
   var startingCount = 0
   /// Where the last request went.
@@ -157,20 +160,28 @@ final class SessionEngine: @unchecked Sendable {
       route.security = asking(challenges, origin.host, origin.port, try await tls.security())
     }
     if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
+      let isForwarded = proxy.forwards(toSecure: origin.isSecure)
+      if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
+        forwarding.endpoint.route.local == route.local
+      {
+        return Way(forwarding.endpoint, forwarding.challenges)
+      }
       var way = ProxyRoute(proxy)
       if proxy.kind == .https {
         way.security = asking(challenges, proxy.host, proxy.port, try await tls.security())
       }
       way.userAgent = RequestComposer.userAgent
       way.authorization = way.authorization ?? core.composer.proxyAuthorization
-      if !proxy.forwards(toSecure: origin.isSecure), !proxy.kind.isSOCKS {
+      if !isForwarded, !proxy.kind.isSOCKS {
         way.makeAuthorizer = { TunnelTalk(by: challenges) }
       }
       route.proxy = way
     }
     // A connection to the origin itself, without TLS, asks nothing.
     let asksNothing = route.security == nil && route.proxy == nil
-    return Way(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
+    let way = Way(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
+    if decider == nil, way.forwarder(toSecure: origin.isSecure) != nil { forwarding = way }
+    return way
   }
 
   private func asking(
@@ -190,6 +201,7 @@ final class SessionEngine: @unchecked Sendable {
       olderWays = [:]
       lastWay = nil
       lastKey = nil
+      forwarding = nil
       lastTarget = nil
       clocks.stopTimer()
       pool.shutDown()

@@ -81,4 +81,19 @@ import Testing
     #expect(proxy.requests.map(\.connection) == [1, 1, 1])
     session.invalidateAndCancel()
   }
+
+  /// RFC 9112 6.1: the proxy reads the framing, whatever the origins speak.
+  @Test func theProxysVersionCounts() async throws {
+    proxy.enqueue([.expectRequest, .send("HTTP/1.0 204 X\r\n\r\n"), .close], answers(1))
+    let session = session()
+    _ = try await session.data(from: #require(URL(string: "http://a.example/")))
+    var request = URLRequest(url: try #require(URL(string: "http://b.example/")))
+    request.httpMethod = "POST"
+    request.httpBodyStream = InputStream(data: Data("body".utf8))
+    let post = request
+    let error = await #expect(throws: URLError.self) { try await session.data(for: post) }
+    #expect(error?.code == .requestBodyStreamExhausted)
+    #expect(proxy.requestsReceived == 1)
+    session.invalidateAndCancel()
+  }
 }

@@ -5,6 +5,33 @@ import Testing
 @testable import Larkspur
 
 @Suite struct SessionEngineTests {
+  /// What one answer says of the proxy, such as its version, counts for all origins.
+  @Test func originsBehindAForwardingProxyShareAnEndpoint() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "proxy.example", "HTTPPort": 3128]
+    let session = URLSession(configuration: configuration, delegate: SilentDelegate(), delegateQueue: nil)
+    let engine = try SessionEngine(configuration)
+    let core = session.core
+    let targets = try ["http://a.example/", "http://b.example/", "https://a.example/"].map { text in
+      try LoadTarget(#require(URL(string: text)))
+    }
+    try await engine.loop.run {
+      var ways: [SessionEngine.Way] = []
+      for target in targets {
+        ways.append(try await engine.makeWay(to: target, of: core, decider: nil, trafficClass: 0))
+      }
+      #expect(ways[0].endpoint === ways[1].endpoint && ways[0].challenges === ways[1].challenges)
+      #expect(ways[0].knownFields !== ways[1].knownFields && ways[0].endpoint !== ways[2].endpoint)
+      let marked = try await engine.makeWay(to: targets[0], of: core, decider: nil, trafficClass: 8)
+      let own = try await engine.makeWay(to: targets[1], of: core, decider: SilentDelegate(), trafficClass: 0)
+      #expect(marked.endpoint !== ways[0].endpoint && own.challenges !== ways[0].challenges)
+    }
+    engine.shutDown()
+    session.invalidateAndCancel()
+  }
+
+  private final class SilentDelegate: NSObject, URLSessionDataDelegate {}
+
   /// What is forgotten is what nobody has gone to for long: its idle connections would not be found any more.
   @Test func waysThatAreGoneAreKept() async throws {
     let session = URLSession(configuration: .ephemeral)
