@@ -2,16 +2,17 @@ import LarkspurTLS
 import LarkspurTestServer
 import Testing
 
-@Suite struct ClientIdentityTests {
-  private func problem(_ body: () throws -> ClientIdentity) -> TLSError.Problem? {
-    do {
-      _ = try body()
-      return nil
-    } catch {
-      return (error as? TLSError)?.problem
-    }
+/// Returns the problem that reading an identity fails with, or `nil` if it does not fail.
+func problem(_ body: () throws -> ClientIdentity) -> TLSError.Problem? {
+  do {
+    _ = try body()
+    return nil
+  } catch {
+    return (error as? TLSError)?.problem
   }
+}
 
+@Suite struct ClientIdentityTests {
   @Test func pair() throws {
     let ca = try TestCA().intermediate()
     let client = try ca.issue()

@@ -4,15 +4,6 @@ import Testing
 
 /// Keys and archives whose algorithms OpenSSL has moved to its legacy provider. Their password is right, and of no use.
 @Suite struct OldEncryptionTests {
-  private func problem(_ body: () throws -> ClientIdentity) -> TLSError.Problem? {
-    do {
-      _ = try body()
-      return nil
-    } catch {
-      return (error as? TLSError)?.problem
-    }
-  }
-
   @Test(
     arguments: [desInPKCS8, rc2InPKCS8, desInPEM, desInPEM.replacing("DES-CBC", with: "NO-SUCH-CIPHER")],
     ["open", "wrong"])

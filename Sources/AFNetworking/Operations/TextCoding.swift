@@ -27,8 +27,8 @@ enum TextCoding {
   }
 }
 
-/// EUC-JP, for which Foundation on Linux has no converter. The characters of JIS X 0208 stand in Shift_JIS in another order, and
-/// those of JIS X 0212 in ISO-2022-JP-1 as they are.
+/// EUC-JP, for which Foundation on Linux has no converter. Shift_JIS has the characters of JIS X 0208 in another order, and
+/// ISO-2022-JP-1 has the characters of JIS X 0212 as they are.
 private enum JapaneseEUC {
   private static let shiftJIS = String.Encoding(rawValue: 1 << 31 | 0x420)
   private static let iso2022JP1 = String.Encoding(rawValue: 1 << 31 | 0x822)

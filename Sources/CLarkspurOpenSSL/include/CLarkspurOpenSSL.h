@@ -59,7 +59,7 @@ typedef struct {
   uint8_t address_count;
 } larkspur_host;
 
-// Takes a name or an address (text), one of them null. False: not usable.
+// Sets the host from a name or an address in text; the other is NULL. Returns false if the text is neither.
 bool larkspur_host_set(larkspur_host *host, const char *name, const char *address);
 
 // MARK: - One connection
@@ -221,13 +221,14 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 
 // MARK: - Files
 
-// Certificates in PEM, or one in DER, and the number of blocks that cannot be read. Null: there is no good one.
+// Certificates in PEM, or one in DER, and the number of blocks that cannot be read. Returns NULL if no
+// certificate can be read.
 STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged);
 // Lets the store look for roots in the folder that SSL_CERT_DIR names, or else in OpenSSL's own, when they are wanted. 0: out of
 // memory.
 int larkspur_add_root_folders(X509_STORE *store);
-// Adds the roots of the file that SSL_CERT_FILE names, or else of OpenSSL's own. Nothing: all is well; or else which file cannot be
-// used, and why. A missing file of OpenSSL's own is no fault where there is a folder.
+// Adds the roots of the file that SSL_CERT_FILE names, or else of OpenSSL's own. Returns empty bytes on success, or else a
+// sentence that names the file and the error. A missing file of OpenSSL's own is no fault where there is a folder.
 larkspur_bytes larkspur_add_root_file(X509_STORE *store);
 // What the system says about something that failed: "what: words".
 larkspur_bytes larkspur_system_complaint(const char *what, int error);

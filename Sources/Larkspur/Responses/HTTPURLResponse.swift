@@ -39,7 +39,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// A response without URL and fields, whose status is 200: for tests.
   ///
-  /// It is public because Darwin's class inherits `init()` from `NSObject`, and programs written for Darwin call it
+  /// The initializer is public because Darwin's class inherits `init()` from `NSObject`, and programs written for Darwin call it
   /// (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has none, so that an extension there can declare a
   /// `convenience init()` of its own; on Darwin and here that is an error, and the extension's initializer needs another name or a
   /// parameter.

@@ -11,7 +11,7 @@ import LarkspurBytes
 ///     \--CR----------------------/      \---LF, size == 0--> trailers -> complete
 /// ```
 ///
-/// It refuses to guess: white space around a size, a bare LF behind it, more than sixteen digits, or data that is not
+/// The decoder refuses to guess: white space around a size, a bare LF behind it, more than sixteen digits, or data that is not
 /// followed by CRLF are errors. Each has been a way to make two parsers see two different bodies.
 public struct ChunkedDecoder {
   public enum Event: Hashable {

@@ -4,8 +4,8 @@ import Synchronization
 /// Roots and revocation lists, parsed once. Any thread may verify against it at the same time.
 ///
 /// The system's file of roots may be missing, damaged, or impossible to open for want of descriptors. The folder of roots and the
-/// roots that the program names count nevertheless. A chain that then leads to no root makes the store read the file again; if
-/// that fails, the connection fails with the file's name, because the server may be innocent.
+/// roots that the program names count nevertheless. A chain that then leads to no root makes the store read the file again; a second
+/// failure fails the connection with the file's name, because the server may be innocent.
 final class TrustStore: Sendable {
   let reference: Reference
   let revocationLists: [[UInt8]]

@@ -32,8 +32,9 @@ enum RangeAnswer: Equatable {
     }
   }
 
-  /// What a response to a request for the whole sends if that is not the whole, as it says itself; else `nil`. A 200 with a
-  /// part contradicts itself (RFC 9110 14.4).
+  /// Judges a response to a request for the whole. A 200 with a part contradicts itself (RFC 9110 14.4).
+  ///
+  /// - Returns: The part that the response says it sends, or `nil` if it sends the whole.
   static func part(in response: HTTPURLResponse) -> String? {
     guard [200, 203, 206].contains(response.statusCode),
       let said = response.value(forHTTPHeaderField: "Content-Range"), let part = part(said)

@@ -114,7 +114,7 @@ struct SessionGet {
     throw CommandFailure(.signal(2))
   }
 
-  /// Returns whether the body is to be written; all of it, where `missing` says how many bytes that are.
+  /// Returns whether to write the body. Sets `missing` to the length of the range that the response announces, if there is one.
   private func take(
     _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
   ) throws(CommandFailure) -> Bool {
