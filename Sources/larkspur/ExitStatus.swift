@@ -157,7 +157,7 @@ package enum ExitStatus: Hashable, Sendable {
   private init(_ error: ProxyError) {
     self =
       switch error.failure {
-      case .transport(.resolutionFailed): .proxyUnresolved
+      case .transport(let error) where ExitStatus(error) == .resolutionFailed: .proxyUnresolved
       case .transport(.connectionLost), .transport(.connectionClosed), .transport(.badResponse):
         error.proxy.hasPrefix("socks") ? .proxyHandshakeFailed : .receiveFailed
       case .transport(let error): ExitStatus(error)
@@ -186,7 +186,8 @@ package enum ExitStatus: Hashable, Sendable {
       case .clientCertificateRequired: .clientCertificateRequired
       case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .encryptionUnsupported, .keyMismatch:
         .clientCertificateProblem
-      case .hostInvalid: .malformedURL
+      // A name that can be nobody's: without TLS it is looked up in vain.
+      case .hostInvalid: .resolutionFailed
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed
       case .outOfMemory: .outOfResources

@@ -159,12 +159,77 @@ import Testing
       #expect(result.status == 97)
       #expect(result.errors.contains("the host's name is longer than 255 bytes"))
     }
-    try await check(["http://\(host)/"], 6)
+    for scheme in ["http", "https"] {
+      for name in [host, String(repeating: "x", count: 64)] { try await check(["\(scheme)://\(name)/"], 6) }
+    }
+  }
+
+  static let proxyKinds = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+
+  /// By the option and by the environment, for a name and for an address.
+  @Test(arguments: proxyKinds) func kindsOfProxies(kind: String) async throws {
+    let tls = try TLSServer()
+    let proxy = kind == "https" ? tls.server : server
+    let looksUp = kind == "socks4" || kind == "socks5"
+    let host = looksUp ? "127.0.0.1" : "a.invalid"
+    let name = Array(host.utf8)
+    let socks: [TestServer.Step] =
+      switch kind {
+      case "socks4":
+        [.expectBytes([4, 1, 0, 80, 127, 0, 0, 1, 0]), .send([0, 90, 0, 0, 0, 0, 0, 0])]
+      case "socks4a":
+        [.expectBytes([4, 1, 0, 80, 0, 0, 0, 1, 0] + name + [0]), .send([0, 90, 0, 0, 0, 0, 0, 0])]
+      case "socks5":
+        [
+          .expectBytes([5, 1, 0]), .send([5, 0]), .expectBytes([5, 1, 0, 1, 127, 0, 0, 1, 0, 80]),
+          .send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]),
+        ]
+      case "socks5h":
+        [
+          .expectBytes([5, 1, 0]), .send([5, 0]), .expectBytes([5, 1, 0, 3, UInt8(name.count)] + name + [0, 80]),
+          .send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]),
+        ]
+      default: []
+      }
+    proxy.defaultScript = TestServer.Script(socks + [.serveRoutes])
+    let address = "\(kind)://\(proxy.authority)"
+    let url = "http://\(host)/anything"
+    for way in Self.ways {
+      for (words, environment) in [(["-x", address], [:]), ([], ["http_proxy": address])] {
+        let result = try await Command(["get", url] + words + tls.trust + way, environment: environment).end()
+        #expect(result.status == 0, "\(words) \(way): \(result.errors)")
+        #expect(proxy.requests.last?.target == (kind.hasPrefix("http") ? url : "/anything"))
+      }
+    }
+    #expect(proxy.requests.count == 4)
+  }
+
+  /// What is said of a server's certificates counts for a proxy's as well.
+  @Test func certificatesOfProxies() async throws {
+    let proxy = try TLSServer()
+    proxy.server.defaultScript = [.serveRoutes]
+    let words = ["http://a.invalid/anything", "-x", "https://" + proxy.server.authority]
+    try await check(words, 60)
+    try await check(words + ["--cacert", proxy.directory.file("missing")], 77)
+    try await check(words + ["--cert", proxy.directory.file("missing")] + proxy.trust, 58)
+    try await check(words + ["--insecure"], 0)
+    for way in Self.ways {
+      let result = try await Command(["get"] + words + ["--insecure"] + way).end()
+      #expect(result.errors.hasPrefix("larkspur: warning: --insecure: the proxy's certificate is not verified"))
+    }
+    try await check(words + proxy.trust, 0)
+    let other = try TLSServer(TestCertificate.Request(names: ["other.example"], ipAddresses: []), by: proxy.ca)
+    try await check([words[0], "-x", "https://" + other.server.authority] + proxy.trust, 60)
+    let asking = try TLSServer(by: proxy.ca) { $0.clientCertificate = .required }
+    try await check([words[0], "-x", "https://" + asking.server.authority] + proxy.trust, 98)
+    try await check(words + ["--tls-min", "1.3"] + proxy.trust, 0)
   }
 
   @Test func proxiesThatAreNotThere() async throws {
-    for url in ["http://a.invalid/", "https://a.invalid/"] {
-      for kind in ["http", "socks5h"] {
+    for scheme in ["http", "https"] {
+      for kind in Self.proxyKinds {
+        // (Other than curl, the server's name is looked up first where that is done here.)
+        let url = scheme + (kind == "socks4" || kind == "socks5" ? "://127.0.0.1/" : "://a.invalid/")
         try await check([url, "-x", "\(kind)://127.0.0.1:1"], 7)
         try await check([url, "-x", "\(kind)://\(String(repeating: "x", count: 64)):1"], 5)
       }
@@ -192,6 +257,14 @@ import Testing
     ] {
       server.server.defaultScript = script
       try await check([url] + server.trust, 35)
+    }
+    // Behind the handshake an alert breaks off what is under way.
+    for steps: [TestServer.Step] in [
+      [.expectRequest, .sendAlert(80)], [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .sendAlert(80)],
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .sendAlert(80)],
+    ] {
+      server.server.defaultScript = TestServer.Script(steps + [.expectClose])
+      try await check([url] + server.trust, 56)
     }
     let other = try TLSServer(TestCertificate.Request(names: ["other.example"], ipAddresses: []))
     try await check([other.server.url()] + other.trust, 60)

@@ -243,7 +243,5 @@ import Testing
     #expect(request.fields["Proxy-Authorization"] == "Basic bWU6c2VjcmV0")
     let excepted = try await get("/anything", "-L", "-x", "127.0.0.1:1", "--noproxy", "127.0.0.1")
     #expect(excepted.status == 0, "\(excepted.errors)")
-    let unknown = try await get("/anything", "-L", "-x", "socks4://127.0.0.1:1")
-    #expect(unknown.status == 5)
   }
 }

@@ -107,7 +107,7 @@ extension TLSMatrix {
       dh("composite, 1024", .fails(.weakKey), .composite1024),
       dh("small subgroup, 1024", .fails(.weakKey), .small1024),
       dh("composite, 2048", .fails(.weakKey), .composite2048),
-      dh("small subgroup, 2048", .fails(.weakKey), .small2048)),
+      dh("small subgroup, 2048", .fails(.weakKey), .small2048), dh("RFC 5114", .fails(.weakKey), .rfc5114)),
     Row(
       "dh2048",
       note: "With the switch alone: groups without elliptic curves are not offered otherwise.",

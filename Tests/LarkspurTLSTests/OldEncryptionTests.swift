@@ -14,6 +14,22 @@ import Testing
     #expect(problem == .encryptionUnsupported)
   }
 
+  /// OpenSSL's limit for the memory of scrypt is 32 MiB (RFC 7914, section 2: 128 * N * r bytes). What asks for more may well be
+  /// good, but not here; an N that is no power of two is good nowhere.
+  @Test(arguments: [("AQgCAQEw", "AUACAQEw"), ("QAAC", "QAEC")]) func costs(good: String, bad: String) {
+    let key = Self.scryptInPKCS8.replacing(good, with: bad)
+    #expect(key != Self.scryptInPKCS8)
+    let problem = problem {
+      try ClientIdentity(certificates: Array(Self.certificate.utf8), key: Array(key.utf8), password: "open")
+    }
+    #expect(problem == .encryptionUnsupported)
+  }
+
+  @Test func aCostThatIsPaid() throws {
+    _ = try ClientIdentity(
+      certificates: Array(Self.certificate.utf8), key: Array(Self.scryptInPKCS8.utf8), password: "open")
+  }
+
   /// The digest of an archive is looked at first. Where that one is missing, OpenSSL says that the password is wrong, too.
   @Test func archives() throws {
     for (archive, password, expected) in [
@@ -68,6 +84,17 @@ import Testing
     CjQW2EvWNInhOSW4YpuyOhYhAPRIzxFMWAc9y71b4X+cqAHBoL/UvWLqE+Lznro/
     NFJUBDaedH9F0ZvMR19bz0KJk4pJ1Z7LU8a/zzP6Fs6b/RfUg66vrUHs17dQAQlZ
     2gXLNjKuSY+7Aqb78GBnQp6S6zbEP+94MJAnD6XuMmD5FjwC
+    -----END ENCRYPTED PRIVATE KEY-----
+    """
+
+  /// `openssl pkcs8 -topk8 -scrypt`: N is 16,384, r 8.
+  private static let scryptInPKCS8 = """
+    -----BEGIN ENCRYPTED PRIVATE KEY-----
+    MIHkME8GCSqGSIb3DQEFDTBCMCEGCSsGAQQB2kcECzAUBAgrOu0UW0857QICQAAC
+    AQgCAQEwHQYJYIZIAWUDBAEqBBCiPDmNXFxDB4es/Nf7jD6ZBIGQAl/t6shOonoN
+    05iHwbSE1LDihBhYKBBa06QyUMU6aqqtU43jL5pEUy6LUnttUQfmIwyGQ8n3zEpT
+    dLZ5UYw16OoWmx8ko6a8rYkxTdp9baERaJvk81lIHijwAmBKgkl57/5p9liT6T2l
+    fxvYrhEyQ5PTx7es6IaBGflRQzhjaRJkDygRtYZagwEc3e/sF7Rn
     -----END ENCRYPTED PRIVATE KEY-----
     """
 

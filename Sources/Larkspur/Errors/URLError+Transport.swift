@@ -56,7 +56,8 @@ extension URLError {
       .keyMismatch:
       .clientCertificateRejected
     case .handshakeTimedOut: .timedOut
-    case .hostInvalid: .badURL
+    // As without TLS, where it is looked up in vain.
+    case .hostInvalid: .cannotFindHost
     case .truncated: .networkConnectionLost
     case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .noSharedProtocol, .alert,
       .protocolViolation,
@@ -72,6 +73,7 @@ extension URLError {
       case .timedOut: .timedOut
       case .cancelled: .cancelled
       case .resolutionFailed: .cannotFindHost
+      case .tls(let cause) where cause.problem == .hostInvalid: .cannotFindHost
       default: .cannotConnectToHost
       }
     case .socks, .tunnel: .cannotConnectToHost

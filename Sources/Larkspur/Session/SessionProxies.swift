@@ -22,12 +22,14 @@ enum SessionProxies {
     _ kind: Proxy.Kind, _ prefix: String, in dictionary: [AnyHashable: Any]
   ) throws -> Proxy? {
     guard isOn(dictionary[prefix + "Enable"]), let place = dictionary[prefix + "Proxy"] else { return nil }
-    guard let host = place as? String else { throw Proxy.Invalid.hostInvalid }
+    guard let text = place as? String else { throw Proxy.Invalid.hostInvalid }
+    let (named, host) = try Proxy.splitKind(Array(text.utf8)[...])
     let port = try dictionary[prefix + "Port"].map(port)
     let user = (dictionary[prefix + "User"] ?? dictionary["kCFProxyUsernameKey"]) as? String
     let password = (dictionary[prefix + "Password"] ?? dictionary["kCFProxyPasswordKey"]) as? String
     let credentials = user.map { Proxy.Credentials(user: Array($0.utf8), password: Array((password ?? "").utf8)) }
-    return try Proxy(kind, host: host, port: port, credentials: credentials)
+    return try Proxy(
+      named ?? kind, host: String(decoding: host, as: UTF8.self), port: port, credentials: credentials)
   }
 
   /// Reads a number of any type, or decimal digits. Anything else is an error: a proxy at the standard port is another one.

@@ -67,15 +67,8 @@ public struct Proxy: Hashable, Sendable {
   /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme it is `http`; `socks` is `socks4`. As with
   /// curl, the path means nothing.
   public init(_ text: String) throws(Invalid) {
-    var kind = Kind.http
-    var rest = Array(text.utf8)[...]
-    let end = rest.firstIndex { !ASCII.isSchemeCharacter($0) } ?? rest.endIndex
-    if rest[end...].starts(with: "://".utf8) {
-      let scheme = String(decoding: rest[..<end], as: UTF8.self).lowercased()
-      guard let named = scheme == "socks" ? .socks4 : Kind(rawValue: scheme) else { throw .schemeUnsupported(scheme) }
-      kind = named
-      rest = rest[(end + 3)...]
-    }
+    let (kind, place) = try Self.splitKind(Array(text.utf8)[...])
+    var rest = place
     var credentials: Credentials?
     // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
     if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
@@ -90,7 +83,16 @@ public struct Proxy: Hashable, Sendable {
     guard port.isEmpty || port.allSatisfy(ASCII.isDigit) else { throw .portInvalid }
     let number = UInt16(String(decoding: port, as: UTF8.self))
     guard number != nil || port.isEmpty else { throw .portInvalid }
-    try self.init(kind, host: String(decoding: host, as: UTF8.self), port: number, credentials: credentials)
+    try self.init(kind ?? .http, host: String(decoding: host, as: UTF8.self), port: number, credentials: credentials)
+  }
+
+  /// Takes the scheme, if there is one, from the front of a text.
+  public static func splitKind(_ text: ArraySlice<UInt8>) throws(Invalid) -> (kind: Kind?, rest: ArraySlice<UInt8>) {
+    let end = text.firstIndex { !ASCII.isSchemeCharacter($0) } ?? text.endIndex
+    guard text[end...].starts(with: "://".utf8) else { return (nil, text) }
+    let scheme = String(decoding: text[..<end], as: UTF8.self).lowercased()
+    guard let kind = scheme == "socks" ? .socks4 : Kind(rawValue: scheme) else { throw .schemeUnsupported(scheme) }
+    return (kind, text[(end + 3)...])
   }
 
   /// A host name as far as a proxy's needs: no byte that means something else in a URL, a field or a log.

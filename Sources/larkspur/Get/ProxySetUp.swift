@@ -1,6 +1,5 @@
 import LarkspurHTTP
 import LarkspurIO
-import LarkspurTLS
 import LarkspurTransport
 
 /// Makes of the options and the environment the way to a server.
@@ -11,13 +10,7 @@ enum ProxySetUp {
     guard let proxy = settings.proxy(toHost: url.host, port: url.port, isSecure: url.isSecure) else { return nil }
     var route = ProxyRoute(proxy)
     route.userAgent = "larkspur/\(LarkspurCommand.version)"
-    if proxy.kind == .https {
-      do throws(TLSError) {
-        route.security = Security(try TLSContext(TLSConfiguration()))
-      } catch {
-        throw CommandFailure(ExitStatus(error), "cannot set up TLS with \(proxy): \(error)")
-      }
-    }
+    route.security = try TLSSetUp.security(options.tls, forProxy: proxy)
     return route
   }
 
@@ -29,18 +22,10 @@ enum ProxySetUp {
     let list =
       options.proxyExceptions ?? EnvironmentVariable.value(of: "no_proxy") ?? EnvironmentVariable.value(of: "NO_PROXY")
     dictionary["ExceptionsList"] = list?.split { $0 == "," || $0 == " " }.map(String.init)
-    let isForAll = settings.all?.kind == .http
-    for (key, proxy) in [
-      ("HTTP", settings.http ?? (isForAll ? settings.all : nil)),
-      ("HTTPS", settings.https ?? (isForAll ? settings.all : nil)), ("SOCKS", isForAll ? nil : settings.all),
-    ] {
+    for (key, proxy) in [("HTTP", settings.http), ("HTTPS", settings.https), ("SOCKS", settings.all)] {
       guard let proxy else { continue }
-      guard proxy.kind == (key == "SOCKS" ? .socks5h : .http) else {
-        throw CommandFailure(
-          .proxyUnresolved, "\(proxy): with the options that need a session a proxy is http or socks5h")
-      }
       dictionary[key + "Enable"] = true
-      dictionary[key + "Proxy"] = proxy.host
+      dictionary[key + "Proxy"] = "\(proxy.kind.rawValue)://\(proxy.host)"
       dictionary[key + "Port"] = Int(proxy.port)
       guard let credentials = proxy.credentials else { continue }
       dictionary[key + "User"] = String(decoding: credentials.user, as: UTF8.self)

@@ -1,3 +1,4 @@
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
@@ -6,29 +7,48 @@ import LarkspurTransport
 enum TLSSetUp {
   static func security(_ options: TLSOptions, for url: RequestURL) throws(CommandFailure) -> Security? {
     guard url.isSecure else { return nil }
-    var configuration = TLSConfiguration()
-    configuration.minimumVersion = options.minimumVersion
-    configuration.maximumVersion = options.maximumVersion
-    configuration.dangerouslyAllowsAnyCertificate = options.isInsecure
     if options.isInsecure {
       Console.complain("warning: --insecure: the server's certificate is not verified; anybody could be answering")
     }
-    configuration.dangerouslyAllowsLegacyKeyExchange = options.allowsLegacyKeyExchange
-    configuration.dangerouslyLogsKeys = options.logsKeys
     if options.logsKeys { Console.complain("warning: --dangerously-log-keys: \(keyLogWarning)") }
-    if let path = options.roots { configuration.roots = .only(try roots(path)) }
-    configuration.identity = try identity(options)
+    var configuration = try configuration(options)
     if !options.pins.isEmpty {
       guard let host = PinPolicy.Host(url.host, pins: Set(options.pins)) else {
         throw CommandFailure(.malformedURL, "\(url.host.debugDescription) is no name that could have pins")
       }
       configuration.pins = PinPolicy([host])
     }
+    return try security(configuration)
+  }
+
+  /// For a proxy that is spoken to by TLS. What the options say of servers counts for it, as in a session; only pins are one
+  /// server's.
+  static func security(_ options: TLSOptions, forProxy proxy: Proxy) throws(CommandFailure) -> Security? {
+    guard proxy.kind == .https else { return nil }
+    if options.isInsecure {
+      Console.complain("warning: --insecure: the proxy's certificate is not verified; anybody could be answering")
+    }
+    return try security(try configuration(options))
+  }
+
+  private static func security(_ configuration: TLSConfiguration) throws(CommandFailure) -> Security {
     do throws(TLSError) {
       return Security(try TLSContext(configuration))
     } catch {
       throw CommandFailure(ExitStatus(error), "cannot set up TLS: \(error)")
     }
+  }
+
+  private static func configuration(_ options: TLSOptions) throws(CommandFailure) -> TLSConfiguration {
+    var configuration = TLSConfiguration()
+    configuration.minimumVersion = options.minimumVersion
+    configuration.maximumVersion = options.maximumVersion
+    configuration.dangerouslyAllowsAnyCertificate = options.isInsecure
+    configuration.dangerouslyAllowsLegacyKeyExchange = options.allowsLegacyKeyExchange
+    configuration.dangerouslyLogsKeys = options.logsKeys
+    if let path = options.roots { configuration.roots = .only(try roots(path)) }
+    configuration.identity = try identity(options)
+    return configuration
   }
 
   private static var keyLogWarning: String {

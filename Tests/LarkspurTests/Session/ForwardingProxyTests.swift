@@ -82,6 +82,36 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// Nothing is pipelined, whoever asks for it: what an origin sends beyond its answer would be taken for another one's. Here the
+  /// requests wait for one another, and each answer brings a surplus one.
+  @Test(arguments: [true, false]) func surplusAnswers(isConfigurations: Bool) async throws {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
+    let lures = (0..<2).map { _ in
+      [TestServer.Step.expectRequest, .send(answer + "1" + answer + "2"), .expectClose] as TestServer.Script
+    }
+    proxy.enqueue([
+      .expectRequest, .send(answer + "0"), .expectRequest, .send(answer + "1" + answer + "2"), .expectClose,
+    ])
+    for lure in lures { proxy.enqueue(lure) }
+    let session = session {
+      $0.httpMaximumConnectionsPerHost = 1
+      $0.httpShouldUsePipelining = isConfigurations
+    }
+    // A connection that has been kept alive once would be trusted with more.
+    _ = try await session.data(from: #require(URL(string: "http://a.example/")))
+    try await withThrowingTaskGroup(of: Data.self) { group in
+      for host in ["a", "b", "c"] {
+        var request = URLRequest(url: try #require(URL(string: "http://\(host).example/")))
+        request.httpShouldUsePipelining = !isConfigurations
+        let one = request
+        group.addTask { try await session.data(for: one).0 }
+      }
+      for try await data in group { #expect(data == Data("1".utf8)) }
+    }
+    #expect(proxy.connectionsAccepted == 3)
+    session.invalidateAndCancel()
+  }
+
   /// RFC 9112 6.1: the proxy reads the framing, whatever the origins speak.
   @Test func theProxysVersionCounts() async throws {
     proxy.enqueue([.expectRequest, .send("HTTP/1.0 204 X\r\n\r\n"), .close], answers(1))

@@ -62,10 +62,32 @@ import Testing
   }
 
   @Test(arguments: kinds) func badHosts(kind: String) {
-    for host in ["", "fe80::1%", "[p]", "a b", "http://p", 7, NSNull()] as [any Sendable] {
+    for host in ["", "fe80::1%", "[p]", "a b", "http://", "http://a b", "http://http://p", "p/", 7, NSNull()] as [any Sendable] {
       #expect(throws: Proxy.Invalid.hostInvalid, "\(host)") {
         try SessionProxies.settings([kind + "Enable": 1, kind + "Proxy": host, kind + "Port": 3128])
       }
+    }
+  }
+
+  // MARK: - Kinds
+
+  /// The kinds and default ports of the environment's variables.
+  @Test(arguments: kinds, Proxy.Kind.allCases) func kindsBeforeTheHost(key: String, kind: Proxy.Kind) throws {
+    for place in ["p", "[fe80::1%lo]"] {
+      let expected = try Proxy("\(kind.rawValue)://\(place)")
+      let named = try SessionProxies.settings([key + "Enable": 1, key + "Proxy": "\(kind.rawValue)://\(place)"])
+      #expect(proxy(key, named) == expected)
+    }
+    let capitals = try SessionProxies.settings([
+      key + "Enable": 1, key + "Proxy": kind.rawValue.uppercased() + "://p", key + "Port": 3128,
+    ])
+    #expect(proxy(key, capitals)?.kind == kind)
+    #expect(proxy(key, capitals)?.port == 3128)
+  }
+
+  @Test(arguments: kinds, ["ftp", "socks6", ""]) func unknownKinds(key: String, kind: String) {
+    #expect(throws: Proxy.Invalid.schemeUnsupported(kind)) {
+      try SessionProxies.settings([key + "Enable": 1, key + "Proxy": kind + "://p"])
     }
   }
 

@@ -109,6 +109,24 @@ import Testing
     #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(hash), "\(status)")
   }
 
+  /// A server's own certificate may be among the roots that could not be read.
+  @Test func aServersOwnCertificate() throws {
+    let place = try Place()
+    let own = try TestCA.selfSigned()
+    let server = try TestServer(tls: TestServer.TLS(certificate: own))
+    func status(_ file: String) throws -> String {
+      try SiblingProcess(
+        "SessionProbe", ["status", server.url("/get")],
+        environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": place.path("hashed")]
+      ).text()
+    }
+    #expect(try status(place.write("own.pem", own.certificatePEM)) == "200\n")
+    let unread = try status(Self.unreadable)
+    #expect(unread.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && unread.contains(Self.unreadable))
+    let others = try status(place.write("roots.pem", place.authority.rootCertificatePEM))
+    #expect(others.hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
+  }
+
   /// A file that could not be opened once is opened again.
   @Test func descriptorsRunOut() throws {
     let place = try Place()
