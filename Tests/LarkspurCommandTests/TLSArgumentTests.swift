@@ -129,7 +129,7 @@ import larkspur
       (.connectionLost, 35),
       (.truncated, 18), (.handshakeTimedOut, 28), (.clientCertificateRequired, 98), (.clientCertificateRefused, 58),
       (.identityUnreadable, 58), (.passwordWrong, 58), (.encryptionUnsupported, 58), (.keyMismatch, 58),
-      (.hostInvalid, 3),
+      (.hostInvalid, 6),
       (.trustStoreUnreadable, 77), (.revocationListUnreadable, 77), (.keyLogUnwritable, 23), (.outOfMemory, 27),
     ] as [(TLSError.Problem, Int32)])
   func statuses(problem: TLSError.Problem, number: Int32) {

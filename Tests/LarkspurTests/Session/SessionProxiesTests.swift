@@ -62,7 +62,10 @@ import Testing
   }
 
   @Test(arguments: kinds) func badHosts(kind: String) {
-    for host in ["", "fe80::1%", "[p]", "a b", "http://", "http://a b", "http://http://p", "p/", 7, NSNull()] as [any Sendable] {
+    let hosts: [any Sendable] = [
+      "", "fe80::1%", "[p]", "a b", "http://", "http://a b", "http://http://p", "p/", 7, NSNull(),
+    ]
+    for host in hosts {
       #expect(throws: Proxy.Invalid.hostInvalid, "\(host)") {
         try SessionProxies.settings([kind + "Enable": 1, kind + "Proxy": host, kind + "Port": 3128])
       }
