@@ -18,13 +18,19 @@ let testSettings: [SwiftSetting] =
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
-let settings = testSettings + [.strictMemorySafety()]
+// C modules are imported by implementation only: what other modules see of ours needs no module map, so that a package that
+// does not know of this one can import it (see FoundationNetworking). The compiler warns of such imports, whose types must
+// not be seen in stored properties; `CheckImplementationOnly` makes those that are seen an error.
+let settings =
+  testSettings + [.strictMemorySafety(), .enableExperimentalFeature("CheckImplementationOnly")]
+  + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
 
 let package = Package(
   name: "larkspur",
   products: [
     .executable(name: "larkspur", targets: ["larkspur"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
+    .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
     .library(name: "AFNetworkingXML", targets: ["AFNetworkingXML"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),
@@ -52,6 +58,8 @@ let package = Package(
       ],
       exclude: ["Larkspur.docc"],
       swiftSettings: settings),
+    // Larkspur under the name of the toolchain's module, for packages that are not to be edited.
+    .target(name: "FoundationNetworking", dependencies: ["Larkspur"], swiftSettings: settings),
     .target(
       name: "AFNetworking", dependencies: ["Larkspur"], exclude: ["AFNetworking.docc"], swiftSettings: settings),
     // What needs FoundationXML, which burdens a program with libxml2.

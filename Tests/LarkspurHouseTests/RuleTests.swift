@@ -20,6 +20,7 @@ import Testing
       "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS", "LarkspurTransport", "Synchronization",
     ],
+    "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "larkspur": [
@@ -51,6 +52,47 @@ import Testing
       let name = kinds.contains(words[place + 1]) ? words[words.count - 1] : words[place + 1]
       return String(name.prefix { $0 != "." })
     }
+  }
+
+  // MARK: - C
+
+  /// Who imports one of our modules does not see its C modules (a package that says `import FoundationNetworking` has no
+  /// module map for them). A stored property whose type is of such a module is left out in silence there, and the value
+  /// that it belongs to has another size. The compiler does not always tell.
+  @Test func noStoredPropertyIsOfC() {
+    var filesThatImportC = 0
+    for file in Self.sources where file.module != "LarkspurTestServer" {
+      let imports = file.code.filter { $0.contains("import CLarkspur") }
+      if imports.isEmpty { continue }
+      filesThatImportC += 1
+      #expect(imports.allSatisfy { $0.hasPrefix("@_implementationOnly import") }, "\(file.path)")
+      for line in file.code where Self.storesC(line) { Issue.record("\(file.path) stores a value of C: \(line)") }
+    }
+    #expect(filesThatImportC > 20)
+  }
+
+  @Test(arguments: [
+    ("  private let thread: pthread_t", true), ("  nonisolated(unsafe) let one: UnsafeMutablePointer<sem_t>", true),
+    ("  var stream = z_stream()", true), ("    package var list: [addrinfo] = []", true), ("  let folder: DIR?", true),
+    ("  case event(larkspur_event)", true), ("  public var context: SSL_CTX", true),
+    ("  private let number: Int32", false), ("  static let x = z_stream()", false), ("    let x = pthread_t()", false),
+    ("  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory }", false),
+  ])
+  func whatStoresC(line: String, expected: Bool) { #expect(Self.storesC(line) == expected) }
+
+  /// A member of a type stands two blanks in, or has a modifier.
+  static func storesC(_ line: String) -> Bool {
+    let words = line.split(separator: " ")
+    let modifiers = words.prefix { word in
+      ["private", "package", "public", "internal", "final"].contains { word.hasPrefix($0) } || word.hasPrefix("@")
+        || word.hasPrefix("nonisolated")
+    }
+    guard let keyword = words.dropFirst(modifiers.count).first, ["let", "var", "case"].contains(keyword),
+      !modifiers.isEmpty || line.prefix { $0 == " " }.count == 2, !line.contains("{")
+    else { return false }
+    return line.contains(
+      /\b[a-z][a-z0-9]*_[a-z0-9_]+\b|\b(sockaddr|addrinfo|timespec|stat|iovec|msghdr|dirent|DIR|FILE|(SSL|X509|EVP)\w*)\b/
+    )
   }
 
   /// What the command does by a session shows what a program can do: it has the public API, and nothing beneath it. Of

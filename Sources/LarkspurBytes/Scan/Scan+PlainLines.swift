@@ -1,4 +1,4 @@
-import CLarkspurScan
+@_implementationOnly import CLarkspurScan
 
 /// Whole lines of a response head at once, when they are plain: complete, without a fold, without an error.
 ///

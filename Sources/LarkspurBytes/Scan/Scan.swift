@@ -1,4 +1,4 @@
-import CLarkspurScan
+@_implementationOnly import CLarkspurScan
 
 /// Searches in bytes, sixteen at a time. The answers are the same as those of a plain loop over `isToken`
 /// and `isFieldValueByte`, and a test compares the two.

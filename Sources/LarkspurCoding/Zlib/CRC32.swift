@@ -1,4 +1,4 @@
-import CLarkspurZlib
+@_implementationOnly import CLarkspurZlib
 
 /// The checksum that gzip, PNG and Ethernet use (CRC-32), of a stream of bytes.
 package struct CRC32: Hashable, Sendable {

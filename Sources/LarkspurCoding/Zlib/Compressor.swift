@@ -1,16 +1,19 @@
-import CLarkspurZlib
+@_implementationOnly import CLarkspurZlib
 
 /// Compresses a stream of bytes in constant memory.
 @safe
 package struct Compressor: ~Copyable {
   /// On the heap, for zlib keeps a pointer to it.
-  private let stream: UnsafeMutablePointer<z_stream>
+  private let memory: UnsafeMutableRawPointer
+  // Safe: see `init`.
+  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory.assumingMemoryBound(to: z_stream.self) }
   private var room = [UInt8](repeating: 0, count: 1 << 16)
 
   /// `level`: 0 (stored) to 9 (smallest).
   package init(_ format: CompressionFormat, level: Int = 6) throws(CodingError) {
-    unsafe stream = .allocate(capacity: 1)
+    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
+    unsafe memory = UnsafeMutableRawPointer(stream)
     // Safe: the structure is zero, which is what deflateInit2 asks for.
     let result = unsafe larkspur_deflate_init(stream, Int32(clamping: level), format.windowBits)
     guard result == Z_OK else {
@@ -53,6 +56,7 @@ package struct Compressor: ~Copyable {
 
   /// Calls deflate until it has nothing more to say: until it leaves room unused.
   private mutating func drain(flush: Int32, into output: inout [UInt8]) -> Int32 {
+    let stream = unsafe stream
     while true {
       let (result, left) = unsafe room.withUnsafeMutableBufferPointer { room in
         // Safe: zlib writes at most `avail_out` bytes.

@@ -1,10 +1,12 @@
-import CLarkspurZlib
+@_implementationOnly import CLarkspurZlib
 
 /// Undoes one deflate stream with its wrapping, in constant memory.
 @safe
 struct Inflater: ~Copyable {
   /// On the heap, for zlib keeps a pointer to it.
-  private let stream: UnsafeMutablePointer<z_stream>
+  private let memory: UnsafeMutableRawPointer
+  // Safe: see `init`.
+  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory.assumingMemoryBound(to: z_stream.self) }
 
   enum Outcome: Hashable {
     /// All input is used up, or the output is full.
@@ -17,8 +19,9 @@ struct Inflater: ~Copyable {
 
   init(_ format: CompressionFormat) throws(CodingError) {
     // Safe: the memory is freed when this value goes, or below if it does not come about.
-    unsafe stream = .allocate(capacity: 1)
+    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
+    unsafe memory = UnsafeMutableRawPointer(stream)
     // Safe: the structure is zero, which is what inflateInit2 asks for.
     let result = unsafe larkspur_inflate_init(stream, format.windowBits)
     guard result == Z_OK else {

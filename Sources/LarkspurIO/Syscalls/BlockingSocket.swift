@@ -1,5 +1,6 @@
-import CLarkspurLinux
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurLinux
 
 /// A connected socket that blocks its thread, for servers that spend a thread on each connection (and for
 /// tests that talk to them).

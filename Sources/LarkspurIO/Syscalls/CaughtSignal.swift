@@ -1,5 +1,6 @@
-import CLarkspurLinux
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurLinux
 
 /// The signals that ask the process to end: interrupt (Ctrl-C), terminate, hang-up.
 public enum CaughtSignal {

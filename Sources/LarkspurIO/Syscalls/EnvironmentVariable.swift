@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 public enum EnvironmentVariable {
   public static func value(of name: String) -> String? {

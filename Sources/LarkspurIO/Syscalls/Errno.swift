@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// An error number of the kernel's.
 public struct Errno: Error, Hashable, Sendable {

@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// What the kernel says of one descriptor.
 public struct PollerEvent: Hashable, Sendable {
@@ -22,12 +22,17 @@ public struct PollerEvent: Hashable, Sendable {
 /// Room for the events of one wait.
 @safe
 public struct EventBuffer: ~Copyable {
-  private let list: UnsafeMutableBufferPointer<larkspur_event>
+  private let memory: UnsafeMutableRawBufferPointer
+  // Safe: see `init`.
+  private var list: UnsafeMutableBufferPointer<larkspur_event> {
+    unsafe memory.assumingMemoryBound(to: larkspur_event.self)
+  }
   public private(set) var count = 0
 
   public init() {
-    unsafe list = .allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
+    let list = UnsafeMutableBufferPointer<larkspur_event>.allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
     unsafe list.initialize(repeating: larkspur_event())
+    unsafe memory = UnsafeMutableRawBufferPointer(list)
   }
 
   deinit {

@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// What is done to files by their paths.
 public enum FilePaths {

@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// Files that move into a folder and out of it, or are written on.
 extension Folder {

@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// A folder of this user's that nobody else may look into, and the files in it. Its calls block their thread.
 public final class Folder: Sendable {

@@ -1,5 +1,6 @@
-import CLarkspurLinux
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurLinux
 
 /// The kernel itself.
 public final class LinuxKernel: Kernel {

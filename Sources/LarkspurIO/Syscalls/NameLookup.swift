@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// One blocking look-up of a host name, by the system's own rules (`/etc/hosts`, DNS, nsswitch).
 public enum NameLookup {

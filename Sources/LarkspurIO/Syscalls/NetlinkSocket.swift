@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 /// A socket to the kernel's network configuration (rtnetlink(7)). It sees the network namespace of the thread that made
 /// it, wherever it is used.

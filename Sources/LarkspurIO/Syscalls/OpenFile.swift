@@ -1,5 +1,6 @@
-import CLarkspurLinux
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurLinux
 
 /// A file, a pipe or a terminal whose calls block their thread.
 ///

@@ -1,4 +1,4 @@
-import CLarkspurLinux
+@_implementationOnly import CLarkspurLinux
 
 public enum ProcessorCount {
   /// How many processors the process may run on: fewer than the machine has where it is confined (`taskset`, containers).

@@ -1,15 +1,18 @@
-import CLarkspurLinux
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurLinux
 
 /// Threads take from it what others put in, and block while there is nothing. Any thread.
 @safe
 public struct Semaphore: ~Copyable, Sendable {
   // Safe: allocated and freed with this value; the semaphore is made for use by many threads.
-  nonisolated(unsafe) private let semaphore: UnsafeMutablePointer<sem_t>
+  nonisolated(unsafe) private let memory: UnsafeMutableRawPointer
+  private var semaphore: UnsafeMutablePointer<sem_t> { unsafe memory.assumingMemoryBound(to: sem_t.self) }
 
   public init() {
-    unsafe semaphore = .allocate(capacity: 1)
+    let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     unsafe sem_init(semaphore, 0, 0)
+    unsafe memory = UnsafeMutableRawPointer(semaphore)
   }
 
   deinit {

@@ -1,9 +1,10 @@
-import CLarkspurLinux
 import Synchronization
+
+@_implementationOnly import CLarkspurLinux
 
 /// A thread of the system's, outside Swift's own pool: one that may block.
 public struct SystemThread: Sendable {
-  private let thread: pthread_t
+  private let thread: UInt
 
   /// Starts a thread that runs `body` to its end. `name` shows in debuggers; the kernel keeps 15 bytes of it.
   public init(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
@@ -33,7 +34,6 @@ public struct SystemThread: Sendable {
   public func detach() { _ = pthread_detach(thread) }
 
   /// The calling thread's identity: equal on the same thread only.
-  @inlinable
   public static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
   /// Lets others go first who want the calling thread's processor.
@@ -55,9 +55,9 @@ public struct SystemThread: Sendable {
 
 /// The processor time of one thread. Any thread may read it.
 public struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
-  public let rawValue: clockid_t
+  public let rawValue: Int32
 
-  public init(rawValue: clockid_t) { self.rawValue = rawValue }
+  public init(rawValue: Int32) { self.rawValue = rawValue }
 
   /// What the thread has taken so far. Of no meaning once it has ended: 0, or another one's.
   public var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 enum AddressText {
   /// An IPv4 or IPv6 address in its one canonical form. Nil: the text is none.

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// An X.509 certificate. It is immutable, and read when somebody asks.
 @safe

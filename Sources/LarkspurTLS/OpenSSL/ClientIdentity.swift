@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// A certificate with its private key, by which a client shows who it is.
 @safe

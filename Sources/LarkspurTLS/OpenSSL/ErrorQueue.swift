@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// OpenSSL's queue of errors, one per thread, and the words for what stands in it.
 enum ErrorQueue {

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// A hash of bytes that may come in pieces. For one thread at a time.
 @safe

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// An object of OpenSSL's that counts its references: one of them is ours, and goes with the last owner here.
 ///

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 /// A configuration made ready: its roots parsed, its sessions kept. Connections on any loops share it.
 ///

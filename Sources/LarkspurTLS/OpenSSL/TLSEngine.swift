@@ -1,5 +1,6 @@
-import CLarkspurOpenSSL
 import LarkspurBytes
+
+@_implementationOnly import CLarkspurOpenSSL
 
 /// One side of one TLS connection, the client's: ciphertext in, ciphertext out, plaintext in, plaintext out.
 ///

@@ -1,5 +1,6 @@
-import CLarkspurOpenSSL
 import Synchronization
+
+@_implementationOnly import CLarkspurOpenSSL
 
 /// Roots and revocation lists, parsed once. Any thread may verify against it at the same time.
 ///

@@ -1,4 +1,4 @@
-import CLarkspurOpenSSL
+@_implementationOnly import CLarkspurOpenSSL
 
 extension VerificationResult {
   /// Whether a root that could not be read may be what is missing: a certificate that signs itself may be among the roots.
