@@ -18,9 +18,9 @@ let testSettings: [SwiftSetting] =
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
-// C modules are imported by implementation only: what other modules see of ours needs no module map, so that a package that
-// does not know of this one can import it (see FoundationNetworking). The compiler warns of such imports, whose types must
-// not be seen in stored properties; `CheckImplementationOnly` makes those that are seen an error.
+// C modules are imported implementation-only: clients of our modules need no module map for them, so that a package that
+// does not declare a dependency on this one can import FoundationNetworking. The compiler warns of such imports, because
+// no stored property may have a type of theirs; `CheckImplementationOnly` finds most of those that do, and a test the rest.
 let settings =
   testSettings + [.strictMemorySafety(), .enableExperimentalFeature("CheckImplementationOnly")]
   + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
@@ -58,7 +58,7 @@ let package = Package(
       ],
       exclude: ["Larkspur.docc"],
       swiftSettings: settings),
-    // Larkspur under the name of the toolchain's module, for packages that are not to be edited.
+    // Larkspur under the name of the toolchain's module, for packages that stay as they are.
     .target(name: "FoundationNetworking", dependencies: ["Larkspur"], swiftSettings: settings),
     .target(
       name: "AFNetworking", dependencies: ["Larkspur"], exclude: ["AFNetworking.docc"], swiftSettings: settings),

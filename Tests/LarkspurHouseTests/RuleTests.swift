@@ -56,9 +56,9 @@ import Testing
 
   // MARK: - C
 
-  /// Who imports one of our modules does not see its C modules (a package that says `import FoundationNetworking` has no
-  /// module map for them). A stored property whose type is of such a module is left out in silence there, and the value
-  /// that it belongs to has another size. The compiler does not always tell.
+  /// Clients of our modules do not see the C modules beneath them: a package that says `import FoundationNetworking` has no
+  /// module map for them. The compiler leaves a stored property of a C type out in a client, often without an error, and
+  /// the type that has the property gets another size there.
   @Test func noStoredPropertyIsOfC() {
     var filesThatImportC = 0
     for file in Self.sources where file.module != "LarkspurTestServer" {

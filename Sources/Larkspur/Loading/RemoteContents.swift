@@ -11,19 +11,19 @@ import LarkspurTransport
     /// What `Data(contentsOf:)` and `String(contentsOf:)` do for a URL that is no file's.
     @_dynamicReplacement(for:init(_contentsOfRemote:options:))
     private init(contentsOfURL url: URL, options: ReadingOptions = []) throws {
-      self = try RemoteContents.load(url)
+      self = try RemoteContents.load(url).data
     }
   }
 #endif
 
 /// The contents of a URL, for a thread that waits for them.
-enum RemoteContents {
+package enum RemoteContents {
   /// It has a delegate queue to itself: who waits may be a handler on the queue of another session.
   static let session = URLSession(configuration: .default)
 
   /// Follows FoundationNetworking: an error's status is an error, but for the ones that ask for credentials. What has gone
   /// wrong is the underlying error of `CocoaError.fileReadUnknown`, for a status `URLError.badServerResponse`.
-  static func load(_ url: URL) throws -> Data {
+  package static func load(_ url: URL) throws -> (data: Data, textEncodingName: String?) {
     // The loop's thread would wait for itself.
     if let loop = try session.core.engine()?.loop, loop.isCurrent {
       throw unread(url, URLError.make(.cannotLoadFromNetwork, "a session's executor cannot wait for a load", url: url))
@@ -37,9 +37,10 @@ enum RemoteContents {
     done.wait()
     switch result.value {
     case .success(let (data, response))?:
-      guard let status = (response as? HTTPURLResponse)?.statusCode else { return data }
+      let contents = (data, response?.textEncodingName)
+      guard let status = (response as? HTTPURLResponse)?.statusCode else { return contents }
       switch status {
-      case 200...399, 401, 407: return data
+      case 200...399, 401, 407: return contents
       default: throw unread(url, URLError.make(.badServerResponse, "the server answered \(status)", url: url))
       }
     case .failure(let error)?: throw unread(url, error)
