@@ -7,6 +7,6 @@ let package = Package(
   name: "Untouched",
   products: [.library(name: "Untouched", targets: ["Untouched"])],
   targets: [
-    .target(name: "Untouched")
+    .target(name: "Untouched", swiftSettings: [.enableUpcomingFeature("MemberImportVisibility")])
   ]
 )
