@@ -36,6 +36,10 @@ package enum ExitStatus: Hashable, Sendable {
   case revocationStatus
   case proxyHandshakeFailed
   case clientCertificateRequired
+  /// The toolchain's FoundationNetworking, or curl's library, is in a program.
+  case foreignNetworking
+  /// A program does not tell what is in it.
+  case networkingUnknown
   /// Cancelled by the signal of that number.
   case signal(Int32)
 
@@ -71,13 +75,15 @@ package enum ExitStatus: Hashable, Sendable {
     case .revocationStatus: 91
     case .proxyHandshakeFailed: 97
     case .clientCertificateRequired: 98
+    case .foreignNetworking: 110
+    case .networkingUnknown: 111
     case .signal(let number): 128 + number
     }
   }
 
   /// All but the signals, in the order of their numbers, with what `larkspur help exit-status` says of them.
   package static let explained: [(status: ExitStatus, meaning: String)] = [
-    (.success, "The response was received to its end, whatever its status."),
+    (.success, "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)"),
     (
       .unsupportedProtocol,
       "The scheme is neither http nor https, or the response is not of HTTP/1. (`larkspur demo`: a part failed.)"
@@ -91,7 +97,10 @@ package enum ExitStatus: Hashable, Sendable {
     (.partialBody, "The connection ended inside the response: behind its status line, or in the body."),
     (.httpError, "With --fail or --resume: the response's status is 400 or more."),
     (.writeFailed, "The output could not be written. Silent when it is a pipe that nobody reads."),
-    (.readFailed, "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar could not be read."),
+    (
+      .readFailed,
+      "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar, or a program to check, could not be read."
+    ),
     (.outOfResources, "No memory or no descriptors are left."),
     (.timedOut, "The time of --connect-timeout or --max-time was up."),
     (.rangeRefused, "--resume: the server sends the whole only. The file stays as it was."),
@@ -115,6 +124,11 @@ package enum ExitStatus: Hashable, Sendable {
     (.revocationStatus, "What the server says about its certificate's revocation is missing or not valid."),
     (.proxyHandshakeFailed, "A SOCKS proxy refused the connection, or broke the rules."),
     (.clientCertificateRequired, "The server wants a client certificate."),
+    (
+      .foreignNetworking,
+      "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale."
+    ),
+    (.networkingUnknown, "check: a stripped program, or a build folder that cannot be read, does not tell."),
   ]
 
   package init(_ error: TransportError) {

@@ -16,6 +16,7 @@ enum LarkspurCommand {
           options.session.name == nil ? await Get(options, on: $0).run() : await SessionGet(options, on: $0).run()
         }
       case .pins(let options): MainLoop.run { await Pins(options, on: $0).run() }
+      case .check(let options): exit(Check(options).run().rawValue)
       case .demo: MainLoop.run { await Demo(on: $0).run() }
       case .help(let topic): Console.print(topic.text)
       case .version: Console.print("larkspur \(version)\n")

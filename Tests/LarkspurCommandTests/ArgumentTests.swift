@@ -87,6 +87,8 @@ import larkspur
 
   @Test func otherInvocations() throws {
     #expect(try Invocation(parsing: ["demo"]) == .demo)
+    #expect(try Invocation(parsing: ["check", "a", "--", "-b"]) == .check(CheckOptions(programs: ["a", "-b"])))
+    #expect(try Invocation(parsing: ["check", "-h"]) == .help(.check))
     #expect(try Invocation(parsing: ["demo", "--help"]) == .help(.demo))
     #expect(try Invocation(parsing: ["get", "x", "-h"]) == .help(.get))
     #expect(try Invocation(parsing: ["help"]) == .help(.overview))
@@ -99,10 +101,11 @@ import larkspur
   }
 
   @Test(arguments: [
-    ([], "a command is missing: get, pins, demo or help"),
+    ([], "a command is missing: get, pins, check, demo or help"),
     (["fetch"], "unknown command fetch"), (["-x"], "unknown option -x"),
     (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
-    (["demo", "x"], "demo takes no operand: x"),
+    (["demo", "x"], "demo takes no operand: x"), (["check"], "the program is missing"),
+    (["check", ""], "the program's path is empty"), (["check", "-q"], "unknown option -q"),
     (["get"], "the URL is missing"), (["get", ""], "the URL is empty"),
     (["get", "a", "b"], "more than one URL: a and b"),
     (["get", "x", "-H", "nonsense"], "-H wants 'Name: value', not \"nonsense\""),

@@ -43,6 +43,7 @@ import Testing
 
   @Test(arguments: [
     ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "pins"], ["pins", "-h"],
+    ["help", "check"],
     ["help", "exit-status"],
   ])
   func help(arguments: [String]) async throws {

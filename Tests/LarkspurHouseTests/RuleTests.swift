@@ -224,14 +224,15 @@ import Testing
     #expect(names.subtracting(Self.topLevel).subtracting(Self.leftByTools) == [])
   }
 
-  /// The names of the libraries that a program needs stand in it as text.
+  /// The names of the libraries that a program needs stand in it as text. (The command's own words for them are without
+  /// `.so`.)
   @Test func theCommandLinksNoCurl() throws {
     let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let command = program.deletingLastPathComponent().appending(path: "larkspur")
     let data = try Data(contentsOf: command)
     // The search finds what is there.
     #expect(data.firstRange(of: Data("libc.so".utf8)) != nil)
-    for library in ["libcurl", "libFoundationNetworking"] {
+    for library in ["libcurl.so", "libFoundationNetworking.so"] {
       #expect(data.firstRange(of: Data(library.utf8)) == nil, "\(command.path) needs \(library)")
     }
   }

@@ -3,6 +3,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
   case get
   case pins
+  case check
   case demo
   case exitStatus = "exit-status"
 
@@ -14,8 +15,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
         larkspur get URL [option ...]   fetch a URL
         larkspur pins URL [option ...]  show the keys of a server's certificates, for --pin
+        larkspur check PROGRAM ...      tell whether programs still have the toolchain's networking in them
         larkspur demo                   see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]           TOPIC is get, pins, demo or exit-status
+        larkspur help [TOPIC]           TOPIC is get, pins, check, demo or exit-status
         larkspur --version
 
       """
@@ -71,6 +73,23 @@ package enum HelpTopic: String, CaseIterable, Sendable {
           -h, --help
 
         """
+    case .check:
+      """
+      larkspur check PROGRAM ...
+
+      Tells whether anything of the toolchain's FoundationNetworking or of curl's library is in a program: an executable,
+      a test bundle or a shared library, linked dynamically or statically. Shared libraries that lie beside it are looked
+      at as well. Nothing is run.
+
+      In a build folder of SwiftPM (.build/debug/PROGRAM) it also names the targets that were compiled against the
+      toolchain's module, or before Larkspur was last built. Run it after each change of the package's dependencies, when
+      packages that do not know of Larkspur are compiled against it by the product FoundationNetworking.
+
+        -h, --help
+
+      It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
+
+      """
     case .demo:
       """
       larkspur demo

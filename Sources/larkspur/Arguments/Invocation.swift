@@ -2,19 +2,24 @@
 package enum Invocation: Hashable, Sendable {
   case get(GetOptions)
   case pins(PinsOptions)
+  case check(CheckOptions)
   case demo
   case help(HelpTopic)
   case version
 
   /// `arguments` without the command's own name.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
-    guard let command = arguments.first else { throw UsageError("a command is missing: get, pins, demo or help") }
+    guard let command = arguments.first else {
+      throw UsageError("a command is missing: get, pins, check, demo or help")
+    }
     let rest = arguments.dropFirst()
     switch command {
     case "get":
       self = try GetOptions.parse(rest).map(Self.get) ?? .help(.get)
     case "pins":
       self = try PinsOptions.parse(rest).map(Self.pins) ?? .help(.pins)
+    case "check":
+      self = try CheckOptions.parse(rest).map(Self.check) ?? .help(.check)
     case "demo":
       var reader = ArgumentReader(rest, options: [.init("h", "help")], topic: .demo)
       switch try reader.next() {

@@ -1,0 +1,139 @@
+import Foundation
+import LarkspurIO
+
+/// A folder where SwiftPM has built a program, such as `.build/debug`.
+///
+/// Each target has a folder there, `NAME.build`, with the compiler's dependency files; modules are in `Modules`.
+final class BuildFolder {
+  private let path: String
+  /// The object files that the products are linked from, or `nil` if that is not known.
+  private let linked: Set<String>?
+  private var moduleDates: [String: Date?] = [:]
+  /// Of all dependency files together, in bytes.
+  private var budget = 1 << 30
+  private var hasUnread = false
+
+  /// The size of the largest file that is read, in bytes.
+  private static let fileMax = 16 << 20
+  /// The number of targets, and of dependency files of one target.
+  private static let filesMax = 16_384
+
+  /// - Parameter files: A program and the libraries beside it.
+  init(of files: [LinkedFile]) {
+    path = files.first.map { FileName.folder(of: $0.path) } ?? "."
+    var lists: [Set<String>?] = []
+    for file in files where FileName.folder(of: file.path) == path {
+      let list = Self.linkedObjects(of: FileName.last(of: file.path), in: path)
+      // A library without a list may be of a binary package. A program without one is not of SwiftPM's making.
+      if list != nil || file.name == nil { lists.append(list) }
+    }
+    linked = lists.contains(nil) ? nil : Set(lists.compactMap(\.self).joined())
+  }
+
+  /// Tells of each target that is linked, in the order of their names. A folder that SwiftPM has not made has none.
+  func findings() -> [Finding] {
+    var findings: [Finding] = []
+    for folder in names(in: path) where folder.hasSuffix(".build") {
+      let target = String(folder.dropLast(6))
+      // Tools that run while a package is built have this suffix, and are in no program.
+      guard !OwnModules.names.contains(target), !target.hasSuffix("-tool") else { continue }
+      if let finding = finding(on: target, in: path + "/" + folder) { findings.append(finding) }
+    }
+    return findings + (hasUnread ? [.targetsNotRead] : [])
+  }
+
+  private func finding(on target: String, in folder: String) -> Finding? {
+    let names = names(in: folder)
+    // The compiler's driver writes this file whenever it has looked at the target, also if nothing was to be compiled.
+    let visited = names.filter { $0.hasSuffix(".priors") }.compactMap { Self.date(of: folder + "/" + $0) }.max()
+    var isOld = false
+    for name in names where name.hasSuffix(".d") {
+      guard let bytes = read(folder + "/" + name) else {
+        hasUnread = true
+        continue
+      }
+      let file = DependencyFile(bytes)
+      // A source file that is gone, or a target of another product, leaves its dependency file behind.
+      if let linked, linked.isDisjoint(with: file.objects) { continue }
+      let compiled = [visited, Self.date(of: folder + "/" + name)].compactMap(\.self).max()
+      for module in file.modules {
+        switch Self.origin(of: module) {
+        case .toolchain: return .compiledAgainstToolchain(target: target)
+        case .own(let name):
+          if let built = moduleDate(name), let compiled, built > compiled { isOld = true }
+        case .other: break
+        }
+      }
+    }
+    return isOld ? .compiledBeforeLarkspur(target: target) : nil
+  }
+
+  private enum Origin {
+    case toolchain
+    case own(String)
+    case other
+  }
+
+  /// Tells modules apart by the ends of their paths, which stay if the build folder is moved.
+  private static func origin(of module: String) -> Origin {
+    let parts = module.split(separator: "/")
+    guard let last = parts.last else { return .other }
+    // SwiftPM writes a file into `Modules`. In the toolchain a module is a folder, with a file for each kind of machine.
+    if last.hasSuffix(".swiftmodule"), parts.dropLast().last == "Modules" {
+      let name = String(last.dropLast(".swiftmodule".count))
+      return OwnModules.names.contains(name) ? .own(name) : .other
+    }
+    return parts.contains("FoundationNetworking.swiftmodule") ? .toolchain : .other
+  }
+
+  private func moduleDate(_ name: String) -> Date? {
+    if let known = moduleDates[name] { return known }
+    let date = Self.date(of: "\(path)/Modules/\(name).swiftmodule")
+    moduleDates[name] = .some(date)
+    return date
+  }
+
+  // MARK: - Files
+
+  private static func date(of path: String) -> Date? {
+    (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
+  }
+
+  private func names(in folder: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    if names.count > Self.filesMax { hasUnread = true }
+    return names.sorted().prefix(Self.filesMax).map(\.self)
+  }
+
+  private func read(_ path: String) -> [UInt8]? {
+    guard let bytes = Self.read(path, max: min(Self.fileMax, budget)) else { return nil }
+    budget -= bytes.count
+    return bytes
+  }
+
+  /// - Returns: The content of a regular file, or `nil` if it is larger than `max` or cannot be read.
+  private static func read(_ path: String, max: Int) -> [UInt8]? {
+    guard let file = try? OpenFile(readingRegular: path) else { return nil }
+    var bytes: [UInt8] = []
+    while bytes.count <= max {
+      guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
+      if piece.isEmpty { return bytes }
+      bytes += piece
+    }
+    return nil
+  }
+
+  /// Reads the list of object files that SwiftPM gives to the linker: one to a line, in quotes if it has blanks.
+  private static func linkedObjects(of file: String, in folder: String) -> Set<String>? {
+    var product = file[...]
+    for suffix in [".xctest", ".so"] where product.hasSuffix(suffix) { product = product.dropLast(suffix.count) }
+    if file.hasSuffix(".so"), product.hasPrefix("lib") { product = product.dropFirst(3) }
+    guard let bytes = read("\(folder)/\(product).product/Objects.LinkFileList", max: fileMax) else { return nil }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    return Set(
+      lines.map { line in
+        guard line.count > 1, line.hasPrefix("'"), line.hasSuffix("'") else { return String(line) }
+        return String(line.dropFirst().dropLast()).replacing("'\\''", with: "'")
+      })
+  }
+}

@@ -1,0 +1,42 @@
+/// A fact about a program that tells of the toolchain's FoundationNetworking or of curl's library.
+///
+/// `file` is the name of a shared library beside the program, or `nil` for the program itself. Names are as the files have
+/// them, and not safe for a terminal before `words` makes them so.
+package enum Finding: Hashable, Sendable {
+  case links(library: String, file: String?)
+  case holdsNetworking(file: String?)
+  case holdsCurl(file: String?)
+  /// Swift's libraries are linked statically, and the symbols that would tell which are stripped.
+  case cannotBeTold(file: String?)
+  case compiledAgainstToolchain(target: String)
+  case compiledBeforeLarkspur(target: String)
+  /// Some of the build folder's files are too large, too many or not readable.
+  case targetsNotRead
+
+  /// Whether the finding is a fault, which a new build mends. Otherwise something is not known.
+  package var isFault: Bool {
+    switch self {
+    case .links, .holdsNetworking, .holdsCurl, .compiledAgainstToolchain, .compiledBeforeLarkspur: true
+    case .cannotBeTold, .targetsNotRead: false
+    }
+  }
+
+  package var words: String {
+    let words =
+      switch self {
+      case .links(let library, let file): Self.subject(file) + "links \(library)"
+      case .holdsNetworking(let file): Self.subject(file) + "holds the toolchain's FoundationNetworking"
+      case .holdsCurl(let file): Self.subject(file) + "holds libcurl"
+      case .cannotBeTold(let file):
+        Self.subject(file) + "links Swift's libraries statically and is stripped of its symbols: check it unstripped"
+      case .compiledAgainstToolchain(let target):
+        "the target \(target) was compiled against the toolchain's FoundationNetworking"
+      case .compiledBeforeLarkspur(let target):
+        "the target \(target) was compiled before Larkspur was last built, and may crash"
+      case .targetsNotRead: "some of the files that tell how its targets were compiled could not be read"
+      }
+    return Format.visible(words.utf8)
+  }
+
+  private static func subject(_ file: String?) -> String { file.map { $0 + " " } ?? "" }
+}

@@ -1,0 +1,21 @@
+/// Names of an ELF file: each ends with a zero byte and is found by its offset.
+struct NameTable {
+  private let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  var count: UInt64 { UInt64(bytes.count) }
+
+  /// Whether the bytes from `offset` on begin with `prefix`. A prefix with a zero byte at its end is a whole name.
+  func name(at offset: UInt64, begins prefix: [UInt8]) -> Bool {
+    guard offset <= count, UInt64(prefix.count) <= count - offset else { return false }
+    var place = Int(offset)
+    for byte in prefix {
+      if bytes[place] != byte { return false }
+      place += 1
+    }
+    return true
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import LarkspurIO
+import Testing
+import larkspur
+
+/// `larkspur check` as a whole, on files.
+@Suite struct CheckTests {
+  private static let foreignModule =
+    "/toolchain/linux/FoundationNetworking.swiftmodule/x86_64-unknown-linux-gnu.swiftmodule"
+
+  private func check(_ programs: String...) async throws -> Command.Result {
+    try await Command(["check"] + programs).end()
+  }
+
+  /// The lines about programs, without their paths, which end in `/`.
+  private func lines(_ result: Command.Result) -> [String] {
+    result.text.split(separator: "\n").filter { $0.hasPrefix("/") }.map { line in
+      String(line[line.index(after: line.lastIndex(of: "/") ?? line.startIndex)...])
+    }
+  }
+
+  /// The command itself, which has neither.
+  @Test func aRealProgram() async throws {
+    let bundle = try FilePaths.resolved("/proc/self/exe")
+    let command = bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
+    let result = try await check(command)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "\(command): nothing of FoundationNetworking or libcurl\n")
+    #expect(result.errors == "")
+  }
+
+  @Test func findings() async throws {
+    let folder = try CheckedFolder()
+    let image = ELFImage(
+      libraries: ["libcurl.so.4", "libFoundationNetworking.so"], symbols: [("curl_easy_init", true)])
+    let result = try await check(try folder.write(image.bytes, to: "program"))
+    #expect(result.status == 110)
+    #expect(
+      lines(result) == [
+        "program: links libcurl.so.4", "program: links libFoundationNetworking.so", "program: holds libcurl",
+      ])
+    #expect(
+      result.text.hasSuffix("  swift package clean\n  swift build --target FoundationNetworking\n  swift build\n"))
+    #expect(result.errors == "")
+  }
+
+  @Test func severalPrograms() async throws {
+    let folder = try CheckedFolder()
+    let good = try folder.write(ELFImage().bytes, to: "good")
+    let bad = try folder.write(ELFImage(libraries: ["libcurl.so.4"]).bytes, to: "bad")
+    let unknown = try folder.write(ELFImage(isStripped: true, hasSwiftCode: true).bytes, to: "unknown")
+    let text = try folder.write("text", to: "text")
+    let stripped = try folder.write(ELFImage(isStripped: true).bytes, to: "stripped")
+    #expect(try await check(good, good).status == 0)
+    #expect(try await check(good, bad, unknown, text).status == 110)
+    #expect(try await check(unknown, text, good).status == 26)
+    let result = try await check(good, unknown)
+    #expect(result.status == 111)
+    #expect(
+      lines(result) == [
+        "good: nothing of FoundationNetworking or libcurl",
+        "unknown: links Swift's libraries statically and is stripped of its symbols: check it unstripped",
+      ])
+    #expect(!result.text.contains("swift build"))
+    #expect(
+      try await check(stripped).text.hasSuffix(" (stripped: a libcurl that is linked statically would not be seen)\n"))
+  }
+
+  @Test func unreadableFiles() async throws {
+    let folder = try CheckedFolder()
+    let text = try folder.write("text", to: "te\u{1b}xt")
+    let short = try folder.write(Array(ELFImage().bytes.dropLast()), to: "short")
+    for (path, words) in [
+      (text, "te\\x1bxt: not an ELF file"), (folder.path, "Is a directory (EISDIR)"),
+      ("/dev/null", "not a regular file"),
+      (folder.path + "/none", "none: No such file or directory (ENOENT)"),
+      (short, "the file is damaged, or cut short (section headers)"),
+    ] {
+      let result = try await check(path)
+      #expect(result.status == 26)
+      #expect(result.errors.hasPrefix("larkspur: could not read /") && result.errors.hasSuffix("\(words)\n"))
+      #expect(result.output == [])
+    }
+  }
+
+  /// Names in the file are made harmless for terminals.
+  @Test func namesForTerminals() async throws {
+    let folder = try CheckedFolder()
+    let path = try folder.write(ELFImage(libraries: ["libcurl\u{1b}[31m\n.so"]).bytes, to: "pro\u{9b}gram")
+    #expect(lines(try await check(path)) == ["pro\\x9bgram: links libcurl\\x1b[31m\\x0a.so"])
+  }
+
+  @Test(arguments: [(UInt64(29), "/lib:$ORIGIN"), (15, "$ORIGIN"), (29, "${ORIGIN}/../bin:$ORIGINAL")])
+  func librariesBeside(tag: UInt64, path: String) async throws {
+    let folder = try CheckedFolder()
+    let program = ELFImage(libraries: ["libc.so.6", "libOne.so", "libNone.so"], searchPaths: [(tag, path)])
+    // The two need each other.
+    let one = ELFImage(libraries: ["libTwo.so", "libcurl.so.4"], searchPaths: [(29, "$ORIGIN/sub")])
+    let two = ELFImage(libraries: ["libOne.so"], searchPaths: [(29, "$ORIGIN/..")], symbols: [("curl_easy_init", true)])
+    try folder.write(one.bytes, to: "bin/libOne.so")
+    try folder.write(two.bytes, to: "bin/sub/libTwo.so")
+    // What comes with curl is not looked at.
+    try folder.write("text", to: "bin/libcurl.so.4")
+    let result = try await check(try folder.write(program.bytes, to: "bin/program"))
+    #expect(result.status == 110)
+    #expect(lines(result) == ["program: libOne.so links libcurl.so.4", "program: libTwo.so holds libcurl"])
+    try folder.write("text", to: "bin/sub/libTwo.so")
+    let failure = try await check(folder.path + "/bin/program")
+    #expect(failure.status == 26)
+    #expect(failure.errors.hasSuffix("bin/program (libTwo.so): not an ELF file\n"))
+  }
+
+  @Test(arguments: ["/elsewhere", "$ORIGINAL", "lib", "", "$ORIGIN/../other"])
+  func librariesElsewhere(path: String) async throws {
+    let folder = try CheckedFolder()
+    try folder.write("text", to: "bin/libOne.so")
+    let program = ELFImage(libraries: ["libOne.so", "../bin/libOne.so"], searchPaths: [(29, path)])
+    #expect(try await check(try folder.write(program.bytes, to: "bin/program")).status == 0)
+  }
+
+  // MARK: - Build folders
+
+  private struct Target {
+    var name = "Third"
+    var modules: [String] = []
+    /// The ages of the modules of Larkspur, of the dependency file and of the driver's record, in seconds.
+    var moduleAge = 50.0
+    var age = 10.0
+    var recordAge: Double?
+    var isLinked: Bool?
+  }
+
+  private func lines(_ target: Target, product: String = "program") async throws -> [String] {
+    let folder = try CheckedFolder()
+    for module in ["Larkspur", "LarkspurBytes", "FoundationNetworking"] {
+      try folder.write("", to: "Modules/\(module).swiftmodule", age: target.moduleAge)
+    }
+    let object = "/moved/\(target.name).build/A file.swift.o"
+    let modules = target.modules.joined(separator: " ")
+    try folder.write(
+      "\(object.replacing(" ", with: "\\ ")) : /source/A\\ file.swift \(modules)\n",
+      to: "\(target.name).build/A file.d",
+      age: target.age)
+    if let age = target.recordAge { try folder.write("", to: "\(target.name).build/primary.priors", age: age) }
+    if let isLinked = target.isLinked {
+      let stem = product.split(separator: ".").first.map(String.init) ?? ""
+      let name = stem.hasPrefix("lib") ? String(stem.dropFirst(3)) : stem
+      try folder.write(isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(name).product/Objects.LinkFileList")
+    }
+    let result = try await check(try folder.write(ELFImage().bytes, to: product))
+    let lines = lines(result)
+    #expect(result.status == (lines == ["\(product): nothing of FoundationNetworking or libcurl"] ? 0 : 110))
+    return lines.map { String($0.dropFirst(product.count + 2)) }
+  }
+
+  private static let nothing = ["nothing of FoundationNetworking or libcurl"]
+  private static let foreign = ["the target Third was compiled against the toolchain's FoundationNetworking"]
+  private static let old = ["the target Third was compiled before Larkspur was last built, and may crash"]
+
+  @Test(arguments: [
+    ([foreignModule], foreign), (["/moved/Modules/FoundationNetworking.swiftmodule"], nothing),
+    (["/toolchain/linux/Foundation.swiftmodule/x.swiftmodule"], nothing), ([], nothing),
+    (["/moved/Modules/Larkspur.swiftmodule", foreignModule], foreign),
+    (["/moved/Modules/FoundationNetworkingExtras.swiftmodule"], nothing),
+  ])
+  func modulesOfTargets(modules: [String], expected: [String]) async throws {
+    #expect(try await lines(Target(modules: modules)) == expected)
+  }
+
+  @Test func targetsThatAreNotNamed() async throws {
+    for name in ["Larkspur", "FoundationNetworking", "AFNetworking", "Third-tool"] {
+      #expect(try await lines(Target(name: name, modules: [Self.foreignModule])) == Self.nothing)
+    }
+  }
+
+  @Test(arguments: ["program", "program.xctest", "libprogram.so"])
+  func linkedTargets(product: String) async throws {
+    for (isLinked, expected) in [(true, Self.foreign), (false, Self.nothing)] {
+      let target = Target(modules: [Self.foreignModule], isLinked: isLinked)
+      #expect(try await lines(target, product: product) == expected)
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("Larkspur", 5.0, nil, old), ("LarkspurBytes", 5, nil, old), ("FoundationNetworking", 5, nil, old),
+      ("Other", 5, nil, nothing), ("Larkspur", 10, nil, nothing), ("Larkspur", 50, nil, nothing),
+      // The driver has looked at the target since, or has not.
+      ("Larkspur", 5, 4.0, nothing), ("Larkspur", 5, 6, old),
+    ] as [(String, Double, Double?, [String])])
+  func oldTargets(module: String, moduleAge: Double, recordAge: Double?, expected: [String]) async throws {
+    let target = Target(
+      modules: ["/moved/Modules/\(module).swiftmodule"], moduleAge: moduleAge, recordAge: recordAge)
+    #expect(try await lines(target) == expected)
+  }
+
+  @Test func unreadDependencies() async throws {
+    let folder = try CheckedFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/Third.build/A.d", withIntermediateDirectories: true)
+    let result = try await check(try folder.write(ELFImage().bytes, to: "program"))
+    #expect(result.status == 111)
+    #expect(lines(result) == ["program: some of the files that tell how its targets were compiled could not be read"])
+  }
+
+  @Test func everyTargetOfOursIsKnown() throws {
+    let root = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+    #expect(try Set(FileManager.default.contentsOfDirectory(atPath: root + "/Sources")) == OwnModules.names)
+  }
+}

@@ -1,0 +1,30 @@
+import Foundation
+
+/// A folder with files and folders in it, which goes with its owner.
+final class CheckedFolder {
+  let path: String
+
+  init() throws {
+    let name = "larkspur-check-" + String(UInt64.random(in: 0...(.max)), radix: 36)
+    let url = FileManager.default.temporaryDirectory.appending(path: name)
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    // `/tmp` can be a link, and the command tells paths without links apart.
+    path = url.resolvingSymlinksInPath().path
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// Writes a file and the folders above it. `age` is how many seconds ago it was modified.
+  @discardableResult func write(_ bytes: [UInt8], to name: String, age: Double = 0) throws -> String {
+    let url = URL(filePath: path + "/" + name)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: url)
+    let date = Date(timeIntervalSince1970: 1_700_000_000 - age)
+    try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: url.path)
+    return url.path
+  }
+
+  @discardableResult func write(_ text: String, to name: String, age: Double = 0) throws -> String {
+    try write(Array(text.utf8), to: name, age: age)
+  }
+}
