@@ -30,7 +30,8 @@ let package = Package(
   products: [
     .executable(name: "larkspur", targets: ["larkspur"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
-    .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
+    // With Larkspur beside it: SwiftPM compiles a client again when a module changes that is in the product itself.
+    .library(name: "FoundationNetworking", targets: ["FoundationNetworking", "Larkspur"]),
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
     .library(name: "AFNetworkingXML", targets: ["AFNetworkingXML"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),

@@ -88,7 +88,7 @@ import Testing
         || word.hasPrefix("nonisolated")
     }
     guard let keyword = words.dropFirst(modifiers.count).first, ["let", "var", "case"].contains(keyword),
-      !modifiers.isEmpty || line.prefix { $0 == " " }.count == 2, !line.contains("{")
+      !modifiers.isEmpty || line.prefix(while: { $0 == " " }).count == 2, !line.contains("{")
     else { return false }
     return line.contains(
       /\b[a-z][a-z0-9]*_[a-z0-9_]+\b|\b(sockaddr|addrinfo|timespec|stat|iovec|msghdr|dirent|DIR|FILE|(SSL|X509|EVP)\w*)\b/
