@@ -37,7 +37,6 @@ final class InstantKernel: Kernel, @unchecked Sendable {
 
   func now() -> Deadline { linux.now() }
   func date() -> Int64 { linux.date() }
-  func pause(nanoseconds: Int) { linux.pause(nanoseconds: nanoseconds) }
 
   func openSocket(for address: SocketAddress) -> Int32 {
     sockets.append(Socket())

@@ -191,11 +191,6 @@ final class CountingKernel: Kernel {
   func now() -> Deadline { kernel.now() }
   func date() -> Int64 { kernel.date() }
 
-  func pause(nanoseconds: Int) {
-    counts.value.others += 1
-    kernel.pause(nanoseconds: nanoseconds)
-  }
-
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
     counts.value.receives += 1
     return kernel.receive(descriptor, into: &buffer)

@@ -115,7 +115,6 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   func now() -> Deadline { Deadline(nanoseconds: time) }
   func date() -> Int64 { 1_780_000_000 + Int64(time / 1_000_000_000) }
-  func pause(nanoseconds: Int) { time += UInt64(nanoseconds) }
 
   func openSocket(for address: SocketAddress) -> Int32 {
     call()

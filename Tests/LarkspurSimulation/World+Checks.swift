@@ -61,7 +61,6 @@ extension World {
     for offence in kernel.offences { ledger.complain(offence) }
     let links = kernel.openLinks
     ledger.check(links.isEmpty, "connections \(links.map(\.number)) are left open")
-    ledger.check(loop.requestsOnTheirWay == 0, "\(loop.requestsOnTheirWay) requests are on their way")
     ledger.check(loop.slotsInUse == 0, "\(loop.slotsInUse) slots are in use")
     ledger.check(loop.chunkBytesLent == 0, "\(loop.chunkBytesLent) bytes of chunks are lent")
     if let pool {

@@ -52,7 +52,6 @@ package final class ScriptedKernel: Kernel {
     package var closes = 0
     package var watches = 0
     package var waits = 0
-    package var pauses = 0
     package var wakes = 0
     package var alarms = 0
     /// Reads and writes of files.
@@ -127,7 +126,6 @@ package final class ScriptedKernel: Kernel {
   /// (A closure alone in a lock would be wrapped anew each time that it is looked at.)
   private struct Hooks {
     var beforeCalls: (@Sendable (Int) -> Void)?
-    var inPauses: (@Sendable () -> Void)?
   }
 
   private let state = Mutex(State())
@@ -165,9 +163,6 @@ package final class ScriptedKernel: Kernel {
   /// Is called before each call but the clock's, with the call's number.
   package func beforeCalls(_ hook: (@Sendable (Int) -> Void)?) { hooks.withLock { $0.beforeCalls = hook } }
 
-  /// Is called in each pause.
-  package func inPauses(_ hook: (@Sendable () -> Void)?) { hooks.withLock { $0.inPauses = hook } }
-
   /// The peer of the socket that was opened as the `index`th, from 0; it may still have to be opened.
   package func peer(_ index: Int = 0) -> ScriptedPeer { ScriptedPeer(kernel: self, index: index) }
 
@@ -184,15 +179,6 @@ package final class ScriptedKernel: Kernel {
 
   /// A day in 2026.
   package func date() -> Int64 { 1_780_000_000 }
-
-  package func pause(nanoseconds: Int) {
-    called()
-    with { state in
-      state.counts.pauses += 1
-      state.now = state.now.advanced(byNanoseconds: UInt64(nanoseconds))
-    }
-    hooks.withLock { $0.inPauses }?()
-  }
 
   package func openSocket(for address: SocketAddress) -> Int32 {
     called()

@@ -58,7 +58,6 @@ package final class ScriptedWorld: @unchecked Sendable {
   package var leftovers: [String] {
     var found = kernel.offences
     if kernel.openSockets > 0 { found.append("\(kernel.openSockets) sockets are open") }
-    if loop.requestsOnTheirWay != 0 { found.append("\(loop.requestsOnTheirWay) requests are on their way") }
     if loop.slotsInUse > 0 { found.append("\(loop.slotsInUse) slots are in use") }
     return found
   }

@@ -213,11 +213,6 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static inline void larkspur_pause(long nanoseconds) {
-  struct timespec time = {.tv_nsec = nanoseconds};
-  clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
-}
-
 // The clock of what the calling thread takes: user and system time. It outlives the thread as a number, and then cannot be read.
 static inline clockid_t larkspur_thread_clock(void) {
   clockid_t clock = CLOCK_THREAD_CPUTIME_ID;

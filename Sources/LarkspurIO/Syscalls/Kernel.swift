@@ -9,8 +9,6 @@ public protocol Kernel: AnyObject, Sendable {
   func now() -> Deadline
   /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
   func date() -> Int64
-  /// Keeps the calling thread for a moment, of less than a second.
-  func pause(nanoseconds: Int)
 
   /// A non-blocking, close-on-exec stream socket for `address`'s family.
   func openSocket(for address: SocketAddress) -> Int32

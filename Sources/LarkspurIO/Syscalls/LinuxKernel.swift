@@ -13,9 +13,6 @@ public final class LinuxKernel: Kernel {
 
   public func date() -> Int64 { Int64(time(nil)) }
 
-  // (A signal may end it early, which does no harm.)
-  public func pause(nanoseconds: Int) { larkspur_pause(nanoseconds) }
-
   public func openSocket(for address: SocketAddress) -> Int32 {
     result(larkspur_socket(address.familyNumber, Int32(SOCK_STREAM.rawValue)))
   }

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```
 ///  wake the tasks whose channels became ready -> take the mail -> expire deadlines -> wake those who have yielded
-///    -> do work and run jobs -> call followers -> call successors, or let them wait for others -> wait (epoll)
+///    -> do work and run jobs -> call followers -> call successors -> wait (epoll)
 /// ```
 ///
 /// Threads. Channels, connections, the chunk pool and the deadlines belong to the thread that takes a turn, and are not
@@ -35,7 +35,7 @@ public final class ClientLoop: @unchecked Sendable {
   private let mailbox = Mutex(Mailbox())
   /// Somebody has put something into the mailbox.
   private let hasMail = Atomic(false)
-  /// The loop is in a wait or a pause, or about to be: whoever puts mail in has to wake it.
+  /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
   let isSleeping = Atomic(false)
   let isStopping = Atomic(false)
   /// Held while a turn is taken, and not while the loop waits.
@@ -65,9 +65,8 @@ public final class ClientLoop: @unchecked Sendable {
     var poller: Poller
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
-    /// Who is to be called now that a turn is over; some may have been there after the turns before.
+    /// Who is to be called now that a turn is over.
     var successors = TurnSuccessors()
-    var coalescing = WakeCoalescing()
     var choice: WaitChoice
   }
 
@@ -95,8 +94,6 @@ public final class ClientLoop: @unchecked Sendable {
     /// On the way from sockets to files: made when it is needed, and always empty between two steps.
     var pipe: Pipe?
     var failedAddresses = FailedAddresses()
-    /// How many requests are on their way.
-    var requestCount = 0
     var now: Deadline
     var turn: UInt64 = 0
     /// Whether the turn is taken on another thread than the loop's.
@@ -240,8 +237,8 @@ public final class ClientLoop: @unchecked Sendable {
 
   /// One turn; it waits only when there is nothing to do, and nobody to be called by the next one.
   public func takeTurn(mayWait: Bool = true) {
-    // Whether the coming wait is for a single answer; whether so many requests are on their way that callers may wait for others.
-    var (expectsAnswer, mayCoalesce) = (false, false)
+    // Whether the coming wait is for a single answer.
+    var expectsAnswer = false
     // Nil: there is something to do.
     let end: Deadline? = turns.withLockAfterOthers {
       defer { endTurn(&waiting.state.successors) }
@@ -255,7 +252,6 @@ public final class ClientLoop: @unchecked Sendable {
       if !own.state.followers.isEmpty { callFollowers() }
       guard mayWait, !hasWork else { return nil }
       swap(&expectsAnswer, &own.state.expectsAnswer)
-      mayCoalesce = !expectsAnswer && own.state.requestCount >= WakeCoalescing.requestsMin
       own.state.sleepsUntil = own.state.soonest
       own.state.alarm.goOff(by: own.state.soonest)
       bell.choose(mayUse: hasEvents && !expectsAnswer)
@@ -264,13 +260,7 @@ public final class ClientLoop: @unchecked Sendable {
       isSleeping.store(true, ordering: .sequentiallyConsistent)
       return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
     }
-    if !waiting.state.successors.isEmpty {
-      if mayCoalesce, end != nil, findsMoreInAPause() {
-        bell.leave()
-        return isSleeping.store(false, ordering: .relaxed)
-      }
-      callSuccessors()
-    }
+    if !waiting.state.successors.isEmpty { callSuccessors() }
     if takesGuests, end != nil { guests.end(by: waker, isAtPoller: !bell.isInUse) }
     // (After that: a guest may have a turn to end.)
     if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }

@@ -75,3 +75,11 @@ extension GuestWaits.Place {
     choice.looks(on: SystemThread.currentIdentity) { SystemThread.currentClock.nanoseconds &+ loopClock().nanoseconds }
   }
 }
+
+/// How many occasions to pass by after something was not worth it.
+enum Backoff {
+  static let skipsMax = 1_023
+
+  /// - Parameter last: How many those were the last time, less what has gone well since.
+  static func skips(after last: Int, wasWorthIt: Bool) -> Int { wasWorthIt ? last / 2 : min(2 * last + 1, skipsMax) }
+}

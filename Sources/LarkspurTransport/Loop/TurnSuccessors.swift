@@ -17,8 +17,6 @@ struct TurnSuccessors {
 
   var isEmpty: Bool { first == nil }
   var count: Int { first == nil ? 0 : others.count + 1 }
-  /// Whether all of them wake callers in Swift's pool.
-  var areCallers: Bool { others.isEmpty ? first?.callersPriority != nil : callersCount == count }
 
   mutating func append(_ successor: any TurnSuccessor) {
     guard let first else { return first = successor }

@@ -109,7 +109,6 @@ open class RequestScope: @unchecked Sendable {
   }
 
   final func runs(on connection: Connection, _ number: UInt64) {
-    if self.connection == nil { pool.loop.countRequests(1) }
     self.connection = connection
     self.number = number
   }
@@ -118,7 +117,6 @@ open class RequestScope: @unchecked Sendable {
     // Let go of it when nothing is being changed here.
     var last: Connection?
     swap(&last, &connection)
-    if last != nil { pool.loop.countRequests(-1) }
   }
 
   final func endPause() { pause.take()?.wake() }
