@@ -213,20 +213,6 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// The clock of what the calling thread takes: user and system time. It outlives the thread as a number, and then cannot be read.
-static inline clockid_t larkspur_thread_clock(void) {
-  clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
-  pthread_getcpuclockid(pthread_self(), &clock);
-  return clock;
-}
-
-// 0: no such clock.
-static inline uint64_t larkspur_clock_nanoseconds(clockid_t clock) {
-  struct timespec time;
-  if (clock_gettime(clock, &time) != 0) return 0;
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 // The thread's identity as a number: equal on the same thread, and cheap (a register read).
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
 

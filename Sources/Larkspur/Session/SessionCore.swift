@@ -64,8 +64,6 @@ final class SessionCore: @unchecked Sendable {
     var tasks = PlaceList<URLSessionTask>()
     /// Those that have no task.
     var transfers = PlaceList<Transfer>()
-    /// How many in a row, up to now, have been alone as they came.
-    var aloneCount = 0
     /// What the cache is loading for itself.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
@@ -77,12 +75,6 @@ final class SessionCore: @unchecked Sendable {
     var isOver: Bool { count == 0 && (phase == .closing || phase == .open && isObjectGone) }
 
     private var count: Int { tasks.members.count + transfers.members.count }
-
-    /// Whether one comes after another. (Of many that have ended together, the first to come again is alone, too.)
-    var comeOneByOne: Bool { aloneCount >= 4 }
-
-    /// One more has come.
-    mutating func oneHasCome() { aloneCount = count == 1 ? aloneCount + 1 : 0 }
 
     /// Nil: the session is closed to what wants it.
     ///
@@ -114,8 +106,6 @@ final class SessionCore: @unchecked Sendable {
 
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
-  /// When one whose results come before he can suspend is to let others of the executor come, in nanoseconds of the loop's clock.
-  private let othersMayCome = Atomic<UInt64>(0)
   private let hasDecidedStoring = Atomic(true)
   /// A call that somebody awaits has not begun for long: the queue is suspended, or waits for one of those who await.
   let isQueueStuck = Atomic(false)
@@ -209,7 +199,6 @@ final class SessionCore: @unchecked Sendable {
     let delegate = state.withLock { state in
       if state.phase == .open {
         state.tasks.insert(task)
-        state.oneHasCome()
       }
       // A delegate that has heard of the session's end hears nothing more: it may not have been let go yet.
       return state.phase == .closed ? nil : state.taskDelegate
@@ -270,7 +259,6 @@ final class SessionCore: @unchecked Sendable {
       if !Task.isCancelled, transfer.beginQuickly() {
         // (What needs no waiting may be wanted again and again, while others wait for the loop.)
         if transfer.hasCome { return await Task.yield() }
-        if transfer.comesAlone { loop.expectAnswer() }
         return await Waiter.suspend(for: transfer)
       }
       transfer.isCallersOwn = loop.isPreferred
@@ -282,40 +270,12 @@ final class SessionCore: @unchecked Sendable {
         cancel(transfer)
       }
     }
-    transfer.callerPrefersNone = ClientLoop.callerPrefersNone
-    if !transfer.comesAlone, transfer.callerPrefersNone, Self.isNone(#isolation) {
-      // (Who waits for it with a higher one raises that of its task later.)
-      transfer.callersPriority = ClientLoop.callersPriority
-    }
-    // Who may wait as a guest need not suspend if it comes meanwhile, and hears only then that he has been cancelled.
-    transfer.beginsWhenAwaited = !transfer.mayWaitAsGuest || Task.isCancelled
-    if !transfer.beginsWhenAwaited { begin(transfer) }
-    if !transfer.cameAtOnce { await Waiter.suspend(for: transfer) }
-    if transfer.cameAtOnce {
-      let moment = transfer.completed
-      if othersMayCome.load(ordering: .relaxed) <= moment.nanoseconds { await letOthersCome(on: loop, since: moment) }
-    } else if transfer.comesAlone {
-      loop.goesOn(since: transfer.completed)
-    }
-  }
-
-  /// Who never waits lets the executor's other tasks come now and then: each five milliseconds, for which a guest may hold the
-  /// thread in any case. Where there are some it is after the next load again.
-  ///
-  /// - Parameter moment: When the last answer came.
-  private func letOthersCome(on loop: ClientLoop, since moment: Deadline) async {
-    let now = loop.kernel.now()
-    await Task.yield()
-    let next = loop.othersCame(since: now, after: moment) ? now : now.advanced(byNanoseconds: 5_000_000)
-    othersMayCome.store(next.nanoseconds, ordering: .relaxed)
+    transfer.beginsWhenAwaited = true
+    await Waiter.suspend(for: transfer)
   }
 
   /// Begins what is awaited.
-  func begin(_ transfer: Transfer) {
-    // Where others wait for the loop, too, it is its thread that serves all of them together.
-    run(transfer, for: transfer.mayWaitAsGuest ? transfer : nil)
-    transfer.cameAtOnce = transfer.hasCome
-  }
+  func begin(_ transfer: Transfer) { run(transfer) }
 
   /// Its caller has been cancelled.
   func cancel(_ transfer: Transfer) {
@@ -324,9 +284,6 @@ final class SessionCore: @unchecked Sendable {
     }
     task.cancel()
   }
-
-  /// (Asked where the isolation is written, Swift 6.3 fails without optimization.)
-  private static func isNone(_ isolation: (any Actor)?) -> Bool { isolation == nil }
 
   /// Lets a task run, on its own.
   ///
@@ -357,8 +314,8 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// A guest does not call the program's own code, which may want what the caller holds.
-  private func run(_ transfer: Transfer, asGuest: Bool = true, for awaited: Transfer? = nil) {
-    transfer.engine.loop.perform(transfer, asGuest: asGuest && !mayHaveProtocols, for: awaited)
+  private func run(_ transfer: Transfer, asGuest: Bool = true) {
+    transfer.engine.loop.perform(transfer, asGuest: asGuest && !mayHaveProtocols)
   }
 
   /// Nil: the session is closed to new tasks.
@@ -380,9 +337,7 @@ final class SessionCore: @unchecked Sendable {
       let transfer = Transfer(of: task, request, identifier: identifier, session, engine, isWatched: isWatched)
       if task == nil {
         state.transfers.insert(transfer)
-        state.oneHasCome()
       }
-      transfer.comesAlone = state.comeOneByOne
       return transfer
     }
   }

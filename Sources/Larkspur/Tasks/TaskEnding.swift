@@ -52,8 +52,6 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
   }
 
-  var callersPriority: TaskPriority.RawValue? { nil }
-
   func turnIsOver() {
     switch task.output {
     // Nobody is called: it is the caller who waits.

@@ -67,20 +67,8 @@ final class Transfer: TimedWork, @unchecked Sendable {
   private var waiter: Waiter?
   /// It has not begun when the caller suspends.
   var beginsWhenAwaited = false
-  /// The caller's task prefers no executor.
-  var callerPrefersNone = false
-  var callersPriority: TaskPriority.RawValue?
   /// The caller is on the loop, and goes on in the turn that brings the result.
   var isCallersOwn = false
-  /// It has come alone, as those before it.
-  var comesAlone = false
-  /// Whether its caller may wait for it beside the loop: the session serves nobody else, and the thread is of Swift's pool.
-  var mayWaitAsGuest: Bool { comesAlone && callerPrefersNone }
-  /// It had come before the caller's task could suspend.
-  var cameAtOnce = false
-  /// When the result came: for who has awaited it.
-  var completed: Deadline { stage.load(ordering: .acquiring) == .complete ? completion : .never }
-  private var completion = Deadline.never
 
   /// - Parameter isWatched: A delegate wants to hear of it.
   init(
@@ -201,7 +189,6 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Nothing is left to be done but to tell its owner.
   func leaveToOwner() {
     performer = nil
-    completion = engine.loop.now
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
@@ -216,7 +203,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   func takeFile() throws -> (URL, URLResponse) { try success(file) }
 }
 
-extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
+extension Transfer: Awaited, TurnSuccessor {
   func isAwaited(by waiter: Waiter) {
     self.waiter = waiter
     if stage.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return turnIsOver() }
@@ -226,8 +213,6 @@ extension Transfer: Awaited, AwaitedByGuest, TurnSuccessor {
   func waitIsCancelled() { core.cancel(self) }
 
   func turnIsOver() {
-    // (What the loop itself has done since the answer came is no sign of others who want the caller's thread.)
-    if comesAlone, stage.load(ordering: .relaxed) == .awaited { completion = engine.loop.kernel.now() }
     if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 

@@ -50,32 +50,6 @@ public struct Poller: ~Copyable {
     }
   }
 
-  /// Waits beside the owner, for moments. One at a time may be used, on any thread.
-  public var guest: Guest { Guest(kernel: poller.kernel, poller: poller.number) }
-
-  public struct Guest: ~Copyable {
-    private let kernel: any Kernel
-    private let poller: Int32
-    private var events = EventBuffer()
-    /// How many events the last wait has brought.
-    public private(set) var eventCount = 0
-
-    fileprivate init(kernel: any Kernel, poller: Int32) {
-      self.kernel = kernel
-      self.poller = poller
-    }
-
-    /// Waits for at most `milliseconds`. False: nothing has happened. Nil: a signal came. What happens is told to nobody else.
-    public mutating func wait(milliseconds: Int32) -> Bool? {
-      let count = Int(kernel.wait(poller, into: &events, milliseconds: milliseconds))
-      eventCount = max(0, count)
-      return count < 0 ? nil : count > 0
-    }
-
-    /// One of the events of the last wait. Nil: it was a wake-up, which was meant for the owner.
-    public func event(at index: Int) -> PollerEvent? { Poller.event(at: index, of: events) }
-  }
-
   /// Waits for at most `milliseconds` (-1: for ever), and returns how many events there are.
   public mutating func wait(milliseconds: Int32) throws(Errno) -> Int {
     let result = poller.kernel.wait(poller.number, into: &events, milliseconds: milliseconds)
@@ -89,10 +63,8 @@ public struct Poller: ~Copyable {
   }
 
   /// One of the events of the last wait. Nil: it was a wake-up. That one need not be read: each write is a new event.
-  public func event(at index: Int) -> PollerEvent? { Self.event(at: index, of: events) }
-
-  private static func event(at index: Int, of events: borrowing EventBuffer) -> PollerEvent? {
+  public func event(at index: Int) -> PollerEvent? {
     let event = events[index]
-    return event.slot == wakeUpSlot ? nil : event
+    return event.slot == Self.wakeUpSlot ? nil : event
   }
 }

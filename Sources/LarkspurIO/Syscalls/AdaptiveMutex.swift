@@ -31,15 +31,6 @@ public final class AdaptiveMutex: @unchecked Sendable {
     return body()
   }
 
-  /// The same for a thread that is in no hurry. While the holder waits for this very processor it gets it, and perhaps comes to
-  /// the end of all that it has to do: to sleep would be to be woken in the midst of it.
-  @inlinable
-  public func withLockAfterOthers<T>(_ body: () -> T) -> T {
-    lockAfterOthers()
-    defer { unlock() }
-    return body()
-  }
-
   /// Nil: somebody else has it.
   @inlinable
   public func withLockIfAvailable<T>(_ body: () -> T) -> T? {
@@ -64,13 +55,5 @@ public final class AdaptiveMutex: @unchecked Sendable {
   func lockIfAvailable() -> Bool {
     // Safe: see `init`.
     unsafe pthread_mutex_trylock(mutex) == 0
-  }
-
-  @usableFromInline
-  func lockAfterOthers() {
-    if lockIfAvailable() { return }
-    // Once: each time may be behind all who compute.
-    sched_yield()
-    lock()
   }
 }

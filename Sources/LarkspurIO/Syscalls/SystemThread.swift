@@ -1,5 +1,3 @@
-import Synchronization
-
 @_implementationOnly import CLarkspurLinux
 
 /// A thread of the system's, outside Swift's own pool: one that may block.
@@ -36,12 +34,6 @@ public struct SystemThread: Sendable {
   /// The calling thread's identity: equal on the same thread only.
   public static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
-  /// Lets others go first who want the calling thread's processor.
-  public static func yield() { sched_yield() }
-
-  /// Counts what the calling thread takes.
-  public static var currentClock: ProcessorClock { ProcessorClock(rawValue: larkspur_thread_clock()) }
-
   private final class Body: Sendable {
     let name: String
     let run: @Sendable () -> Void
@@ -51,14 +43,4 @@ public struct SystemThread: Sendable {
       self.run = run
     }
   }
-}
-
-/// The processor time of one thread. Any thread may read it.
-public struct ProcessorClock: RawRepresentable, AtomicRepresentable, Sendable {
-  public let rawValue: Int32
-
-  public init(rawValue: Int32) { self.rawValue = rawValue }
-
-  /// What the thread has taken so far. Of no meaning once it has ended: 0, or another one's.
-  public var nanoseconds: UInt64 { larkspur_clock_nanoseconds(rawValue) }
 }

@@ -1,17 +1,14 @@
-import LarkspurIO
+/// What a turn has brought for other threads. A successor is called after the turn, when the lock is free: a thread that it wakes
+/// may submit work at once, and finds the loop asleep.
+public protocol TurnSuccessor: AnyObject, Sendable {
+  func turnIsOver()
+}
 
-/// What follows a turn: those who go on with what it has brought.
 extension ClientLoop {
-  /// A thread that is woken may take the processor at once, do its bit and sleep again. So callers of Swift's pool whose results
-  /// have come together are woken together, by one task there: the loop wakes one thread for them, and not one after the other.
+  /// Calls the successors of the loop's own turns, in the order in which they came.
   func callSuccessors() {
-    var successors = TurnSuccessors()
-    swap(&successors, &waiting.state.successors)
-    guard successors.callersCount > 1 else { return successors.call() }
-    successors.callOthers()
-    Task.detached(priority: TaskPriority(rawValue: successors.callersPriority)) { [successors] in
-      successors.callCallers()
-    }
+    for successor in waiting.state.successors { successor.turnIsOver() }
+    waiting.state.successors.removeAll(keepingCapacity: true)
   }
 
   /// Calls `successor` when the turn is over.

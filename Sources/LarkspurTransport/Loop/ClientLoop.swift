@@ -18,10 +18,8 @@ import Synchronization
 /// and `post` a cancellation or a channel that lost its owner: all of it goes through the mailbox. The wake-up descriptor is
 /// written only when the loop sleeps.
 ///
-/// Guests. To wake the sleeping thread for each request costs more than the request does. So a task that comes here while
-/// the loop sleeps takes a turn itself, on the thread it comes from, as far as its first wait; the answer is the loop's to
-/// wait for, or for a moment the guest's: see `perform`. A near answer may be looked for in place of a sleep (`WaitChoice`); while
-/// guests do that, the loop's thread sleeps at its `Bell`.
+/// Guests. Waking the sleeping thread costs more than a request does. A thread that submits something while the loop sleeps
+/// takes a turn itself, up to the first wait: see `perform`. Only the loop's thread waits for the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -45,15 +43,11 @@ public final class ClientLoop: @unchecked Sendable {
   /// The thread whose next job may be run on it at once.
   let guest = Atomic<UInt64>(0)
   let takesGuests: Bool
-  let guests: GuestWaits
-  let bell = Bell()
   let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
   /// How many connections keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)
-  /// Counts what the loop's thread takes.
-  let clock = Atomic(ProcessorClock(rawValue: 0))
 
   /// What belongs to the thread that takes a turn.
   let own: Confined<State>
@@ -66,8 +60,7 @@ public final class ClientLoop: @unchecked Sendable {
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
     /// Who is to be called now that a turn is over.
-    var successors = TurnSuccessors()
-    var choice: WaitChoice
+    var successors: [any TurnSuccessor] = []
   }
 
   struct State: ~Copyable {
@@ -80,14 +73,14 @@ public final class ClientLoop: @unchecked Sendable {
     var soonest = Deadline.never
     /// How long the loop sleeps at most.
     var sleepsUntil = Deadline.never
-    /// Ends the sleeps of the loop and of guests.
+    /// Ends the loop's sleeps in time.
     var alarm: Alarm
     /// Channels that have used up their share of this turn.
     var yielding: [Channel] = []
     /// Who wants to be called when this turn's jobs have run.
     var followers: [any TurnFollower] = []
     /// Who is to be called when the turn is over.
-    var successors = TurnSuccessors()
+    var successors: [any TurnSuccessor] = []
     var chunks = ChunkPool()
     /// What idle connections have let go of, for those that become busy.
     var responses: [ResponseStorage] = []
@@ -98,8 +91,6 @@ public final class ClientLoop: @unchecked Sendable {
     var turn: UInt64 = 0
     /// Whether the turn is taken on another thread than the loop's.
     var isGuests = false
-    /// See `expectAnswer`.
-    var expectsAnswer = false
   }
 
   /// The clock as it was read at the beginning of this turn.
@@ -153,32 +144,25 @@ public final class ClientLoop: @unchecked Sendable {
     try self.init(on: kernel, takesGuests: false)
   }
 
-  private init(on kernel: any Kernel, takesGuests: Bool, choice: WaitChoice = WaitChoice()) throws(Errno) {
+  private init(on kernel: any Kernel, takesGuests: Bool) throws(Errno) {
     self.kernel = kernel
     self.takesGuests = takesGuests
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     watcher = poller.watcher
     own = Confined(State(alarm: try Alarm(at: poller, kernel: kernel), now: kernel.now()))
-    guests = GuestWaits(poller.guest, choice: choice)
-    waiting = Confined(Waiting(poller: poller, choice: choice))
+    waiting = Confined(Waiting(poller: poller))
   }
 
   /// A loop on a thread of its own, which runs until `stop`.
   public convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
-    try self.init(name: name, on: kernel, choice: WaitChoice())
-  }
-
-  /// - Parameter choice: How it is to choose between sleeping and looking.
-  convenience init(name: String, on kernel: any Kernel = LinuxKernel.shared, choice: WaitChoice) throws(Errno) {
-    try self.init(on: kernel, takesGuests: true, choice: choice)
+    try self.init(on: kernel, takesGuests: true)
     let thread = try SystemThread(name: name) { [self] in
-      clock.store(SystemThread.currentClock, ordering: .relaxed)
       while !isStopping.load(ordering: .acquiring) { takeTurn() }
       turns.withLock {
-        defer { own.state.successors.move(to: &waiting.state.successors) }
+        defer { swap(&own.state.successors, &waiting.state.successors) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
         // Nobody will look after these any more, and they hold on to the loop as it does to them.
         takeMail()
@@ -196,7 +180,6 @@ public final class ClientLoop: @unchecked Sendable {
   public func stop() {
     isStopping.store(true, ordering: .releasing)
     waker.wake()
-    bell.ring()
   }
 
   /// Runs `operation` on the loop, and comes back with what it returns: one hop in and one hop out.
@@ -220,50 +203,30 @@ public final class ClientLoop: @unchecked Sendable {
     return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
   }
 
-  /// Whether the calling task prefers no executor: then its thread is of Swift's pool, and not a loop's.
-  public static var callerPrefersNone: Bool {
-    // Safe: as above.
-    unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil }
-  }
-
-  /// The calling task's priority, at least the usual one. (In an async function, room for a type whose size the library says
-  /// at run time would be made in the task each time.)
-  @inline(never)
-  public static var callersPriority: TaskPriority.RawValue {
-    max(Task.currentPriority.rawValue, TaskPriority.medium.rawValue)
-  }
-
   // MARK: - One turn
 
-  /// One turn; it waits only when there is nothing to do, and nobody to be called by the next one.
+  /// One turn; it waits only when there is nothing to do, and no successor to call.
   public func takeTurn(mayWait: Bool = true) {
-    // Whether the coming wait is for a single answer.
-    var expectsAnswer = false
-    // Nil: there is something to do.
-    let end: Deadline? = turns.withLockAfterOthers {
+    let isIdle = turns.withLock {
       defer { endTurn(&waiting.state.successors) }
       beginTurn()
       own.state.isGuests = false
-      let hasEvents = takeEvents()
+      takeEvents()
       takeMail()
       expireDeadlines()
       if !own.state.yielding.isEmpty { wakeYielding() }
       runJobs()
       if !own.state.followers.isEmpty { callFollowers() }
-      guard mayWait, !hasWork else { return nil }
-      swap(&expectsAnswer, &own.state.expectsAnswer)
+      guard mayWait, !hasWork else { return false }
       own.state.sleepsUntil = own.state.soonest
       own.state.alarm.goOff(by: own.state.soonest)
-      bell.choose(mayUse: hasEvents && !expectsAnswer)
       // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
       // so that one of the two always sees the other.
       isSleeping.store(true, ordering: .sequentiallyConsistent)
-      return hasMail.load(ordering: .sequentiallyConsistent) ? nil : own.state.soonest
+      return !hasMail.load(ordering: .sequentiallyConsistent)
     }
     if !waiting.state.successors.isEmpty { callSuccessors() }
-    if takesGuests, end != nil { guests.end(by: waker, isAtPoller: !bell.isInUse) }
-    // (After that: a guest may have a turn to end.)
-    if end == nil || !expectsAnswer || !findsAnswer() { sleep(until: end) }
+    wait(milliseconds: isIdle ? -1 : 0)
     isSleeping.store(false, ordering: .relaxed)
   }
 
@@ -273,9 +236,9 @@ public final class ClientLoop: @unchecked Sendable {
     own.state.now = kernel.now()
   }
 
-  /// - Parameter successors: Who is to be called now.
-  func endTurn(_ successors: inout TurnSuccessors) {
-    if !own.state.successors.isEmpty { own.state.successors.move(to: &successors) }
+  /// - Parameter successors: An empty list, which gets those that are to be called now that the lock is free.
+  func endTurn(_ successors: inout [any TurnSuccessor]) {
+    if !own.state.successors.isEmpty { swap(&own.state.successors, &successors) }
     // The loop is nobody's now. One without a thread is its owner's, also between its turns.
     if takesGuests { owner.store(0, ordering: .relaxed) }
   }
@@ -292,16 +255,12 @@ public final class ClientLoop: @unchecked Sendable {
     }
   }
 
-  /// Whether there were any, besides wake-ups.
-  private func takeEvents() -> Bool {
-    var hasEvents = false
+  private func takeEvents() {
     for index in 0..<waiting.state.eventCount {
       guard let event = waiting.state.poller.event(at: index) else { continue }
-      hasEvents = true
       take(event)
     }
     waiting.state.eventCount = 0
-    return hasEvents
   }
 
   func take(_ event: PollerEvent) {
@@ -408,7 +367,7 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   func wake() {
-    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { bell.wake(or: waker) }
+    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
   }
 }
 
@@ -433,11 +392,7 @@ extension ClientLoop: TaskExecutor {
     if guest.load(ordering: .relaxed) == thread {
       guest.store(0, ordering: .relaxed)
       // (When that turn is over the loop may be gone, for the runtime holds no executor: nothing here may want it then.)
-      let isDone = takeTurn {
-        run(job)
-        sendToPoller()
-      }
-      if isDone { return }
+      if takeTurn(asGuestWith: { run(job) }) { return }
     }
     mailbox.withLock { $0.jobs.append(job) }
     mailArrived()

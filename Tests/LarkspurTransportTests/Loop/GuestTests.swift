@@ -136,131 +136,47 @@ import Testing
     loop.stop()
   }
 
-  /// Those who wake callers go together, and not on the loop's thread; all others keep their order there.
-  @Test(.timeLimit(.minutes(2))) func callersAreWokenTogether() async {
+  /// Successors are called in their order, on the thread that took the turn.
+  @Test(.timeLimit(.minutes(2))) func successorsKeepTheirOrder() async {
     typealias Call = (name: Int, thread: UInt64)
     let (calls, told) = AsyncStream.makeStream(of: Call.self)
     let own: UInt64 = await withCheckedContinuation { continuation in
       loop.post { [loop] in
         for name in 0..<6 {
-          let priority = name % 2 == 0 ? TaskPriority.medium.rawValue : nil
-          let successor = Successor(callersPriority: priority) { told.yield((name, SystemThread.currentIdentity)) }
-          loop.callAfterTurn(successor)
+          loop.callAfterTurn(Successor { told.yield((name, SystemThread.currentIdentity)) })
         }
         continuation.resume(returning: SystemThread.currentIdentity)
       }
     }
     var order: [Call] = []
     for await call in calls.prefix(6) { order.append(call) }
-    let (callers, others) = (order.filter { $0.name % 2 == 0 }, order.filter { $0.name % 2 == 1 })
-    #expect(callers.map(\.name) == [0, 2, 4] && others.map(\.name) == [1, 3, 5])
-    #expect(Set(callers.map(\.thread)).count == 1 && callers[0].thread != own)
-    #expect(others.allSatisfy { $0.thread == own })
+    #expect(order.map(\.name) == Array(0..<6))
+    #expect(order.allSatisfy { $0.thread == own })
     loop.stop()
   }
 
-  /// Whether the loop's thread brings it, or the guest's own, before the guest waits, while it does, or after: it comes.
+  /// What a guest's turn brings comes, whether the guest's thread brings it or the loop's.
   @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
-  func whatAGuestWaitsForHereComes(microseconds: Int, guests: Int) async {
-    await wait(on: loop, microseconds: microseconds, guests: guests)
-    loop.stop()
-  }
-
-  /// So it does if guests look for it while the loop's thread sleeps at its bell.
-  @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
-  func whatAGuestLooksForComes(microseconds: Int, guests: Int) async throws {
-    loop.stop()
-    let loop = try ClientLoop(name: "looking", choice: .always)
-    await wait(on: loop, microseconds: microseconds, guests: guests)
-    loop.stop()
-  }
-
-  private func wait(on loop: ClientLoop, microseconds: Int, guests: Int) async {
+  func whatAGuestAsksForComes(microseconds: Int, guests: Int) async {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<guests {
-        group.addTask {
-          for _ in 0..<300 {
-            let awaited = AwaitedAnswer()
-            await Waiter.suspend { waiter in
-              awaited.waiter = waiter
-              let work = GuestWork {
-                guard microseconds > 0 else { return loop.callAfterTurn(awaited) }
-                _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
-                  loop.callAfterTurn(awaited)
-                }
-              }
-              loop.perform(work, asGuest: true, for: awaited)
-            }
-            #expect(awaited.hasCome)
-          }
-        }
-      }
-    }
-  }
-
-  /// Who waits for what does not come goes after a while, though nothing happens at the poller.
-  @Test(.timeLimit(.minutes(2))) func guestsDoNotWaitForEver() async {
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<3 {
         group.addTask { [loop] in
           for _ in 0..<300 {
-            let awaited = AwaitedAnswer()
-            loop.perform(GuestWork {}, asGuest: true, for: awaited)
-            #expect(!awaited.hasCome)
+            await withCheckedContinuation { continuation in
+              let successor = Successor { continuation.resume() }
+              let work = GuestWork {
+                guard microseconds > 0 else { return loop.callAfterTurn(successor) }
+                _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
+                  loop.callAfterTurn(successor)
+                }
+              }
+              loop.perform(work, asGuest: true)
+            }
           }
         }
       }
     }
     loop.stop()
-  }
-
-  /// What is waited for in vain is not waited for the next time, and not for twice as many times after each that follows.
-  @Test func guestsWaitWhereItIsWorthIt() throws {
-    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
-    func skipped(_ wasWorthIt: Bool?) -> Int {
-      var (count, hasWaited) = (-1, false)
-      while !hasWaited {
-        count += 1
-        waits.wait { _ in
-          hasWaited = true
-          return wasWorthIt
-        }
-      }
-      return count
-    }
-    #expect((0..<12).map { _ in skipped(false) } == [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_023])
-    #expect([skipped(nil), skipped(nil), skipped(true), skipped(true)] == [1_023, 0, 0, 0])
-    #expect([skipped(false), skipped(false)] == [0, 511])
-  }
-
-  /// Where the program's other tasks keep it from going on, none waits.
-  @Test func guestsMakeRoom() throws {
-    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
-    func asks() -> Bool {
-      var isAsked = false
-      waits.wait { _ in
-        isAsked = true
-        return true
-      }
-      return isAsked
-    }
-    #expect((0..<32).allSatisfy { _ in asks() })
-    waits.learn(wasWorthIt: false)
-    #expect([asks(), asks()] == [false, true])
-  }
-
-  @Test func oneGuestWaitsAtATime() throws {
-    let waits = GuestWaits(try Poller(kernel: LinuxKernel.shared).guest)
-    var (outer, inner) = (0, 0)
-    waits.wait { _ in
-      outer += 1
-      waits.wait { _ in
-        inner += 1
-        return true
-      }
-      return true
-    }
-    #expect(outer == 1 && inner == 0)
   }
 
   /// Belongs to whoever has the loop.
