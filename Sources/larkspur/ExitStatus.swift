@@ -200,7 +200,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .clientCertificateRequired: .clientCertificateRequired
       case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .encryptionUnsupported, .keyMismatch:
         .clientCertificateProblem
-      // A name that can be nobody's: without TLS it is looked up in vain.
+      // No host can have the name. Without TLS the look-up of it fails, too.
       case .hostInvalid: .resolutionFailed
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed

@@ -182,14 +182,11 @@ final class CredentialFile: Sendable {
   }
 
   private static func read(_ path: String) -> [UInt8]? {
-    guard let file = try? OpenFile(readingRegular: path) else { return nil }
-    var bytes: [UInt8] = []
-    while bytes.count <= bytesMax {
-      guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
-      if piece.isEmpty { return bytes }
-      bytes += piece
+    do throws(Errno) {
+      // No storage writes more than that.
+      return try OpenFile(readingRegular: path).readToEnd(max: bytesMax) ?? []
+    } catch {
+      return nil
     }
-    // No storage has written this.
-    return []
   }
 }

@@ -274,9 +274,6 @@ final class SessionCore: @unchecked Sendable {
     await Waiter.suspend(for: transfer)
   }
 
-  /// Begins what is awaited.
-  func begin(_ transfer: Transfer) { run(transfer) }
-
   /// Its caller has been cancelled.
   func cancel(_ transfer: Transfer) {
     guard let task = transfer.task ?? state.withLock({ _ in transfer.shownTask }) else {
@@ -295,7 +292,7 @@ final class SessionCore: @unchecked Sendable {
       }
       // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
       // it wants to hear does not mind.)
-      run(transfer, asGuest: asGuest && (hasSelectiveDelegate || !transfer.collectsMetrics))
+      begin(transfer, asGuest: asGuest && (hasSelectiveDelegate || !transfer.collectsMetrics))
     } catch {
       TaskEnding.refuse(task, error, self)
     }
@@ -313,8 +310,8 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// A guest does not call the program's own code, which may want what the caller holds.
-  private func run(_ transfer: Transfer, asGuest: Bool = true) {
+  /// Begins a transfer. A guest's turn does not call the program's own code, which may want a lock that the caller holds.
+  func begin(_ transfer: Transfer, asGuest: Bool = true) {
     transfer.engine.loop.perform(transfer, asGuest: asGuest && !mayHaveProtocols)
   }
 

@@ -163,9 +163,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   /// `HTTPProxy` and `HTTPSProxy` are HTTP proxies, `SOCKSProxy` is a SOCKS5 proxy that looks names up. Only Larkspur takes
   /// another kind before the host, as the environment's variables have it: `https://proxy.example`, `socks4://`, `socks4a://`,
   /// `socks5://`, `socks5h://`, `http://`. An IPv6 address may have a zone, `fe80::1%eth0`. Without a port it is 1080, or 443
-  /// for `https://`. All tasks of the session fail with
-  /// `URLError.cannotConnectToHost` if a proxy that is enabled has an unknown kind, a host that cannot be one, or a port that
-  /// is not a number from 1 to 65535.
+  /// for `https://`. All tasks of the session fail with `URLError.cannotConnectToHost` if a proxy that is enabled has an unknown
+  /// kind, a host that cannot be one, or a port that is not a number from 1 to 65535.
   open var connectionProxyDictionary: [AnyHashable: Any]? {
     get { storage.connectionProxyDictionary }
     set { storage.connectionProxyDictionary = newValue }

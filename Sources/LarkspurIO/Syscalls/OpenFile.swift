@@ -67,13 +67,19 @@ public final class OpenFile: Sendable {
   }
 
   /// Everything up to the end.
-  public func readToEnd() throws(Errno) -> [UInt8] {
+  public func readToEnd() throws(Errno) -> [UInt8] { try readToEnd(max: .max) ?? [] }
+
+  /// Reads up to the end.
+  ///
+  /// - Returns: The bytes, or `nil` if there are more than `max`.
+  public func readToEnd(max: Int) throws(Errno) -> [UInt8]? {
     var bytes: [UInt8] = []
-    while true {
+    while bytes.count <= max {
       let piece = try read(atMost: 1 << 16)
       if piece.isEmpty { return bytes }
       bytes += piece
     }
+    return nil
   }
 
   /// Writes all of it. `interrupted`: a signal asks the process to end. `timedOut`: the deadline has passed, which a

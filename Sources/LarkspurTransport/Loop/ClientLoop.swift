@@ -33,7 +33,7 @@ public final class ClientLoop: @unchecked Sendable {
   private let mailbox = Mutex(Mailbox())
   /// Somebody has put something into the mailbox.
   private let hasMail = Atomic(false)
-  /// The loop is in a wait, or about to be: whoever puts mail in has to wake it.
+  /// Whether the loop waits, or is about to: a thread that adds mail then wakes it.
   let isSleeping = Atomic(false)
   let isStopping = Atomic(false)
   /// Held while a turn is taken, and not while the loop waits.
@@ -59,7 +59,7 @@ public final class ClientLoop: @unchecked Sendable {
     var poller: Poller
     /// How many events the last wait has brought that are still to be looked at.
     var eventCount = 0
-    /// Who is to be called now that a turn is over.
+    /// The successors of the turn that is over.
     var successors: [any TurnSuccessor] = []
   }
 

@@ -113,14 +113,7 @@ final class BuildFolder {
 
   /// - Returns: The content of a regular file, or `nil` if it is larger than `max` or cannot be read.
   private static func read(_ path: String, max: Int) -> [UInt8]? {
-    guard let file = try? OpenFile(readingRegular: path) else { return nil }
-    var bytes: [UInt8] = []
-    while bytes.count <= max {
-      guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
-      if piece.isEmpty { return bytes }
-      bytes += piece
-    }
-    return nil
+    try? OpenFile(readingRegular: path).readToEnd(max: max)
   }
 
   /// Reads the list of object files that SwiftPM gives to the linker: one to a line, in quotes if it has blanks.

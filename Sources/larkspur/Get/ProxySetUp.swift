@@ -4,10 +4,18 @@ import LarkspurTransport
 
 /// Makes of the options and the environment the way to a server.
 enum ProxySetUp {
-  /// Nil: it is reached directly.
+  /// - Returns: The proxy, or `nil` if the server is reached directly.
+  static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
+    let proxy = try settings(options).proxy(toHost: url.host, port: url.port, isSecure: url.isSecure)
+    if options.tls.isInsecure, proxy?.kind == .https {
+      Console.complain("warning: --insecure: the proxy's certificate is not verified; anybody could be answering")
+    }
+    return proxy
+  }
+
+  /// - Returns: The way to the proxy, with its TLS, or `nil` if the server is reached directly.
   static func route(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> ProxyRoute? {
-    let settings = try settings(options)
-    guard let proxy = settings.proxy(toHost: url.host, port: url.port, isSecure: url.isSecure) else { return nil }
+    guard let proxy = try proxy(options, to: url) else { return nil }
     var route = ProxyRoute(proxy)
     route.userAgent = "larkspur/\(LarkspurCommand.version)"
     route.security = try TLSSetUp.security(options.tls, forProxy: proxy)

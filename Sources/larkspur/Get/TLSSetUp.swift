@@ -25,9 +25,6 @@ enum TLSSetUp {
   /// server's.
   static func security(_ options: TLSOptions, forProxy proxy: Proxy) throws(CommandFailure) -> Security? {
     guard proxy.kind == .https else { return nil }
-    if options.isInsecure {
-      Console.complain("warning: --insecure: the proxy's certificate is not verified; anybody could be answering")
-    }
     return try security(try configuration(options))
   }
 

@@ -24,8 +24,8 @@ struct SessionGet {
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
       let target = try RequestURL.parse(options.url)
-      let route = try ProxySetUp.route(options, to: target)
-      let plan = try GetRequest(options, to: target, through: route?.proxy)
+      let proxy = try ProxySetUp.proxy(options, to: target)
+      let plan = try GetRequest(options, to: target, through: proxy)
       let form =
         options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
       let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
