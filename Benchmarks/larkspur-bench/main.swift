@@ -95,7 +95,7 @@ do {
       exit(1)
     }
   }
-  while true { loop.takeTurn() }
+  while true { loop.tick() }
 } catch {
   complain("larkspur-bench: \(error)")
   exit(1)

@@ -21,7 +21,7 @@ enum MainLoop {
       exit(CaughtSignal.pending.map { ExitStatus.signal($0).rawValue } ?? status.rawValue)
     }
     while true {
-      loop.takeTurn()
+      loop.tick()
       if CaughtSignal.pending != nil { task.cancel() }
     }
   }

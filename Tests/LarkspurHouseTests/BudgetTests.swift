@@ -68,7 +68,7 @@ import Testing
       // The turn that this ends in would wait for ever.
       loop.stop()
     }
-    while outcome.value == nil { loop.takeTurn() }
+    while outcome.value == nil { loop.tick() }
     return try #require(outcome.value).get()
   }
 
@@ -110,7 +110,7 @@ import Testing
       // The turn that this ends in would wait for ever.
       loop.stop()
     }
-    while outcome.value == nil { loop.takeTurn() }
+    while outcome.value == nil { loop.tick() }
     return try #require(outcome.value).get()
   }
 

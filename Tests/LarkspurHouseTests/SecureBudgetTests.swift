@@ -82,8 +82,8 @@ import Testing
       let connection = try await Connection.open(
         to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
       // Without a request the handshake's last flight leaves at the end of the turn.
-      let turn = loop.turn
-      while loop.turn == turn { await Task.yield() }
+      let turn = loop.tickNumber
+      while loop.tickNumber == turn { await Task.yield() }
       var lent = ["connected": loop.chunkBytesLent]
       let exchange = try await connection.send(request("GET", "/bytes/1000000"))
       lent["busy"] = loop.chunkBytesLent

@@ -238,6 +238,11 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
       rest(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
     }
     let list = takeEvents()
+    // Another thread may run an inline tick before the loop's thread comes to look at its events: they may be stale by then.
+    if dice.chance(1, of: 4) {
+      time += dice.time(0...weather.callTime)
+      happen()
+    }
     idleWaits = list.isEmpty && time < began + LarkspurSimulation.milliseconds(1) ? idleWaits + 1 : 0
     idleWaitsMost = max(idleWaitsMost, idleWaits)
     return events.replace(with: list)

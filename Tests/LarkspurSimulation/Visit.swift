@@ -26,7 +26,18 @@ struct Visit {
     case cancel
   }
 
+  /// How its requests come to the loop.
+  enum Way {
+    /// A task that the loop starts.
+    case task
+    /// A task whose first job a second thread brings.
+    case inlineTask
+    /// Callbacks that a second thread submits.
+    case submitted
+  }
+
   let start: UInt64
+  let way: Way
   let plans: [Plan]
   let cancelledAfter: UInt64?
   /// Over a connection of its own, to one of several addresses.
@@ -35,6 +46,7 @@ struct Visit {
   init(endpoints: Int, within span: UInt64, _ weather: Weather, _ ledger: Ledger, _ dice: inout Dice) throws {
     start = dice.time(0...span)
     isPrivate = dice.chance(1, of: 8)
+    way = isPrivate ? dice.pick([.task, .inlineTask]) : dice.pick([.task, .inlineTask, .submitted, .submitted])
     cancelledAfter =
       !weather.isCalm && dice.chance(1, of: 6) ? dice.time(0...dice.pick([0, milliseconds(3), seconds(3)])) : nil
     plans = try (0..<dice.number(1...3)).map { _ in

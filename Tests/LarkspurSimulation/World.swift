@@ -6,7 +6,7 @@ import LarkspurTransport
 /// A pool, its users, a network and its servers. One seed is one world.
 ///
 /// ```
-///  users (Visit) --> Pool, Connection --> ClientLoop --> SimulatedKernel --> Link --> ServerSession
+///  users (Visit, SubmittedVisit) --> Pool, Connection --> ClientLoop --> SimulatedKernel --> Link --> ServerSession
 ///        \--------------------- Ledger: what was asked, sent, answered, delivered ------/
 /// ```
 ///
@@ -25,12 +25,14 @@ package final class World: @unchecked Sendable {
     package let failures: Int
     package let connections: Int
     package let turns: Int
+    /// Callbacks that ran in inline ticks.
+    package let inlineCallbacks: Int
     package let waits: Int
     package let idleWaitsMost: Int
     package let seconds: Int
   }
 
-  private enum Outcome {
+  enum Outcome {
     case read(Int)
     case left
     case failed(TransportError)
@@ -44,13 +46,14 @@ package final class World: @unchecked Sendable {
   let options: Pool.Options
   let names: [SimulatedNames.Name]
   private var pool: Pool?
-  private let endpoints: [Endpoint]
+  let endpoints: [Endpoint]
   private var dice: Dice
   private var visits: [Visit] = []
   private var visitsOver = 0
   private(set) var isShutDown = false
   private var failures = 0
   private var turns = 0
+  var inlineCallbacks = 0
 
   /// So many turns without rest are an endless loop, and so many at one time.
   private static let turnsMax = 300_000
@@ -65,7 +68,7 @@ package final class World: @unchecked Sendable {
     dice = Dice(seed: seed)
     weather = Weather(&dice)
     kernel = SimulatedKernel(weather, dice: dice.fork())
-    loop = try ClientLoop(withoutThreadOn: kernel)
+    loop = try ClientLoop(withoutThreadOn: kernel, allowsInlineTicks: true)
     names = SimulatedNames.draw(&dice)
     var options = Self.options(weather, &dice)
     options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
@@ -117,28 +120,43 @@ package final class World: @unchecked Sendable {
   private func start(_ index: Int) {
     let visit = visits[index]
     kernel.after(visit.start) { [unowned self] in
-      loop.post { [unowned self] in
-        let task = Task(executorPreference: loop) { @concurrent [unowned self] in
-          await visit.isPrivate ? makePrivate(visit) : make(visit)
-          visitsOver += 1
-        }
-        guard let time = visit.cancelledAfter else { return }
-        // In the middle of whatever the loop does; when it sleeps, as from another thread.
-        kernel.after(time) { [unowned self] in
-          if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
-        }
+      switch visit.way {
+      case .submitted: submit(visit)
+      case .inlineTask:
+        loop.expectInlineJob()
+        startTask(visit)
+      case .task: loop.post { [unowned self] in startTask(visit) }
       }
     }
   }
+
+  private func submit(_ visit: Visit) {
+    guard let pool else { return visitIsOver() }
+    let submitted = SubmittedVisit(visit, in: self, over: pool)
+    submitted.submit()
+    guard let time = visit.cancelledAfter else { return }
+    kernel.after(time) { submitted.cancel() }
+  }
+
+  private func startTask(_ visit: Visit) {
+    let task = Task(executorPreference: loop) { @concurrent [unowned self] in
+      await visit.isPrivate ? makePrivate(visit) : make(visit)
+      visitIsOver()
+    }
+    guard let time = visit.cancelledAfter else { return }
+    // In the middle of whatever the loop does; when it sleeps, as from another thread.
+    kernel.after(time) { [unowned self] in
+      if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
+    }
+  }
+
+  func visitIsOver() { visitsOver += 1 }
 
   private func make(_ visit: Visit) async {
     guard let pool else { return }
     await pool.cancelledWithTask { scope in
       for plan in visit.plans {
-        var request = PoolRequest(plan.head)
-        request.body = plan.body.isEmpty ? .none : .bytes(plan.body)
-        request.priority = plan.priority
-        request.deadline = deadline(of: plan)
+        let request = request(for: plan, until: deadline(of: plan))
         await run(plan, of: visit) { () async throws(TransportError) in
           var outcome = Outcome.left
           try await pool.exchange(request, with: endpoints[plan.endpoint], in: scope) {
@@ -170,21 +188,38 @@ package final class World: @unchecked Sendable {
     connection?.close()
   }
 
-  private func deadline(of plan: Visit.Plan) -> Deadline {
+  func deadline(of plan: Visit.Plan) -> Deadline {
     plan.timeMax.map { loop.now.advanced(byNanoseconds: $0) } ?? .never
+  }
+
+  func request(for plan: Visit.Plan, until deadline: Deadline) -> PoolRequest {
+    var request = PoolRequest(plan.head)
+    request.body = plan.body.isEmpty ? .none : .bytes(plan.body)
+    request.priority = plan.priority
+    request.deadline = deadline
+    return request
   }
 
   private func run(
     _ plan: Visit.Plan, of visit: Visit, _ ask: () async throws(TransportError) -> Outcome
   ) async {
-    kernel.note("ask", plan.number, plan.endpoint)
-    let began = kernel.time
+    let began = began(plan)
     let outcome: Outcome
     do throws(TransportError) {
       outcome = try await ask()
     } catch {
       outcome = .failed(error)
     }
+    ended(plan, of: visit, began: began, outcome)
+  }
+
+  /// - Returns: The time at which the request was made.
+  func began(_ plan: Visit.Plan) -> UInt64 {
+    kernel.note("ask", plan.number, plan.endpoint)
+    return kernel.time
+  }
+
+  func ended(_ plan: Visit.Plan, of visit: Visit, began: UInt64, _ outcome: Outcome) {
     ledger.ended(plan.number)
     if case .slowly = plan.reading {} else { checkTime(plan, visit, began: began) }
     switch outcome {
@@ -197,23 +232,47 @@ package final class World: @unchecked Sendable {
     }
   }
 
-  private func read(_ exchange: Exchange, _ plan: Visit.Plan) async throws(TransportError) -> Outcome {
-    let answer = ledger.delivered(exchange.value(of: "x-answer"), to: plan.number)
-    kernel.note("head", plan.number, answer ?? -1)
+  /// Compares a body with what the server has sent.
+  struct BodyReader {
+    let number: Int
+    let answer: Int?
+    let ledger: Ledger
     var count = 0
-    func take(_ piece: Span<UInt8>) {
+
+    mutating func take(_ piece: Span<UInt8>) {
       if let answer { ledger.delivered(piece, at: count, of: answer) }
       count += piece.count
     }
+
+    func completed() -> Outcome {
+      if let answer { ledger.completed(count, of: answer, to: number) }
+      return .read(count)
+    }
+  }
+
+  func reader(of exchange: Exchange, for plan: Visit.Plan) -> BodyReader {
+    let answer = ledger.delivered(exchange.value(of: "x-answer"), to: plan.number)
+    kernel.note("head", plan.number, answer ?? -1)
+    return BodyReader(number: plan.number, answer: answer, ledger: ledger)
+  }
+
+  func read(_ exchange: Exchange, _ plan: Visit.Plan) async throws(TransportError) -> Outcome {
+    try await read(exchange, plan, by: reader(of: exchange, for: plan))
+  }
+
+  func read(
+    _ exchange: Exchange, _ plan: Visit.Plan, by begun: BodyReader
+  ) async throws(TransportError) -> Outcome {
+    var reader = begun
     switch plan.reading {
-    case .all: try await exchange.receiveBody(take)
+    case .all: try await exchange.receiveBody { reader.take($0) }
     case .collect(let bytesMax):
       let body = try await exchange.collectBody(bytesMax: bytesMax)
-      take(body.span)
+      reader.take(body.span)
     case .slowly(let time):
-      while try await exchange.receivePiece(take) { await pause(time) }
+      while try await exchange.receivePiece({ reader.take($0) }) { await pause(time) }
     case .pieces(let most):
-      for _ in 0..<most { guard try await exchange.receivePiece(take) else { break } }
+      for _ in 0..<most { guard try await exchange.receivePiece({ reader.take($0) }) else { break } }
       return .left
     case .nothing: return .left
     case .giveUp(let error): throw error
@@ -222,11 +281,10 @@ package final class World: @unchecked Sendable {
       return .left
     case .cancel:
       exchange.canceller?.cancel()
-      try await exchange.receiveBody(take)
+      try await exchange.receiveBody { reader.take($0) }
       return .left
     }
-    if let answer { ledger.completed(count, of: answer, to: plan.number) }
-    return .read(count)
+    return reader.completed()
   }
 
   private func pause(_ time: UInt64) async {
@@ -255,7 +313,8 @@ package final class World: @unchecked Sendable {
     return Report(
       seed: seed, complaints: ledger.complaints, trace: kernel.trace, setting: "\(weather) \(options)",
       requests: ledger.requests.count,
-      failures: failures, connections: kernel.links.count, turns: turns, waits: kernel.waits,
+      failures: failures, connections: kernel.links.count, turns: turns,
+      inlineCallbacks: inlineCallbacks, waits: kernel.waits,
       idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))
   }
 
@@ -263,7 +322,7 @@ package final class World: @unchecked Sendable {
   private func turn(until isOver: () -> Bool) -> Bool {
     var (time, turnsAtOnce) = (kernel.time, 0)
     repeat {
-      loop.takeTurn()
+      loop.tick()
       turns += 1
       turnsAtOnce = kernel.time == time ? turnsAtOnce + 1 : 0
       time = kernel.time
@@ -276,8 +335,8 @@ package final class World: @unchecked Sendable {
   /// All ways in which a pool may end.
   private func end() {
     switch dice.number(0...3) {
-    case 0: shutDown()
-    case 1: pool?.renewConnections()
+    case 0: loop.post { [unowned self] in shutDown() }
+    case 1: loop.post { [unowned self] in pool?.renewConnections() }
     case 2: pool = nil
     // Its timers close what is idle.
     default: break

@@ -7,10 +7,13 @@ import Testing
 @Suite(.ownThread) struct SimulationTests {
   @Test(arguments: 0..<8) func randomWorlds(part: UInt64) throws {
     var seeds = SeededGenerator(for: "worlds, part \(part)")
+    var inlineCallbacks = 0
     for _ in 0..<250 {
       let report = try World(seed: seeds.next() &+ part).run()
       #expect(report.complaints == [], "seed \(report.seed): \(report.trace.lines.suffix(40))")
+      inlineCallbacks += report.inlineCallbacks
     }
+    #expect(inlineCallbacks > 100)
   }
 
   @Test func oneSeedIsOneWorld() throws {

@@ -32,14 +32,14 @@ package final class ScriptedWorld: @unchecked Sendable {
   @discardableResult
   package func settle() -> Bool {
     for _ in 0..<Self.turnsMax {
-      loop.takeTurn()
+      loop.tick()
       if kernel.isAtRest { return true }
     }
     return false
   }
 
   package func turn(_ count: Int = 1) {
-    for _ in 0..<count { loop.takeTurn(mayWait: false) }
+    for _ in 0..<count { loop.tick(mayWait: false) }
   }
 
   package func advance(by duration: Duration) {

@@ -19,6 +19,7 @@ var requests = 0
 var failures = 0
 var connections = 0
 var waits = 0
+var inlineCallbacks = 0
 let clock = ContinuousClock()
 let start = clock.now
 
@@ -28,6 +29,7 @@ for number in 0..<count {
   failures += report.failures
   connections += report.connections
   waits += report.waits
+  inlineCallbacks += report.inlineCallbacks
   if printsDigests { print(report.seed, report.trace.digest) }
   guard report.complaints.isEmpty else {
     print(report.trace.lines.joined(separator: "\n"))
@@ -41,4 +43,4 @@ guard !printsDigests else { exit(0) }
 let time = (clock.now - start) / .seconds(1)
 print(
   "\(count) worlds, \(Int(Double(count) / time)) a second: \(requests) requests, \(failures) of them failed,"
-    + " \(connections) connections, \(waits) waits")
+    + " \(connections) connections, \(waits) waits, \(inlineCallbacks) callbacks in inline ticks")

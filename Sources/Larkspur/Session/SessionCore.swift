@@ -284,15 +284,15 @@ final class SessionCore: @unchecked Sendable {
 
   /// Lets a task run, on its own.
   ///
-  /// - Parameter asGuest: It may begin on this very thread.
-  func begin(_ task: URLSessionTask, asGuest: Bool = true) {
+  /// - Parameter inline: Whether it may begin on the calling thread.
+  func begin(_ task: URLSessionTask, inline: Bool = true) {
     do {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, Self.isOver, self)
       }
       // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
       // it wants to hear does not mind.)
-      begin(transfer, asGuest: asGuest && (hasSelectiveDelegate || !transfer.collectsMetrics))
+      begin(transfer, inline: inline && (hasSelectiveDelegate || !transfer.collectsMetrics))
     } catch {
       TaskEnding.refuse(task, error, self)
     }
@@ -310,9 +310,9 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// Begins a transfer. A guest's turn does not call the program's own code, which may want a lock that the caller holds.
-  func begin(_ transfer: Transfer, asGuest: Bool = true) {
-    transfer.engine.loop.perform(transfer, asGuest: asGuest && !mayHaveProtocols)
+  /// Begins a transfer. An inline tick does not call the program's own code, which may want a lock that the caller holds.
+  func begin(_ transfer: Transfer, inline: Bool = true) {
+    transfer.engine.loop.submit(transfer, inline: inline && !mayHaveProtocols)
   }
 
   /// Nil: the session is closed to new tasks.

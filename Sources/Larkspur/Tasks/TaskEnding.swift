@@ -2,7 +2,7 @@ import Foundation
 import LarkspurTransport
 
 /// The end of a task: its state, and the last call to its owner.
-final class TaskEnding: TurnSuccessor, @unchecked Sendable {
+final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
   /// Nil: the task could not begin.
@@ -39,7 +39,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     case .dataResult, .fileResult, .bytes: break
     }
     task.complete(error)
-    ending.turnIsOver()
+    ending.complete()
   }
 
   /// Who cancels the last call does without it. The task is over all the same.
@@ -52,7 +52,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
   }
 
-  func turnIsOver() {
+  func complete() {
     switch task.output {
     // Nobody is called: it is the caller who waits.
     case .dataResult, .fileResult, .bytes: tell()
@@ -82,7 +82,7 @@ final class TaskEnding: TurnSuccessor, @unchecked Sendable {
     }
     file = nil
     core.ended(task)
-    if case .fileResult = task.output { transfer?.turnIsOver() }
+    if case .fileResult = task.output { transfer?.complete() }
   }
 
   private func tellResumeData() {

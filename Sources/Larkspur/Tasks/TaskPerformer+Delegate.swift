@@ -216,8 +216,8 @@ extension TaskPerformer {
     file = nil
     if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
     transfer.leaveToOwner()
-    if case .fileResult = task.output, transfer.isCallersOwn { return ending.turnIsOver() }
-    engine.loop.callAfterTurn(ending)
+    if case .fileResult = task.output, transfer.isCallersOwn { return ending.complete() }
+    engine.loop.completeAfterTick(ending)
   }
 
   /// Why the task is to end, if it has been cancelled and this performer has not heard of it yet.

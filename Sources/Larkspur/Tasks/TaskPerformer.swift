@@ -116,9 +116,9 @@ final class TaskPerformer: CrewWork, @unchecked Sendable {
   /// for the loop.
   @inline(__always)
   func runForCaller() async {
-    let turn = engine.loop.turn
+    let turn = engine.loop.tickNumber
     await run()
-    if engine.loop.turn == turn { await Task.yield() }
+    if engine.loop.tickNumber == turn { await Task.yield() }
   }
 
   @inline(__always)

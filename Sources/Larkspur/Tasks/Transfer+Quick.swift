@@ -5,7 +5,7 @@ import LarkspurTransport
 /// Transfers for which nothing has to be waited for but a connection and the answer, and for which nobody has to be asked: most of
 /// those that a program awaits. They need no task of Swift's own: when there is something to do, the loop calls. Where more turns out to be
 /// wanted, a performer goes on from there.
-extension Transfer: LoopWork {
+extension Transfer: LoopCallback {
   /// A request on its way: what it takes to go on with it. (Not changed but as a whole: what can only be replaced need not be
   /// guarded against two who change it.)
   struct Quick {
@@ -207,6 +207,6 @@ extension Transfer: LoopWork {
     var content = TaskContent()
     content.response = failure == nil ? response : task.response
     content.data = data
-    engine.loop.callAfterTurn(TaskEnding(task, self, core, failure, content))
+    engine.loop.completeAfterTick(TaskEnding(task, self, core, failure, content))
   }
 }

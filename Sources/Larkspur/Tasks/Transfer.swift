@@ -183,7 +183,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Who awaits it goes on.
   func resultHasCome() {
     leaveToOwner()
-    if isCallersOwn { turnIsOver() } else { engine.loop.callAfterTurn(self) }
+    if isCallersOwn { complete() } else { engine.loop.completeAfterTick(self) }
   }
 
   /// Nothing is left to be done but to tell its owner.
@@ -203,16 +203,16 @@ final class Transfer: TimedWork, @unchecked Sendable {
   func takeFile() throws -> (URL, URLResponse) { try success(file) }
 }
 
-extension Transfer: Awaited, TurnSuccessor {
+extension Transfer: Awaited, LoopCompletion {
   func isAwaited(by waiter: Waiter) {
     self.waiter = waiter
-    if stage.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return turnIsOver() }
+    if stage.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
     if beginsWhenAwaited { core.begin(self) }
   }
 
   func waitIsCancelled() { core.cancel(self) }
 
-  func turnIsOver() {
+  func complete() {
     if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 

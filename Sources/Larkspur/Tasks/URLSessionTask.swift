@@ -359,7 +359,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasBegun = true
       return true
     }
-    if isDue { core?.begin(self, asGuest: false) }
+    if isDue { core?.begin(self, inline: false) }
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is

@@ -7,7 +7,7 @@ import LarkspurTLS
 ///
 /// It belongs to its loop's thread: use it inside `loop.run`. What happens without waiting is in
 /// `ConnectionCore`; here is the waiting.
-public final class Connection: TurnFollower {
+public final class Connection: EndOfTickHook {
   public typealias Observer = (ConnectionEvent, Deadline) -> Void
 
   private let confined: Confined<ConnectionCore>
@@ -17,7 +17,7 @@ public final class Connection: TurnFollower {
   }
 
   private var observer: Observer?
-  /// Whether `turnEnded` is going to be called.
+  /// Whether `tickWillEnd` is going to be called.
   private var hasPutOffSending = false
   /// How the connection was opened, if somebody took it down.
   var dialRecord: DialRecord?
@@ -97,7 +97,7 @@ public final class Connection: TurnFollower {
 
   /// Sends what has been put off: the last flight of a handshake that no request has taken along, and pipelined requests,
   /// which leave together.
-  func turnEnded() {
+  func tickWillEnd() {
     hasPutOffSending = false
     core.sendLastFlight()
     if !core.flush() { core.channel?.wantWriting() }
@@ -189,7 +189,7 @@ public final class Connection: TurnFollower {
   private func putOffSending() {
     guard !hasPutOffSending else { return }
     hasPutOffSending = true
-    core.loop.callAtEndOfTurn(self)
+    core.loop.callAtEndOfTick(self)
   }
 
   /// Waits until an exchange has been begun that was put behind others.
@@ -211,7 +211,7 @@ public final class Connection: TurnFollower {
   }
 
   /// The same if it is there. Nil: it has to be waited for, and `work` is done when it is worth asking again.
-  func head(of number: UInt64, for work: any LoopWork) throws(TransportError) -> Exchange? {
+  func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { tellStory() }
     while true {
       do throws(Channel.Interruption) {

@@ -1,8 +1,8 @@
 import LarkspurBytes
 import Synchronization
 
-/// What a task on a loop waits for while somebody else finds it out, on any thread. The first of the answer, the deadline
-/// and a cancellation ends the wait.
+/// An answer that another thread finds for a task on a loop. The first of the answer, the deadline and a cancellation ends the
+/// wait.
 final class Answer<Value: Sendable>: Sendable {
   enum Outcome: Sendable {
     case answered(Value)
@@ -35,7 +35,7 @@ final class Answer<Value: Sendable>: Sendable {
     return state.withLock { $0.outcome } ?? .cancelled
   }
 
-  /// Asks somebody who may take long, on a thread that is not the loop's, and who is told when nobody waits any more.
+  /// Asks a function that may take long, on a thread that is not the loop's. Its task is cancelled when the wait is over.
   static func asking(
     until deadline: Deadline, on loop: ClientLoop, _ ask: @escaping @Sendable () async -> Value
   ) async -> Outcome {

@@ -1,4 +1,4 @@
-/// Ends what goes on at a channel, from any thread. It may be used at any time, also when all is over.
+/// Cancels one use of a channel, from any thread. After the end of that use it does nothing.
 public struct Canceller: Sendable {
   let loop: ClientLoop
   let cancellation: ClientLoop.Cancellation

@@ -6,10 +6,10 @@ protocol ChannelWatcher: AnyObject {
   func becameReadable()
 }
 
-/// A socket on a loop: what it is ready for, who waits for that, and until when.
+/// A socket on a loop: its readiness, the task or callback that waits for it, and the deadline of that wait.
 ///
 /// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
-/// that it is used up. It belongs to its loop's thread.
+/// that it is used up. A channel belongs to the thread that ticks its loop.
 public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {
@@ -24,7 +24,7 @@ public final class Channel {
   enum Use: Hashable {
     /// The exchange of that number.
     case exchange(UInt64)
-    /// All that goes on between `beginScope` and `endScope`.
+    /// Everything between `beginScope` and `endScope`.
     case scope(UInt64)
   }
 
@@ -42,15 +42,15 @@ public final class Channel {
   /// Called when the kernel knows how the connect has ended.
   var connectAnswered: (() -> Void)?
 
-  /// Who is told when the socket is ready.
-  private enum Expectant {
-    case nobody
+  /// The subscriber to readiness.
+  private enum Subscriber {
+    case none
     case task(Waiter)
-    case work(any LoopWork)
+    case callback(any LoopCallback)
   }
 
-  private var expectant = Expectant.nobody
-  /// Told when there is something to read and nobody waits for it.
+  private var subscriber = Subscriber.none
+  /// Called when there is something to read and no subscriber waits for it.
   var watcher: (any ChannelWatcher)?
   private var wantsReading = true
   private var wantsWriting = false
@@ -73,12 +73,12 @@ public final class Channel {
   /// When a wait is to end without an error.
   private var alarm = Deadline.never
 
-  private var turn: UInt64 = 0
-  private var receivedInTurn = 0
-  private var sendingTurn: UInt64 = 0
-  private var sentInTurn = 0
-  /// So many bytes each way, and at least one call, are one channel's share of a turn.
-  static let turnBytesMax = 256 * 1024
+  private var receivingTick: UInt64 = 0
+  private var receivedInTick = 0
+  private var sendingTick: UInt64 = 0
+  private var sentInTick = 0
+  /// A channel's share of a tick, in bytes each way. At least one call is made.
+  static let tickBytesMax = 256 * 1024
 
   init(to address: SocketAddress, on loop: ClientLoop) throws(Errno) {
     self.loop = loop
@@ -92,13 +92,13 @@ public final class Channel {
 
   var localAddress: SocketAddress? { socket.localAddress }
 
-  /// Takes the channel off the loop. Whoever waits goes on, and finds it closed. The descriptor itself is
+  /// Takes the channel off the loop. The subscriber is woken, and finds the channel closed. The descriptor itself is
   /// closed when the last owner lets go of the channel, which the loop does here.
   public func close() {
     guard isOpen else { return }
     isOpen = false
     loop.deregister(slot: slot)
-    wakeWaiter()
+    wakeSubscriber()
   }
 
   /// Closes the channel from whatever thread its last owner was on.
@@ -118,7 +118,9 @@ public final class Channel {
     }
   }
 
-  /// True: connected; false: wait for `isWritable`, then `finishConnecting`.
+  /// Begins to connect.
+  ///
+  /// - Returns: `true` if the channel is connected; `false` if the caller has to wait for `isWritable`, then `finishConnecting`.
   func connect() throws(Errno) -> Bool {
     let isConnected = try socket.connect(to: address)
     try loop.watch(socket.descriptor, (slot, registration))
@@ -198,50 +200,52 @@ public final class Channel {
   }
 
   private func countReceived(_ count: Int) {
-    if turn != loop.turn {
-      turn = loop.turn
-      receivedInTurn = 0
+    if receivingTick != loop.tickNumber {
+      receivingTick = loop.tickNumber
+      receivedInTick = 0
     }
-    receivedInTurn += count
+    receivedInTick += count
   }
 
   private func countSent(_ count: Int) {
-    if sendingTurn != loop.turn {
-      sendingTurn = loop.turn
-      sentInTurn = 0
+    if sendingTick != loop.tickNumber {
+      sendingTick = loop.tickNumber
+      sentInTick = 0
     }
-    sentInTurn += count
+    sentInTick += count
   }
 
-  /// What may still be sent in this turn.
-  var sendingShare: Int { sendingTurn == loop.turn ? max(Self.turnBytesMax - sentInTurn, 0) : Self.turnBytesMax }
+  /// The number of bytes that may still be sent in this tick.
+  var sendingShare: Int { sendingTick == loop.tickNumber ? max(Self.tickBytesMax - sentInTick, 0) : Self.tickBytesMax }
 
   // MARK: - Waiting
 
-  /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the turn's share is
+  /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the tick's share is
   /// renewed.
   func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
     guard try mustWait(reading: reading, writing: writing) else { return }
-    await Waiter.suspend { expectant = .task($0) }
+    await Waiter.suspend { subscriber = .task($0) }
     if mayBeInterrupted, let interruption { throw interruption }
   }
 
-  /// The same for work, which is done when a task would go on. False: it need not wait.
-  func wait(reading: Bool = true, writing: Bool, with work: any LoopWork) throws(Interruption) -> Bool {
+  /// Subscribes a callback to what `wait(reading:writing:)` waits for.
+  ///
+  /// - Returns: `false` if there is nothing to wait for: the callback is not subscribed.
+  func wait(reading: Bool = true, writing: Bool, with callback: any LoopCallback) throws(Interruption) -> Bool {
     guard try mustWait(reading: reading, writing: writing) else { return false }
-    expectant = .work(work)
+    subscriber = .callback(callback)
     return true
   }
 
   @inline(__always)
   private func mustWait(reading: Bool, writing: Bool) throws(Interruption) -> Bool {
-    if reading && isReadable && hasSpentTurn || writing && isWritable && sendingShare == 0 {
+    if reading && isReadable && hasSpentTick || writing && isWritable && sendingShare == 0 {
       loop.yield(self)
     } else if reading && isReadable || writing && isWritable || !isOpen {
       return false
     }
-    // A second one would take the first one's place, who would then wait for ever.
-    guard case .nobody = expectant else { throw .busy }
+    // A second subscriber would replace the first one, which would then never be woken.
+    guard case .none = subscriber else { throw .busy }
     if mayBeInterrupted, let interruption { throw interruption }
     wantsReading = reading
     wantsWriting = writing
@@ -262,7 +266,7 @@ public final class Channel {
     setDeadline(deadline)
   }
 
-  /// Begins a time in which all that goes on here may be cancelled at once.
+  /// Begins a scope: all waits up to its end can be cancelled together.
   func beginScope() -> Use {
     scopesBegun += 1
     scopes.append(scopesBegun)
@@ -275,7 +279,7 @@ public final class Channel {
     if cancelledScope == number { cancelledScope = nil }
   }
 
-  /// Runs `operation`, and cancels what goes on here when the task is cancelled meanwhile.
+  /// Runs `operation`, and cancels the channel's waits if the task is cancelled meanwhile.
   func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
     let scope = beginScope()
     defer { endScope(scope) }
@@ -292,10 +296,10 @@ public final class Channel {
     return try result.get()
   }
 
-  /// Whether another receive is this channel's to make in this turn.
-  var mayReceive: Bool { isReadable && !hasSpentTurn }
+  /// Whether the channel may receive once more in this tick.
+  var mayReceive: Bool { isReadable && !hasSpentTick }
 
-  private var hasSpentTurn: Bool { turn == loop.turn && receivedInTurn >= Self.turnBytesMax }
+  private var hasSpentTick: Bool { receivingTick == loop.tickNumber && receivedInTick >= Self.tickBytesMax }
 
   /// When waits are to end. A later deadline costs nothing.
   func setDeadline(_ deadline: Deadline) {
@@ -303,7 +307,7 @@ public final class Channel {
     enter(deadline)
   }
 
-  /// When to wake who waits, whatever the socket is ready for.
+  /// Sets the time at which the subscriber is woken whatever the socket is ready for.
   func setAlarm(_ alarm: Deadline) {
     self.alarm = alarm
     enter(alarm)
@@ -316,7 +320,7 @@ public final class Channel {
     loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
   }
 
-  /// Cancels from any thread what goes on here.
+  /// Returns what cancels a use of the channel, from any thread.
   func canceller(of use: Use) -> Canceller {
     Canceller(loop: loop, cancellation: ClientLoop.Cancellation(slot: slot, registration: registration, use: use))
   }
@@ -331,20 +335,20 @@ public final class Channel {
       self.connectAnswered = nil
       connectAnswered()
     }
-    if case .nobody = expectant {
+    if case .none = subscriber {
       if isReadable { watcher?.becameReadable() }
     } else if wantsReading && isReadable || wantsWriting && isWritable {
-      wakeWaiter()
+      wakeSubscriber()
     }
   }
 
-  /// Whoever waits is to be woken for writing, too.
+  /// Has the subscriber woken for writing, too.
   func wantWriting() { wantsWriting = true }
 
-  /// The share of the turn is renewed.
-  func becameReady() { wakeWaiter() }
+  /// Wakes the subscriber, because the tick's share is renewed.
+  func becameReady() { wakeSubscriber() }
 
-  /// Ends the present wait, or the next one if nobody waits.
+  /// Ends the present wait, or the next one if there is none.
   func cancelled(_ use: Use) {
     switch use {
     case .exchange(let exchange):
@@ -356,7 +360,7 @@ public final class Channel {
       cancelledScope = min(scope, cancelledScope ?? scope)
     }
     mayBeInterrupted = true
-    wakeWaiter()
+    wakeSubscriber()
   }
 
   func deadlineEntryExpired(_ entry: Deadline) {
@@ -365,23 +369,23 @@ public final class Channel {
     deadlineEntry = .never
     if alarm <= loop.now {
       alarm = .never
-      wakeWaiter()
+      wakeSubscriber()
     }
     guard deadline > loop.now else {
       mayBeInterrupted = true
-      return wakeWaiter()
+      return wakeSubscriber()
     }
     enter(min(deadline, alarm))
   }
 
-  private func wakeWaiter() {
-    var woken = Expectant.nobody
-    swap(&woken, &expectant)
+  private func wakeSubscriber() {
+    var woken = Subscriber.none
+    swap(&woken, &subscriber)
     switch woken {
-    case .nobody: break
+    case .none: break
     case .task(let waiter): waiter.wake()
-    // Not at once: whoever wakes it is in the midst of something.
-    case .work(let work): loop.perform(work, asGuest: false)
+    // Not at once: the caller is inside an operation of its own.
+    case .callback(let callback): loop.submit(callback, inline: false)
     }
   }
 }

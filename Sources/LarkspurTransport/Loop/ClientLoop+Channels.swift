@@ -1,7 +1,7 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// What a loop keeps for its channels: their slots, deadlines and memory. It belongs to the thread that takes a turn.
+/// The slots, deadlines and memory of a loop's channels. All of it belongs to the thread that ticks.
 extension ClientLoop {
   /// Gives a channel a slot.
   func register(_ channel: Channel) -> Place {
@@ -52,10 +52,10 @@ extension ClientLoop {
     return own.state.slots[Int(slot)].channel
   }
 
-  /// Calls `follower` when this turn's jobs have run, before the loop waits.
-  func callAtEndOfTurn(_ follower: any TurnFollower) { own.state.followers.append(follower) }
+  /// Calls `hook` once, when this tick's jobs have run.
+  func callAtEndOfTick(_ hook: any EndOfTickHook) { own.state.endOfTickHooks.append(hook) }
 
-  /// Wakes the channel again in the next turn.
+  /// Wakes the channel again in the next tick.
   func yield(_ channel: Channel) { own.state.yielding.append(channel) }
 
   func insert(_ entry: DeadlineHeap.Entry) {
@@ -83,7 +83,7 @@ extension ClientLoop {
     if chunk.capacity > 0 { own.state.chunks.recycle(chunk) }
   }
 
-  /// How many bytes of the loop's chunks somebody holds. For tests: while nothing goes on nobody should.
+  /// How many bytes of the loop's chunks are in use. For tests: of a loop at rest, none are.
   public var chunkBytesLent: Int { own.state.chunks.bytesLent }
 
   /// So many are kept: as many as may be wanted in a burst.

@@ -2,24 +2,21 @@ import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
-/// One thread that waits for sockets and runs the tasks that use them.
+/// An event loop: one tick lock and one poller.
 ///
-/// Theory of operation. A loop only ever says that something is ready: the task that waits for it then does
-/// the reading, the parsing and the writing itself, on the loop's thread, because the loop is the task's
-/// executor. What needs no task is work, which the loop calls. One turn is
+/// A *tick* takes events, drains the inbox, expires deadlines, runs callbacks and jobs, calls the end-of-tick hooks, and when it
+/// has let go of the lock completes the results that it brought. The loop's own thread ticks whenever something is ready; a thread
+/// that submits work while the loop's thread is parked may run one tick without polling itself, so that a request leaves at once. A
+/// task that prefers the loop as its executor runs on it and crosses no thread.
 ///
 /// ```
-///  wake the tasks whose channels became ready -> take the mail -> expire deadlines -> wake those who have yielded
-///    -> do work and run jobs -> call followers -> call successors -> wait (epoll)
+///  events -> inbox -> deadlines -> channels that have yielded -> callbacks and jobs -> end-of-tick hooks
+///    -> (lock let go) -> completions -> epoll_wait
 /// ```
 ///
-/// Threads. Channels, connections, the chunk pool and the deadlines belong to the thread that takes a turn, and are not
-/// locked one by one: the turn is. From any thread one may `enqueue` a job (Swift does, whenever a task is to go on here),
-/// and `post` a cancellation or a channel that lost its owner: all of it goes through the mailbox. The wake-up descriptor is
-/// written only when the loop sleeps.
-///
-/// Guests. Waking the sleeping thread costs more than a request does. A thread that submits something while the loop sleeps
-/// takes a turn itself, up to the first wait: see `perform`. Only the loop's thread waits for the kernel.
+/// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own. All that
+/// comes from other threads goes through the inbox: jobs (`enqueue`), callbacks, cancellations. Only the loop's thread waits for
+/// the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -30,101 +27,81 @@ import Synchronization
 /// ```
 public final class ClientLoop: @unchecked Sendable {
   // Any thread.
-  private let mailbox = Mutex(Mailbox())
-  /// Somebody has put something into the mailbox.
-  private let hasMail = Atomic(false)
-  /// Whether the loop waits, or is about to: a thread that adds mail then wakes it.
-  let isSleeping = Atomic(false)
+  let inbox: Inbox
   let isStopping = Atomic(false)
-  /// Held while a turn is taken, and not while the loop waits.
-  let turns = AdaptiveMutex()
-  /// The thread that takes a turn.
+  /// Held during a tick, and not while the loop's thread waits.
+  let tickLock = AdaptiveMutex()
+  /// The thread that ticks, or 0.
   private let owner = Atomic<UInt64>(0)
-  /// The thread whose next job may be run on it at once.
-  let guest = Atomic<UInt64>(0)
-  let takesGuests: Bool
-  let waker: Poller.Waker
+  /// The thread whose next job may run on it at once, or 0.
+  let inlineThread = Atomic<UInt64>(0)
+  let allowsInlineTicks: Bool
+  private let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
   /// How many connections keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)
 
-  /// What belongs to the thread that takes a turn.
+  /// The state of the thread that ticks.
   let own: Confined<State>
 
-  /// What belongs to the loop's own thread, also while it waits.
-  let waiting: Confined<Waiting>
+  /// The state of the loop's own thread, also while it waits.
+  private let waiting: Confined<Waiting>
 
-  struct Waiting: ~Copyable {
+  private struct Waiting: ~Copyable {
     var poller: Poller
-    /// How many events the last wait has brought that are still to be looked at.
+    /// The number of events that the latest wait has brought and that no tick has taken.
     var eventCount = 0
-    /// The successors of the turn that is over.
-    var successors: [any TurnSuccessor] = []
+    /// The results of the latest tick, to be completed.
+    var completions: [any LoopCompletion] = []
   }
 
   struct State: ~Copyable {
     var jobs: [UnownedJob] = []
-    var work: [any LoopWork] = []
+    var callbacks: [any LoopCallback] = []
     var slots: [Slot] = []
     var freeSlots: [UInt32] = []
     var deadlines = DeadlineHeap()
     /// The heap's soonest deadline.
     var soonest = Deadline.never
-    /// How long the loop sleeps at most.
-    var sleepsUntil = Deadline.never
-    /// Ends the loop's sleeps in time.
+    /// The soonest deadline when the loop's thread parked.
+    var parkedUntil = Deadline.never
+    /// Ends waits in time.
     var alarm: Alarm
-    /// Channels that have used up their share of this turn.
+    /// Channels that have used up their share of this tick.
     var yielding: [Channel] = []
-    /// Who wants to be called when this turn's jobs have run.
-    var followers: [any TurnFollower] = []
-    /// Who is to be called when the turn is over.
-    var successors: [any TurnSuccessor] = []
+    var endOfTickHooks: [any EndOfTickHook] = []
+    var completions: [any LoopCompletion] = []
     var chunks = ChunkPool()
-    /// What idle connections have let go of, for those that become busy.
+    /// Response buffers of connections that became idle, for connections that become busy.
     var responses: [ResponseStorage] = []
-    /// On the way from sockets to files: made when it is needed, and always empty between two steps.
+    /// Moves bytes from sockets to files. Made on the first use, and empty between two steps.
     var pipe: Pipe?
     var failedAddresses = FailedAddresses()
     var now: Deadline
-    var turn: UInt64 = 0
-    /// Whether the turn is taken on another thread than the loop's.
-    var isGuests = false
+    var tickNumber: UInt64 = 0
+    /// Whether the tick runs on another thread than the loop's.
+    var isInline = false
   }
 
-  /// The clock as it was read at the beginning of this turn.
+  /// The clock as it was read at the beginning of this tick.
   public var now: Deadline { own.state.now }
 
-  /// Counts the turns, so that a channel can tell whether its share is a new one.
-  public var turn: UInt64 { own.state.turn }
+  /// Counts the ticks, so that a channel can tell whether its share is a new one.
+  public var tickNumber: UInt64 { own.state.tickNumber }
 
-  /// Jobs may make jobs; after so many rounds of them the sockets are looked after again.
+  /// Jobs may make jobs. After this many rounds of them the loop looks at its sockets again.
   private static let jobRoundsMax = 16
 
-  private struct Mailbox {
-    var jobs: [UnownedJob] = []
-    var work: [any LoopWork] = []
-    var cancellations: [Cancellation] = []
-    /// Channels whose owner let go of them on another thread.
-    var abandoned: [Abandoned] = []
-    var calls: [@Sendable () -> Void] = []
-  }
-
-  /// A channel on its way to the loop, which is then the only one to use it.
-  private struct Abandoned: @unchecked Sendable {
-    var channel: Channel
-  }
-
-  /// What a channel is used for is to end, if it is still used for that.
+  /// Cancels one use of a channel, if the channel still has that use.
   struct Cancellation {
     var slot: UInt32
     var registration: UInt32
     var use: Channel.Use
   }
 
-  /// A place that deadlines and events are addressed to. The registration changes with each occupant, so that
-  /// what is meant for an earlier one can be told.
+  /// An address of deadlines and events. The registration changes with each occupant, so that an event for an earlier one is
+  /// recognised.
   struct Slot {
     var registration: UInt32 = 0
     var channel: Channel?
@@ -139,114 +116,114 @@ public final class ClientLoop: @unchecked Sendable {
     var registration: UInt32
   }
 
-  /// A loop without a thread: its owner calls `takeTurn`. For tests with a scripted kernel.
-  public convenience init(withoutThreadOn kernel: any Kernel) throws(Errno) {
-    try self.init(on: kernel, takesGuests: false)
+  /// Creates a loop without a thread: its owner calls `tick`.
+  ///
+  /// - Parameter allowsInlineTicks: Whether callbacks that are submitted between two ticks run at once. The owner then submits all
+  ///   its work, and has no other access to what belongs to the loop between two ticks.
+  public convenience init(withoutThreadOn kernel: any Kernel, allowsInlineTicks: Bool = false) throws(Errno) {
+    try self.init(on: kernel, allowsInlineTicks: allowsInlineTicks)
   }
 
-  private init(on kernel: any Kernel, takesGuests: Bool) throws(Errno) {
+  private init(on kernel: any Kernel, allowsInlineTicks: Bool) throws(Errno) {
     self.kernel = kernel
-    self.takesGuests = takesGuests
+    self.allowsInlineTicks = allowsInlineTicks
     let poller = try Poller(kernel: kernel)
     waker = poller.waker
     watcher = poller.watcher
+    inbox = Inbox(waking: poller.waker)
     own = Confined(State(alarm: try Alarm(at: poller, kernel: kernel), now: kernel.now()))
     waiting = Confined(Waiting(poller: poller))
   }
 
-  /// A loop on a thread of its own, which runs until `stop`.
+  /// Creates a loop on a thread of its own, which runs until `stop`.
   public convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
-    try self.init(on: kernel, takesGuests: true)
+    try self.init(on: kernel, allowsInlineTicks: true)
     let thread = try SystemThread(name: name) { [self] in
-      while !isStopping.load(ordering: .acquiring) { takeTurn() }
-      turns.withLock {
-        defer { swap(&own.state.successors, &waiting.state.successors) }
+      while !isStopping.load(ordering: .acquiring) { tick() }
+      tickLock.withLock {
+        defer { swap(&own.state.completions, &waiting.state.completions) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-        // Nobody will look after these any more, and they hold on to the loop as it does to them.
-        takeMail()
+        // No tick follows. What is left would hold on to the loop as the loop does to it.
+        drainInbox()
         for slot in own.state.slots { slot.channel?.close() }
-        var left: [any LoopWork] = []
-        swap(&left, &own.state.work)
+        var left: [any LoopCallback] = []
+        swap(&left, &own.state.callbacks)
       }
-      callSuccessors()
+      completeResults()
     }
     thread.detach()
   }
 
-  /// Ends the loop's thread after its present turn. Tasks that still wait on it will never go on, so first let
-  /// them end.
+  /// Ends the loop's thread after its present tick. A task that still waits on the loop never resumes: let all of them end first.
   public func stop() {
     isStopping.store(true, ordering: .releasing)
     waker.wake()
   }
 
-  /// Runs `operation` on the loop, and comes back with what it returns: one hop in and one hop out.
+  /// Runs `operation` on the loop, and returns what it returns: one hop in and one hop out.
   public func run<T: Sendable, E: Error>(
     _ operation: @concurrent @Sendable () async throws(E) -> T
   ) async throws(E) -> T {
-    expectGuest()
+    expectInlineJob()
     return try await withTaskExecutorPreference(self, operation: operation)
   }
 
-  /// For a signal handler, which cannot use the mailbox: what it wakes is the loop's owner, whose `takeTurn` returns.
+  /// Ends the present wait from a signal handler, which cannot use the inbox.
   public var signalWaker: Poller.Waker { waker }
 
-  /// Whether the calling thread has the loop: its own, or a guest's.
+  /// Whether the calling thread is in a tick of this loop.
   public var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 
-  /// Whether the calling task has the loop and prefers it: what it awaits here goes on here, too.
+  /// Whether the calling task is in a tick and prefers this loop: it resumes here from each wait.
   public var isPreferred: Bool {
     guard isCurrent else { return false }
     // Safe: the task is asked while it runs.
     return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
   }
 
-  // MARK: - One turn
+  // MARK: - One tick
 
-  /// One turn; it waits only when there is nothing to do, and no successor to call.
-  public func takeTurn(mayWait: Bool = true) {
-    let isIdle = turns.withLock {
-      defer { endTurn(&waiting.state.successors) }
-      beginTurn()
-      own.state.isGuests = false
+  /// Runs one tick on the loop's thread, and waits behind it if there is nothing left to do.
+  public func tick(mayWait: Bool = true) {
+    let isIdle = tickLock.withLock {
+      defer { endTick(&waiting.state.completions) }
+      beginTick()
+      own.state.isInline = false
       takeEvents()
-      takeMail()
+      drainInbox()
       expireDeadlines()
       if !own.state.yielding.isEmpty { wakeYielding() }
       runJobs()
-      if !own.state.followers.isEmpty { callFollowers() }
+      if !own.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       guard mayWait, !hasWork else { return false }
-      own.state.sleepsUntil = own.state.soonest
+      own.state.parkedUntil = own.state.soonest
       own.state.alarm.goOff(by: own.state.soonest)
-      // The order matters: first say that we sleep, then look for mail. Who posts does it the other way round,
-      // so that one of the two always sees the other.
-      isSleeping.store(true, ordering: .sequentiallyConsistent)
-      return !hasMail.load(ordering: .sequentiallyConsistent)
+      return inbox.park()
     }
-    if !waiting.state.successors.isEmpty { callSuccessors() }
+    if !waiting.state.completions.isEmpty { completeResults() }
     wait(milliseconds: isIdle ? -1 : 0)
-    isSleeping.store(false, ordering: .relaxed)
+    inbox.unpark()
   }
 
-  func beginTurn() {
+  func beginTick() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-    own.state.turn &+= 1
+    own.state.tickNumber &+= 1
     own.state.now = kernel.now()
   }
 
-  /// - Parameter successors: An empty list, which gets those that are to be called now that the lock is free.
-  func endTurn(_ successors: inout [any TurnSuccessor]) {
-    if !own.state.successors.isEmpty { swap(&own.state.successors, &successors) }
-    // The loop is nobody's now. One without a thread is its owner's, also between its turns.
-    if takesGuests { owner.store(0, ordering: .relaxed) }
+  /// - Parameter completions: An empty list, which receives the tick's results.
+  func endTick(_ completions: inout [any LoopCompletion]) {
+    if !own.state.completions.isEmpty { swap(&own.state.completions, &completions) }
+    // Without inline ticks the loop stays its owner's between two ticks.
+    if allowsInlineTicks { owner.store(0, ordering: .relaxed) }
   }
 
-  var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.work.isEmpty || !own.state.yielding.isEmpty }
+  var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty || !own.state.yielding.isEmpty }
 
-  /// - Parameter milliseconds: How long it waits at most. -1: until the alarm goes off.
-  func wait(milliseconds: Int32) {
+  /// - Parameter milliseconds: The longest wait, or -1 to wait for the alarm.
+  private func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
     } catch {
@@ -263,7 +240,7 @@ public final class ClientLoop: @unchecked Sendable {
     waiting.state.eventCount = 0
   }
 
-  func take(_ event: PollerEvent) {
+  private func take(_ event: PollerEvent) {
     guard event.slot != Alarm.slot else { return own.state.alarm.wentOff() }
     channel(at: event.slot, registration: event.registration)?
       .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
@@ -275,39 +252,46 @@ public final class ClientLoop: @unchecked Sendable {
     for channel in channels { channel.becameReady() }
   }
 
-  func callFollowers() {
-    var followers: [any TurnFollower] = []
-    swap(&followers, &own.state.followers)
-    for follower in followers { follower.turnEnded() }
-    // The storage serves the next turns.
-    followers.removeAll(keepingCapacity: true)
-    if own.state.followers.isEmpty { swap(&followers, &own.state.followers) }
+  func callEndOfTickHooks() {
+    var hooks: [any EndOfTickHook] = []
+    swap(&hooks, &own.state.endOfTickHooks)
+    for hook in hooks { hook.tickWillEnd() }
+    // The storage serves the next ticks.
+    hooks.removeAll(keepingCapacity: true)
+    if own.state.endOfTickHooks.isEmpty { swap(&hooks, &own.state.endOfTickHooks) }
   }
 
-  private func takeMail() {
-    guard hasMail.load(ordering: .relaxed), hasMail.exchange(false, ordering: .sequentiallyConsistent) else { return }
-    var mail = Mailbox()
-    mailbox.withLock { swap(&$0, &mail) }
-    own.state.jobs.append(contentsOf: mail.jobs)
-    own.state.work.append(contentsOf: mail.work)
-    for cancellation in mail.cancellations {
+  /// Completes the results of the loop's own ticks, in the order in which they came.
+  private func completeResults() {
+    for completion in waiting.state.completions { completion.complete() }
+    waiting.state.completions.removeAll(keepingCapacity: true)
+  }
+
+  /// Completes a result behind this tick.
+  public func completeAfterTick(_ completion: any LoopCompletion) { own.state.completions.append(completion) }
+
+  private func drainInbox() {
+    guard let items = inbox.drain() else { return }
+    own.state.jobs.append(contentsOf: items.jobs)
+    own.state.callbacks.append(contentsOf: items.callbacks)
+    for cancellation in items.cancellations {
       channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
-    for abandoned in mail.abandoned { abandoned.channel.close() }
-    for call in mail.calls { call() }
+    for abandoned in items.abandoned { abandoned.channel.close() }
+    for call in items.calls { call() }
   }
 
   func run(_ job: UnownedJob) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
 
-  func runJobs() {
+  private func runJobs() {
     for _ in 0..<Self.jobRoundsMax {
-      if !own.state.work.isEmpty { performWork() }
-      guard !own.state.jobs.isEmpty || !own.state.work.isEmpty else { return }
+      if !own.state.callbacks.isEmpty { performCallbacks() }
+      guard !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty else { return }
       runRound()
     }
   }
 
-  /// Jobs make jobs: those are behind `count`, and are the next round's.
+  /// Runs the jobs that are there. Jobs that they make are behind `count`, and run in the next round.
   func runRound() {
     let count = own.state.jobs.count
     for index in 0..<count { run(own.state.jobs[index]) }
@@ -318,13 +302,13 @@ public final class ClientLoop: @unchecked Sendable {
     }
   }
 
-  private func performWork() {
-    var work: [any LoopWork] = []
-    swap(&work, &own.state.work)
-    for each in work { each.perform() }
-    // The storage serves the next rounds. (Most often there was one.)
-    while !work.isEmpty { work.removeLast() }
-    if own.state.work.isEmpty { swap(&work, &own.state.work) }
+  private func performCallbacks() {
+    var callbacks: [any LoopCallback] = []
+    swap(&callbacks, &own.state.callbacks)
+    for callback in callbacks { callback.perform() }
+    // The storage serves the next rounds. Most often there was one callback.
+    while !callbacks.isEmpty { callbacks.removeLast() }
+    if own.state.callbacks.isEmpty { swap(&callbacks, &own.state.callbacks) }
   }
 
   private func expireDeadlines() {
@@ -339,62 +323,31 @@ public final class ClientLoop: @unchecked Sendable {
 
   // MARK: - From any thread
 
-  func post(_ cancellation: Cancellation) {
-    mailbox.withLock { $0.cancellations.append(cancellation) }
-    mailArrived()
-  }
+  func post(_ cancellation: Cancellation) { inbox.add { $0.cancellations.append(cancellation) } }
 
   func post(abandoned channel: Channel) {
-    let abandoned = Abandoned(channel: channel)
-    mailbox.withLock { $0.abandoned.append(abandoned) }
-    mailArrived()
+    let abandoned = Inbox.AbandonedChannel(channel: channel)
+    inbox.add { $0.abandoned.append(abandoned) }
   }
 
-  /// Has `call` made on the loop's thread.
-  public func post(_ call: @escaping @Sendable () -> Void) {
-    mailbox.withLock { $0.calls.append(call) }
-    mailArrived()
-  }
+  /// Calls `call` in the next tick of the loop's own thread.
+  public func post(_ call: @escaping @Sendable () -> Void) { inbox.add { $0.calls.append(call) } }
 
-  func post(_ work: any LoopWork) {
-    mailbox.withLock { $0.work.append(work) }
-    mailArrived()
-  }
-
-  private func mailArrived() {
-    hasMail.store(true, ordering: .sequentiallyConsistent)
-    wake()
-  }
-
-  func wake() {
-    if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
-  }
-}
-
-/// Something to be done by whoever has the loop: at once, and without waiting. To wake a task for it costs ten times as much.
-public protocol LoopWork: AnyObject, Sendable {
-  func perform()
-}
-
-/// Puts something off to the end of a turn, so that several causes in one turn have one effect.
-protocol TurnFollower: AnyObject {
-  func turnEnded()
+  func post(_ callback: any LoopCallback) { inbox.add { $0.callbacks.append(callback) } }
 }
 
 extension ClientLoop: TaskExecutor {
-  // (Swift's own takes a way through the runtime each time.)
+  /// Performance: the runtime's own default goes through a protocol witness at each hop.
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
 
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if isCurrent { return own.state.jobs.append(job) }
-    let thread = SystemThread.currentIdentity
-    if guest.load(ordering: .relaxed) == thread {
-      guest.store(0, ordering: .relaxed)
-      // (When that turn is over the loop may be gone, for the runtime holds no executor: nothing here may want it then.)
-      if takeTurn(asGuestWith: { run(job) }) { return }
+    if inlineThread.load(ordering: .relaxed) == SystemThread.currentIdentity {
+      inlineThread.store(0, ordering: .relaxed)
+      // The runtime holds no executor: behind that tick the loop may be gone, and nothing here refers to it any more.
+      if tickInline({ run(job) }) { return }
     }
-    mailbox.withLock { $0.jobs.append(job) }
-    mailArrived()
+    inbox.add { $0.jobs.append(job) }
   }
 }

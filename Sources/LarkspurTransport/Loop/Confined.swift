@@ -1,7 +1,7 @@
 /// State that one thread alone uses, held by a class.
 ///
 /// A class's stored properties are checked for overlapping accesses at run time, each time. State that is
-/// confined to a thread, and whose owner calls nobody else's code while it holds an access, cannot have any;
+/// confined to a thread, and whose owner calls no other code while it holds an access, cannot have any;
 /// here the checks are left out. They were a fifth of a request's instructions.
 @safe
 public struct Confined<State: ~Copyable>: ~Copyable {

@@ -12,8 +12,8 @@ public protocol CrewWork: AnyObject, Sendable {
 public final class Crew: Sendable {
   private let loop: ClientLoop
 
-  /// A task of the crew's. Its fields belong to whoever has taken it from the list of those that rest, and before that to
-  /// itself.
+  /// A task of the crew's. Its fields belong to the task while it works, and to the thread that has taken it from the list of
+  /// resting members.
   private final class Member: @unchecked Sendable {
     var work: (any CrewWork)?
     var waiter: Waiter?
@@ -49,7 +49,7 @@ public final class Crew: Sendable {
     var work = member.work.take()
     while work != nil {
       await work?.run()
-      // Who rests holds on to nothing.
+      // A resting member refers to no work.
       work = nil
       await Waiter.suspend { waiter in
         member.waiter = waiter
@@ -59,7 +59,9 @@ public final class Crew: Sendable {
     }
   }
 
-  /// False: it has served long enough.
+  /// Adds a member to those that rest.
+  ///
+  /// - Returns: `false` if the member is to end.
   private func rest(_ member: Member) -> Bool {
     state.withLock { state in
       guard !state.isDismissed, state.resting.count < Self.restingMax else { return false }

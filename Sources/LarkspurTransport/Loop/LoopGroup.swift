@@ -6,7 +6,7 @@ import Synchronization
 /// A pool lives on one loop: so a session's requests share its connections, and sessions on different loops share nothing
 /// but the machine. A loop is started when it is first wanted, and then runs as long as the group is there.
 public final class LoopGroup: Sendable {
-  /// The group of all who do not bring their own: one loop for each processor that the process may use, and at most four.
+  /// The default group: one loop for each processor that the process may use, and at most four.
   public static let shared = LoopGroup(count: min(ProcessorCount.available, 4))
 
   private struct State {
@@ -46,7 +46,7 @@ public final class LoopGroup: Sendable {
     state.withLock { $0.holders[index] -= 1 }
   }
 
-  /// A loop of a group, for one who holds it.
+  /// A lease of a group's loop.
   public final class Held: Sendable {
     public let loop: ClientLoop
     private let index: Int

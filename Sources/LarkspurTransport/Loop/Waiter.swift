@@ -8,7 +8,7 @@ public protocol Awaited: AnyObject, Sendable {
 
 /// A task that has suspended and waits to be woken, exactly once.
 ///
-/// This is the one place above the kernel that needs `unsafe`: a checked continuation allocates each time.
+/// Performance: a checked continuation allocates each time.
 @safe
 public struct Waiter: Sendable {
   @usableFromInline let continuation: UnsafeContinuation<Void, Never>
@@ -16,10 +16,10 @@ public struct Waiter: Sendable {
   @inlinable
   init(_ continuation: UnsafeContinuation<Void, Never>) { unsafe self.continuation = continuation }
 
-  /// Suspends the task. `keep` stores the waiter where somebody will wake it.
+  /// Suspends the task until the waiter is woken. `keep` stores the waiter.
   ///
-  /// `withUnsafeContinuation` looks for its executor before it suspends, and its caller does afterwards. Who waits here is
-  /// where he should be: the older form leaves the first look out, and with it 3 % of a request's instructions.
+  /// `withUnsafeContinuation` looks for its executor before it suspends, and its caller does afterwards. A task on
+  /// a loop is on the right executor: the older form leaves the first look out, and with it 3 % of a request's instructions.
   @inlinable
   @inline(__always)
   public static func suspend(_ keep: (Waiter) -> Void) async {
@@ -49,8 +49,8 @@ public struct Waiter: Sendable {
     #endif
   }
 
-  /// Awaits `operation`; `cancel` is called when the task is cancelled meanwhile, or has been. As above: who calls this is where
-  /// he should be, and is not looked for twice.
+  /// Awaits `operation`; `cancel` is called when the task is cancelled meanwhile, or has been. The
+  /// older form does not look for the executor twice.
   @inlinable
   @inline(__always)
   public static func cancellable<T>(
@@ -63,6 +63,6 @@ public struct Waiter: Sendable {
     #endif
   }
 
-  /// Safe: whoever keeps a waiter (`Channel`, `Answer`) takes it out of its place before waking it.
+  /// Safe: each owner of a waiter, such as `Channel` and `Answer`, removes it from its storage before waking it.
   public func wake() { unsafe continuation.resume() }
 }

@@ -38,7 +38,7 @@ public final class Pool: @unchecked Sendable {
     /// The task, if it sleeps.
     fileprivate var waiter: Waiter?
     /// What is done in place of waking a task.
-    fileprivate var work: (any LoopWork)?
+    fileprivate var work: (any LoopCallback)?
     /// How the connection was tried to be opened that it waited for.
     fileprivate var failedDial: DialRecord?
   }
@@ -211,7 +211,7 @@ public final class Pool: @unchecked Sendable {
 
   /// Asks for a connection, for a request that is not pipelined. `work` is done when there is one, or none to be had: `sendNow`
   /// or `begin` goes on from there. False: the scope may not have a request now.
-  public func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopWork) -> Bool {
+  public func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopCallback) -> Bool {
     guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, scope.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
@@ -222,7 +222,7 @@ public final class Pool: @unchecked Sendable {
     if case .waiting = own.state.entries[index].state {
       own.state.entries[index].work = work
     } else {
-      loop.perform(work, asGuest: false)
+      loop.submit(work, inline: false)
     }
     return true
   }
@@ -304,7 +304,7 @@ public final class Pool: @unchecked Sendable {
   }
 
   private func wake(_ index: Int) {
-    if let work = own.state.entries[index].work.take() { return loop.perform(work, asGuest: false) }
+    if let work = own.state.entries[index].work.take() { return loop.submit(work, inline: false) }
     guard let waiter = own.state.entries[index].waiter else { return }
     own.state.entries[index].waiter = nil
     waiter.wake()
@@ -340,7 +340,7 @@ public final class Pool: @unchecked Sendable {
     endpoint.latestDial = record
     let givenUp = own.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
-      await loop.leaveGuest()
+      await loop.leaveInlineTick()
       for former in givenUp { await former.dial.value }
       defer { own.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {

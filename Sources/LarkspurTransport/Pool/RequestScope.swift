@@ -140,7 +140,7 @@ extension RequestScope {
 
   /// Its exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
   /// `Pool.begin` to look at.
-  public final func answer(for work: any LoopWork) throws(TransportError) -> RunningExchange? {
+  public final func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
     if let failure = begun?.failure { throw failure }
     guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
       throw .connectionClosed

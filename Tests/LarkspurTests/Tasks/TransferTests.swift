@@ -22,7 +22,7 @@ import Testing
         of: task, URLRequest(url: url), identifier: task.taskIdentifier, session, engine, isWatched: false)
       task.resume()
       task.read { $0.transfer = transfer }
-      engine.loop.perform(transfer, asGuest: true)
+      engine.loop.submit(transfer, inline: true)
     }
     #expect(count == 1000)
     engine.shutDown()

@@ -294,8 +294,8 @@ import Testing
         try await pool.exchange(request, with: pool.endpoint(for: PoolTests.route), in: scope) {
           exchange throws(TransportError) in
           let isMore = try await exchange.receivePiece { _ in isRead.value = true }
-          let turn = world.loop.turn
-          while world.loop.turn < turn + 10 { await Task.yield() }
+          let turn = world.loop.tickNumber
+          while world.loop.tickNumber < turn + 10 { await Task.yield() }
           let isStillMore = try await exchange.receivePiece { _ in }
           #expect(isMore && !isStillMore && exchange.status == 200)
         }

@@ -82,7 +82,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  private final class Work: LoopWork, @unchecked Sendable {
+  private final class Work: LoopCallback, @unchecked Sendable {
     private let body: () -> Void
     init(_ body: @escaping () -> Void) { self.body = body }
     func perform() { body() }

@@ -180,8 +180,8 @@ import Testing
         host: "localhost", port: 443, security: security, via: route, on: loop)
       defer { connection.close() }
       // Without a request the handshake's last flight leaves at the end of the turn.
-      let turn = loop.turn
-      while loop.turn == turn { await Task.yield() }
+      let turn = loop.tickNumber
+      while loop.tickNumber == turn { await Task.yield() }
       var lent = [loop.chunkBytesLent]
       try await connection.send(request("GET", "/bytes/100000")).discardBody()
       lent.append(loop.chunkBytesLent)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import LarkspurTransport
 
-/// Turns that are taken on the threads of those who bring work, while the loop's own sleeps.
-@Suite struct GuestTests {
+/// Ticks on submitting threads, while the loop's own thread is parked.
+@Suite struct InlineTickTests {
   let loop: ClientLoop
 
-  init() throws { loop = try ClientLoop(name: "guests") }
+  init() throws { loop = try ClientLoop(name: "inline") }
 
-  /// Until the loop is found asleep: that cannot be waited for.
-  @Test(.timeLimit(.minutes(2))) func workBeginsAtOnce() async {
+  /// Repeats until the loop is found parked, which cannot be waited for.
+  @Test(.timeLimit(.minutes(2))) func aJobBeginsAtOnce() async {
     while true {
       let thread = SystemThread.currentIdentity
       let (isSame, isCurrent) = await loop.run { [loop] in (SystemThread.currentIdentity == thread, loop.isCurrent) }
@@ -24,8 +24,8 @@ import Testing
     loop.stop()
   }
 
-  /// The loop had meant to sleep for longer.
-  @Test(.timeLimit(.minutes(2))) func whatAGuestWaitsForComes() async {
+  /// An inline tick may set a sooner deadline than the one that the loop parked with.
+  @Test(.timeLimit(.minutes(2))) func aSoonerDeadlineIsKept() async {
     for _ in 0..<100 {
       await loop.run { [loop] in
         let deadline = loop.now.advanced(by: .microseconds(100))
@@ -34,13 +34,13 @@ import Testing
       }
     }
     let slots = await loop.run { [loop] in loop.slotsInUse }
-    // The timers that have fired are not stopped by anybody.
+    // A timer that has fired keeps its slot until it is stopped.
     #expect(slots == 100)
     loop.stop()
   }
 
-  /// One thread at a time has the loop, whoever it is.
-  @Test(.timeLimit(.minutes(5))) func turnsAreTakenOneAtATime() async {
+  /// One thread at a time is in a tick.
+  @Test(.timeLimit(.minutes(5))) func ticksRunOneAtATime() async {
     let count = Count()
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
@@ -60,8 +60,8 @@ import Testing
     loop.stop()
   }
 
-  /// Who has brought a job may still be in the midst of it when all that held the loop has gone on and let go.
-  @Test(.timeLimit(.minutes(5))) func aLoopMayGoBeforeItsGuest() async throws {
+  /// The last reference to a loop may go while the thread of an inline tick is still on its way out.
+  @Test(.timeLimit(.minutes(5))) func aLoopMayGoBeforeItsInlineTickReturns() async throws {
     loop.stop()
     for _ in 0..<10_000 {
       let loop = try ClientLoop(name: "short-lived")
@@ -70,80 +70,80 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(2)), arguments: [true, false]) func workIsDoneByWhoeverHasTheLoop(asGuest: Bool) async {
+  @Test(.timeLimit(.minutes(2)), arguments: [true, false]) func callbacksRunInATick(inline: Bool) async {
     for _ in 0..<100 {
       let isCurrent = await withCheckedContinuation { continuation in
-        loop.perform(GuestWork { [loop] in continuation.resume(returning: loop.isCurrent) }, asGuest: asGuest)
+        loop.submit(SubmittedCallback { [loop] in continuation.resume(returning: loop.isCurrent) }, inline: inline)
       }
       #expect(isCurrent)
     }
     loop.stop()
   }
 
-  /// Whoever has the loop is in the midst of something, and what work brings comes behind it.
-  @Test(.timeLimit(.minutes(2))) func workWaitsForItsTurn() async {
+  /// A callback that submits another one is not interrupted by it.
+  @Test(.timeLimit(.minutes(2))) func callbacksDoNotNest() async {
     let order = await withCheckedContinuation { continuation in
       let order = Order()
-      let last = GuestWork {
+      let last = SubmittedCallback {
         order.steps.append("last")
         continuation.resume(returning: order.steps)
       }
-      let inner = GuestWork { [loop] in
-        loop.perform(last, asGuest: true)
+      let inner = SubmittedCallback { [loop] in
+        loop.submit(last, inline: true)
         order.steps.append("inner")
       }
-      let outer = GuestWork { [loop] in
-        loop.perform(inner, asGuest: true)
+      let outer = SubmittedCallback { [loop] in
+        loop.submit(inner, inline: true)
         order.steps.append("outer")
       }
-      loop.perform(outer, asGuest: false)
+      loop.submit(outer, inline: false)
     }
     #expect(order == ["outer", "inner", "last"])
     loop.stop()
   }
 
-  /// Whoever opens sockets does it on the loop's own thread: it may have a network namespace of its own.
-  @Test(.timeLimit(.minutes(2))) func guestsOpenNoSockets() async {
+  /// Sockets are opened on the loop's own thread, which may have a network namespace of its own.
+  @Test(.timeLimit(.minutes(2))) func inlineTicksOpenNoSockets() async {
     let own = await withCheckedContinuation { continuation in
       loop.post { continuation.resume(returning: SystemThread.currentIdentity) }
     }
     for _ in 0..<100 {
       let thread = await withCheckedContinuation { continuation in
-        let work = GuestWork { [loop] in
+        let work = SubmittedCallback { [loop] in
           Task(executorPreference: loop) { @concurrent in
-            await loop.leaveGuest()
+            await loop.leaveInlineTick()
             continuation.resume(returning: SystemThread.currentIdentity)
           }
         }
-        loop.perform(work, asGuest: true)
+        loop.submit(work, inline: true)
       }
       #expect(thread == own)
     }
     loop.stop()
   }
 
-  /// What a turn brings goes on when the turn is over: whoever is woken finds the loop free.
-  @Test(.timeLimit(.minutes(2))) func successorsFindTheLoopFree() async {
+  /// A completion runs behind its tick, when the loop is free.
+  @Test(.timeLimit(.minutes(2))) func completionsFindTheLoopFree() async {
     for _ in 0..<100 {
       await withCheckedContinuation { continuation in
-        let successor = Successor { [loop] in
+        let completion = Completion { [loop] in
           #expect(!loop.isCurrent)
           continuation.resume()
         }
-        loop.post { [loop] in loop.callAfterTurn(successor) }
+        loop.post { [loop] in loop.completeAfterTick(completion) }
       }
     }
     loop.stop()
   }
 
-  /// Successors are called in their order, on the thread that took the turn.
-  @Test(.timeLimit(.minutes(2))) func successorsKeepTheirOrder() async {
+  /// Completions run in their order, on the thread that ticked.
+  @Test(.timeLimit(.minutes(2))) func completionsKeepTheirOrder() async {
     typealias Call = (name: Int, thread: UInt64)
-    let (calls, told) = AsyncStream.makeStream(of: Call.self)
+    let (calls, calling) = AsyncStream.makeStream(of: Call.self)
     let own: UInt64 = await withCheckedContinuation { continuation in
       loop.post { [loop] in
         for name in 0..<6 {
-          loop.callAfterTurn(Successor { told.yield((name, SystemThread.currentIdentity)) })
+          loop.completeAfterTick(Completion { calling.yield((name, SystemThread.currentIdentity)) })
         }
         continuation.resume(returning: SystemThread.currentIdentity)
       }
@@ -155,22 +155,22 @@ import Testing
     loop.stop()
   }
 
-  /// What a guest's turn brings comes, whether the guest's thread brings it or the loop's.
+  /// The result of an inline tick comes, whether in that tick or in a later one of the loop's thread.
   @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
-  func whatAGuestAsksForComes(microseconds: Int, guests: Int) async {
+  func inlineResultsCome(microseconds: Int, threads: Int) async {
     await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<guests {
+      for _ in 0..<threads {
         group.addTask { [loop] in
           for _ in 0..<300 {
             await withCheckedContinuation { continuation in
-              let successor = Successor { continuation.resume() }
-              let work = GuestWork {
-                guard microseconds > 0 else { return loop.callAfterTurn(successor) }
+              let completion = Completion { continuation.resume() }
+              let work = SubmittedCallback {
+                guard microseconds > 0 else { return loop.completeAfterTick(completion) }
                 _ = loop.startTimer(loop.now.advanced(by: .microseconds(microseconds))) {
-                  loop.callAfterTurn(successor)
+                  loop.completeAfterTick(completion)
                 }
               }
-              loop.perform(work, asGuest: true)
+              loop.submit(work, inline: true)
             }
           }
         }
@@ -179,9 +179,9 @@ import Testing
     loop.stop()
   }
 
-  /// Belongs to whoever has the loop.
+  /// Belongs to the thread that ticks.
   private final class Order: @unchecked Sendable { var steps: [String] = [] }
 
-  /// Belongs to whoever has the loop.
+  /// Belongs to the thread that ticks.
   private final class Count: @unchecked Sendable { var value = 0 }
 }

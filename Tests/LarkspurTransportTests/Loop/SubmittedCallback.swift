@@ -1,15 +1,15 @@
 @testable import LarkspurTransport
 
-/// Work that is a closure.
-final class GuestWork: LoopWork {
+/// A callback that is a closure.
+final class SubmittedCallback: LoopCallback {
   private let body: @Sendable () -> Void
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   func perform() { body() }
 }
 
-/// A successor that is a closure.
-final class Successor: TurnSuccessor, Sendable {
+/// A completion that is a closure.
+final class Completion: LoopCompletion, Sendable {
   private let call: @Sendable () -> Void
   init(_ call: @escaping @Sendable () -> Void) { self.call = call }
-  func turnIsOver() { call() }
+  func complete() { call() }
 }

@@ -1,0 +1,129 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTransport
+
+/// A visit as a session makes it when nothing but a connection and a response is waited for: callbacks on the loop, submitted by a
+/// simulated second thread. While the loop is parked they run in inline ticks; what has to wait for more goes on in a task.
+///
+/// The simulated second thread is whatever happens while the kernel waits: the loop is parked then and its lock is free, as for a
+/// real thread.
+final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
+  private enum Stage {
+    case new
+    case asking
+    case sent
+  }
+
+  private let visit: Visit
+  private let world: World
+  private let pool: Pool
+  private let scope: RequestScope
+  private var index = 0
+  private var stage = Stage.new
+  private var began: UInt64 = 0
+  private var deadline = Deadline.never
+  private var running: RunningExchange?
+  /// What has read the body so far that `running` continues.
+  private var reader: World.BodyReader?
+
+  init(_ visit: Visit, in world: World, over pool: Pool) {
+    self.visit = visit
+    self.world = world
+    self.pool = pool
+    scope = RequestScope(of: pool)
+  }
+
+  private var plan: Visit.Plan { visit.plans[index] }
+  private var endpoint: Endpoint { world.endpoints[plan.endpoint] }
+  private var request: PoolRequest { world.request(for: plan, until: deadline) }
+
+  /// Cancels what is left of the visit, as from a second thread.
+  func cancel() { scope.cancel() }
+
+  func submit() {
+    // Inside a tick this thread stands for another one: that one finds the lock taken, and posts.
+    if world.loop.isCurrent {
+      world.loop.post { [self] in perform() }
+    } else {
+      world.loop.submit(self, inline: true)
+    }
+  }
+
+  func perform() {
+    if world.kernel.isWaiting { world.inlineCallbacks += 1 }
+    switch stage {
+    case .new:
+      began = world.began(plan)
+      deadline = world.deadline(of: plan)
+      if pool.beginNow(request, with: endpoint, in: scope) {
+        stage = .sent
+        receive()
+      } else if plan.timeMax == nil, pool.ask(for: endpoint, priority: plan.priority, in: scope, for: self) {
+        stage = .asking
+      } else {
+        continueInTask()
+      }
+    case .asking:
+      guard pool.sendNow(request, in: scope) else { return continueInTask() }
+      stage = .sent
+      receive()
+    case .sent: receive()
+    }
+  }
+
+  private func receive() {
+    do throws(TransportError) {
+      guard let running = try scope.answer(for: self) else { return }
+      guard case .all = plan.reading else {
+        self.running = consume running
+        return continueInTask()
+      }
+      var reader = world.reader(of: running.exchange, for: plan)
+      while running.exchange.isReceiving {
+        guard let hasMore = try running.exchange.takePiece({ reader.take($0) }) else {
+          self.running = consume running
+          self.reader = reader
+          return continueInTask()
+        }
+        if !hasMore { break }
+      }
+      running.end()
+      ended(reader.completed())
+    } catch {
+      // A request without a response: the pool may send it again, and has the last word.
+      if scope.hasBegun { continueInTask() } else { ended(.failed(error)) }
+    }
+  }
+
+  private func continueInTask() {
+    Task(executorPreference: world.loop) { @concurrent [self] in
+      do throws(TransportError) {
+        let outcome = try await rest()
+        ended(outcome)
+      } catch {
+        ended(.failed(error))
+      }
+    }
+  }
+
+  private func rest() async throws(TransportError) -> World.Outcome {
+    if let running = running.take() {
+      guard let reader = reader.take() else { return try await world.read(running.exchange, plan) }
+      return try await world.read(running.exchange, plan, by: reader)
+    }
+    let running = try await pool.begin(request, with: endpoint, in: scope)
+    return try await world.read(running.exchange, plan)
+  }
+
+  private func ended(_ outcome: World.Outcome) {
+    world.ended(plan, of: visit, began: began, outcome)
+    world.loop.completeAfterTick(self)
+  }
+
+  /// The second thread has its response, and submits the next request at once.
+  func complete() {
+    index += 1
+    stage = .new
+    if index < visit.plans.count { submit() } else { world.visitIsOver() }
+  }
+}
