@@ -2,20 +2,84 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A request, and what belongs to it until its response is complete.
-struct NetworkLoad {
+/// One request of a load: what its stages have found out about it. It belongs to the loop.
+final class NetworkLoad {
   let request: URLRequest
   let target: LoadTarget
-  let way: SessionEngine.Way
+
+  // What has been prepared, in this order.
+  var way: SessionEngine.Way?
+  var hasFields = false
+  var hasCookies = false
+  var plan: CachePlan?
+  var isPlanned = false
+  var body: Transfer.Body?
+  var poolRequest: PoolRequest?
+
   var extras = RequestComposer.Extras()
   var caching: CacheExchange?
-  /// Nil: there is no cache to be told of it.
+  /// When the request was sent, if there is a cache that may have to be told.
   var sendDate: Date?
-  /// The stream that a body had come from before.
+  /// The stream that the body of the request before has come from.
   var usedBefore: InputStream?
 
-  /// Nil: it does not go to a proxy in place of the host.
-  var forwarder: Proxy? { way.forwarder(toSecure: target.isSecure) }
+  /// The response, from its head on.
+  var arrival: Arrival?
+
+  init(_ request: URLRequest, to target: LoadTarget) {
+    self.request = request
+    self.target = target
+  }
+
+  /// The proxy that the request goes to in place of the host, or `nil` if it goes to the host or through a tunnel.
+  var forwarder: Proxy? { way?.forwarder(toSecure: target.isSecure) }
+}
+
+/// A response that has been classified: what the load does with it.
+struct Arrival {
+  /// Where the content comes from.
+  enum Content {
+    case network(Exchange, ContentDecoding?)
+    case cache(Data)
+  }
+
+  let response: HTTPURLResponse
+  let content: Content
+  var step: TaskMachine.Step
+  /// The stored response that is used in place of this one, which is drained.
+  var stored: CacheAnswer?
+  /// How the content is stored when it is complete.
+  var storing: CacheStoring?
+  /// How a redirection is stored before it is followed.
+  var storingRedirection: CacheStoring?
+  /// Storages of the program's own that hear of the response before it is used.
+  var chores: [Chore] = []
+  /// Whether the rest of the response has been read and thrown away.
+  var isDrained = false
+  /// Whether the cached content has been taken.
+  var isTaken = false
+
+  enum Chore {
+    case keepCookies
+    case call(@Sendable () -> Void)
+  }
+
+  /// When a response of the cache was found, for the metrics.
+  var foundDate: Date?
+
+  /// Whether the connection cannot be given back yet.
+  var isUndrained: Bool {
+    guard !isDrained, case .network(let exchange, _) = content else { return false }
+    return exchange.isReceiving || storingRedirection != nil
+  }
+
+  /// The length of the content in bytes, or -1 if it is not known.
+  var contentLength: Int64 {
+    switch content {
+    case .cache: response.expectedContentLength
+    case .network(let exchange, let decoder): decoder != nil ? -1 : Int64(exchange.contentLength ?? -1)
+    }
+  }
 }
 
 /// What a session's settings make of a request.

@@ -256,7 +256,7 @@ final class SessionCore: @unchecked Sendable {
     let loop = transfer.engine.loop
     if loop.isCurrent {
       transfer.isCallersOwn = true
-      if !Task.isCancelled, transfer.beginQuickly() {
+      if !Task.isCancelled, transfer.performStages() {
         // (What needs no waiting may be wanted again and again, while others wait for the loop.)
         if transfer.hasCome { return await Task.yield() }
         return await Waiter.suspend(for: transfer)
@@ -265,7 +265,7 @@ final class SessionCore: @unchecked Sendable {
     }
     if transfer.isCallersOwn {
       return await Waiter.cancellable {
-        await transfer.makePerformer().runForCaller()
+        await transfer.runForCaller()
       } onCancel: {
         cancel(transfer)
       }
@@ -276,7 +276,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// Its caller has been cancelled.
   func cancel(_ transfer: Transfer) {
-    guard let task = transfer.task ?? state.withLock({ _ in transfer.shownTask }) else {
+    guard let task = transfer.givenTask ?? state.withLock({ _ in transfer.shownTask }) else {
       return transfer.interrupt()
     }
     task.cancel()
@@ -331,7 +331,9 @@ final class SessionCore: @unchecked Sendable {
   ) throws(URLError) -> Transfer? {
     try state.withLock { state throws(URLError) in
       guard let engine = try state.engine(for: task, configuration) else { return nil }
-      let transfer = Transfer(of: task, request, identifier: identifier, session, engine, isWatched: isWatched)
+      let transfer = Transfer(
+        of: task, request, identifier: identifier, session, engine, isWatched: isWatched,
+        selective: state.selective)
       if task == nil {
         state.transfers.insert(transfer)
       }
@@ -341,7 +343,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// The task that a transfer is shown as.
   func task(of transfer: Transfer) -> URLSessionTask {
-    transfer.task ?? state.withLock { $0.task(of: transfer) }
+    transfer.givenTask ?? state.withLock { $0.task(of: transfer) }
   }
 
   /// An awaited load is over. Its task, if it has one, is not.

@@ -71,8 +71,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
     case .fileResult:
       if failure == nil { file?.giveAway() }
       transfer?.failure = failure
-      transfer?.response = content.response
-      transfer?.file = file?.url
+      transfer?.resultFile = file?.url
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -105,7 +104,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
       let dataTask = task as? URLSessionDataTask, let session
     else { return }
     let (data, core) = (content.data, core)
-    TaskPerformer.call(
+    Transfer.call(
       { session, delegate in
         guard let delegate = core.dataDelegate(delegate) else { return false }
         delegate.urlSession(session, dataTask: dataTask, didReceive: data)
@@ -116,7 +115,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private func tellMetrics() {
     guard let metrics, let session else { return }
     let task = task
-    TaskPerformer.call(
+    Transfer.call(
       { session, delegate in
         delegate.urlSession(session, task: task, didFinishCollecting: metrics)
         return true
@@ -126,7 +125,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private func tellDelegate() {
     guard let session else { return }
     let (task, failure) = (task, failure)
-    TaskPerformer.call(
+    Transfer.call(
       { session, delegate in
         delegate.urlSession(session, task: task, didCompleteWithError: failure)
         return true

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Decides what a task does next. It knows requests and responses; it does not know connections, queues and time, nor who
-/// carries out what it decides: `TaskPerformer` does.
+/// carries out what it decides: `Transfer` does.
 ///
 /// ```
 ///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.

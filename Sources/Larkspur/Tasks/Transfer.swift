@@ -5,29 +5,97 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// What runs: a task from its first `resume` to its end, or an awaited load. It can be interrupted and suspended, it has a
-/// clock, and who awaits it finds the result here.
+/// One load, from its first `resume` or its awaited call to its end: the state that its stages share. See `Transfer+Stages`.
 ///
-/// It begins in `perform`. What waits for nothing but a connection and an answer ends there, too: see `Transfer+Quick`. All
-/// else is done by a `TaskPerformer`, who goes on from there. A load that is awaited, and that nobody watches, has no task until
-/// somebody wants to see it: a performer, or who asks the session for its tasks.
+/// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the program asks
+/// the session for its tasks.
 ///
-/// Threads. From any thread come `interrupt` and `suspensionChanged`, by the loop's mail. The result belongs to who awaits it,
-/// once it has come; all else to the loop.
+/// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's inbox. The
+/// result belongs to the caller that awaits it, once it has come. Everything else belongs to the loop.
 final class Transfer: TimedWork, @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
   let engine: SessionEngine
   let request: URLRequest
-  /// Whose it is. Nil: an awaited load's.
-  let task: URLSessionTask?
+  let output: TaskOutput
+  let source: BodySource
+  /// The task that the load was made for, or `nil` for an awaited load.
+  let givenTask: URLSessionTask?
   /// The number of its task.
   let identifier: Int
-  /// The task that an awaited load has got, and its place among those that have none. The session's lock guards both.
+  /// The task that an awaited load has got, and its place among the loads that have none. The session's lock guards both.
   var shownTask: URLSessionTask?
   var place: Int?
-  /// Who goes on with it, if it takes more than a connection and an answer.
-  private(set) var performer: TaskPerformer?
+  /// The load's task at present: another one when a data task becomes a download.
+  private(set) var currentTask: URLSessionTask?
+
+  /// The session's delegate, if it says which calls it wants.
+  let selective: (any URLSessionSelectiveDelegate)?
+  /// The delegate of one call of an async function.
+  var companion: Companion?
+  /// When the load was set running, if a delegate wants to know.
+  let startDate: Date
+
+  // MARK: - Stages
+
+  struct State: ~Copyable {
+    var stage = Stage.created
+    /// The need that the last callback met, which is for a task of Swift's to provide.
+    var need: Need?
+    var machine: TaskMachine
+    var content = TaskContent()
+  }
+
+  let own: Confined<State>
+
+  var machine: TaskMachine {
+    _read { yield own.state.machine }
+    _modify { yield &own.state.machine }
+  }
+
+  var content: TaskContent {
+    _read { yield own.state.content }
+    _modify { yield &own.state.content }
+  }
+
+  /// The present request, from its URL's being understood to its end.
+  var load: NetworkLoad?
+  /// The exchange of the present request, from its response's head to its end.
+  var running: RunningExchange?
+  /// Whether a task of Swift's carries the load on.
+  var hasWorker = false
+  /// Whether `engine` counts the load among those that are about to get a worker.
+  var isStarting = false
+  /// Why the load has failed, before it has been completed.
+  var loadFailure: URLError?
+
+  // MARK: - Owners' state
+
+  var transactions: [URLSessionTaskTransactionMetrics] = []
+  /// The last call that was not awaited, on a queue that makes several at once.
+  var lastTold: Task<Void, Never>?
+  /// Whether a call has been on its way to the delegate queue.
+  var hasTold = false
+  /// What has been said about credentials, if anything.
+  var authentication: TaskAuthentication?
+  /// The latest response of a server.
+  var latestResponse: HTTPURLResponse?
+  /// A download's file, while it is being written, and behind that while its owner looks at it.
+  var file: DownloadFile?
+  /// The router of challenges of the connection that was requested last.
+  var challenges: SessionChallenges?
+  /// Whether a download's delegate has had the file: from then on the task has succeeded.
+  var hasGivenFile = false
+  /// The state of a download that continues another one, or may be continued.
+  var download: DownloadState?
+  /// The stream of a request that a body has come from.
+  var usedStream: InputStream?
+  /// Whether the delegate has been told that there is no network.
+  var hasWaitedForConnectivity = false
+  var hasTriedAgainAtOnce = false
+  lazy var sentBytes = Untold<SentBytes>()
+  /// The error of a program's protocol, which becomes the task's error as it is.
+  var protocolFailure: (any Error)?
 
   /// Why it is to end before its time.
   private(set) var interruption: URLError.Code?
@@ -37,50 +105,47 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Waits for the end of the suspension.
   private var gate: Waiter?
   private var stopsAtGate = false
-  /// What is to be given up when it is interrupted.
+  /// Cancels the operation in progress. Called on interruption.
   private var giveUpWait: (() -> Void)?
 
-  // What has been begun quickly, while it has not ended, nor become the performer's.
-  var quick: Quick?
-  /// The response's head is there, and it is not for the owner as it is; or there is more to come.
-  var running: RunningExchange?
+  // MARK: - The result
 
-  // What has come. Of an awaited transfer it is set on the loop, and read when the caller's task has been woken: nobody else
-  // knows it, and it needs no lock.
-  var response: URLResponse?
-  /// Of the content, in bytes; -1 if nobody knows.
-  var length: Int64 = -1
-  var data = Data()
-  var file: URL?
+  // Set on the loop, and read when the caller's task has been woken: no other thread refers to them, and they need no lock.
+  var resultFile: URL?
   var failure: (any Error)?
 
-  // Who waits for that.
-  private enum Stage: UInt8, AtomicRepresentable {
+  private enum Awaiting: UInt8, AtomicRepresentable {
     case running
     case awaited
     case complete
   }
 
-  /// Of the caller's task and whoever completes the transfer, the one who comes second wakes. (Waking is order enough; this is one
-  /// that ThreadSanitizer sees, too.)
-  private let stage = Atomic(Stage.running)
+  /// Of the caller's task and the thread that completes the load, the second one wakes the caller. Waking is order enough; this is
+  /// an order that ThreadSanitizer sees, too.
+  private let awaiting = Atomic(Awaiting.running)
   private var waiter: Waiter?
-  /// It has not begun when the caller suspends.
+  /// Whether the load begins when its caller has suspended.
   var beginsWhenAwaited = false
-  /// The caller is on the loop, and goes on in the turn that brings the result.
+  /// Whether the caller is on the loop, and resumes in the tick that brings the result.
   var isCallersOwn = false
 
-  /// - Parameter isWatched: A delegate wants to hear of it.
+  /// - Parameter isWatched: Whether a delegate wants to hear of it.
   init(
     of task: URLSessionTask?, _ request: URLRequest, identifier: Int, _ session: URLSession, _ engine: SessionEngine,
-    isWatched: Bool
+    isWatched: Bool, selective: (any URLSessionSelectiveDelegate)? = nil
   ) {
-    self.task = task
+    givenTask = task
+    currentTask = task
     self.request = request
     self.identifier = identifier
     self.session = session
     self.engine = engine
     let core = session.core
+    output = task?.output ?? .dataResult
+    source = task?.source ?? .request
+    self.selective = selective
+    startDate = isWatched ? Date() : .distantPast
+    own = Confined(State(machine: TaskMachine(request)))
     let idle =
       request.own.timeoutInterval?.asTimeout.map { TaskClocks.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
@@ -88,12 +153,35 @@ final class Transfer: TimedWork, @unchecked Sendable {
       idle: idle, total: core.timeoutForResource, by: engine.clocks, in: engine.pool, collectsMetrics: isWatched)
   }
 
-  /// Makes who goes on with it.
-  func makePerformer() -> TaskPerformer {
-    let performer = TaskPerformer(core.task(of: self), of: self)
-    self.performer = performer
-    return performer
+  // MARK: - The task
+
+  /// The load's task, which is made here if there is none. On the loop.
+  var task: URLSessionTask {
+    if let currentTask { return currentTask }
+    let made = core.task(of: self)
+    currentTask = made
+    showContent(by: made)
+    return made
   }
+
+  /// Makes a task show what has come before it was there. Behind a response, all of a short body has left.
+  func showContent(by task: URLSessionTask) {
+    let (response, expected, count) = (content.response, content.expectedCount, content.data.count)
+    guard response != nil else { return }
+    task.show {
+      $0.response = response
+      $0.bytesExpectedToReceive = expected
+      $0.bytesReceived = Int64(count)
+      $0.bytesSent = max($0.bytesSent, $0.bytesExpectedToSend)
+    }
+  }
+
+  /// Another task continues in place of the present one.
+  func continues(as other: URLSessionTask) { currentTask = other }
+
+  var isDownload: Bool { currentTask is URLSessionDownloadTask }
+
+  var priority: UInt8 { currentTask?.poolPriority ?? URLSessionTask.poolPriorityDefault }
 
   // MARK: - Interruption
 
@@ -111,10 +199,12 @@ final class Transfer: TimedWork, @unchecked Sendable {
     openGate()
   }
 
-  /// What was done to its task before it was there, nobody has told it; and what is on its way by mail comes too late.
-  func begins(isCancelled: Bool, isSuspended: Bool) {
-    if isCancelled || isUnwanted.load(ordering: .sequentiallyConsistent) { interruption = .cancelled }
-    self.isSuspended.store(isSuspended, ordering: .sequentiallyConsistent)
+  /// Takes over the task's state: what was done to the task before the load was there has not reached the load, and what is still
+  /// in the loop's inbox comes too late.
+  func adoptTaskState() {
+    let state = currentTask?.state
+    if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) { interruption = .cancelled }
+    isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
   }
 
   override func timeIsUp() { interrupted(.timedOut) }
@@ -147,7 +237,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   func suspensionChanged(of changed: URLSessionTask) {
     isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in
-      isSuspended.store((performer?.task ?? changed).isSuspended, ordering: .sequentiallyConsistent)
+      isSuspended.store((currentTask ?? changed).isSuspended, ordering: .sequentiallyConsistent)
       suspensionSettled()
     }
   }
@@ -169,8 +259,10 @@ final class Transfer: TimedWork, @unchecked Sendable {
 
   private func openGate() { gate.take()?.wake() }
 
-  /// Waits while it is suspended, and throws if it is to end. Nobody need call it who is not held up.
+  /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHeldUp` first.
   func passGate() async throws(URLError) {
+    // A cancellation that is still in the loop's inbox counts.
+    if isUnwanted.load(ordering: .relaxed) { interrupted(.cancelled) }
     if let interruption { throw URLError.make(interruption) }
     guard isSuspended.load(ordering: .relaxed) else { return }
     suspensionSettled()
@@ -178,43 +270,37 @@ final class Transfer: TimedWork, @unchecked Sendable {
     if let interruption { throw URLError.make(interruption) }
   }
 
-  // MARK: - The result
+  // MARK: - The end
 
-  /// Who awaits it goes on.
+  /// Resumes the caller that awaits the result.
   func resultHasCome() {
-    leaveToOwner()
     if isCallersOwn { complete() } else { engine.loop.completeAfterTick(self) }
   }
 
-  /// Nothing is left to be done but to tell its owner.
-  func leaveToOwner() {
-    performer = nil
-  }
-
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
-    guard stage.load(ordering: .acquiring) == .complete else { throw URLError(.unknown) }
+    guard awaiting.load(ordering: .acquiring) == .complete else { throw URLError(.unknown) }
     if let failure { throw failure }
-    guard let content = content(), let response else { throw URLError(.unknown) }
+    guard let content = content(), let response = self.content.response else { throw URLError(.unknown) }
     return (content, response)
   }
 
-  func takeData() throws -> (Data, URLResponse) { try success(data) }
+  func takeData() throws -> (Data, URLResponse) { try success(content.takeData()) }
 
-  func takeFile() throws -> (URL, URLResponse) { try success(file) }
+  func takeFile() throws -> (URL, URLResponse) { try success(resultFile) }
 }
 
 extension Transfer: Awaited, LoopCompletion {
   func isAwaited(by waiter: Waiter) {
     self.waiter = waiter
-    if stage.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
+    if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
     if beginsWhenAwaited { core.begin(self) }
   }
 
   func waitIsCancelled() { core.cancel(self) }
 
   func complete() {
-    if stage.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
+    if awaiting.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
   }
 
-  var hasCome: Bool { stage.load(ordering: .sequentiallyConsistent) == .complete }
+  var hasCome: Bool { awaiting.load(ordering: .sequentiallyConsistent) == .complete }
 }

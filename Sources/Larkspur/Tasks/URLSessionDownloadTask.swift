@@ -24,8 +24,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
   override var isIncremental: Bool { false }
 
-  override func prepare(_ performer: TaskPerformer) throws(URLError) {
-    if let resumption { try performer.goOn(from: resumption) }
+  override func prepare(_ transfer: Transfer) throws(URLError) {
+    if let resumption { try transfer.goOn(from: resumption) }
   }
 
   /// Cancels the download so that it can go on later, with ``URLSession/downloadTask(withResumeData:)``.

@@ -43,7 +43,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// Would end TLS when everything has been read and written, and go on without it.
   open func stopSecureConnection() {}
 
-  override func prepare(_ performer: TaskPerformer) throws(URLError) { throw Self.unsupported }
+  override func prepare(_ transfer: Transfer) throws(URLError) { throw Self.unsupported }
 
   private static var unsupported: URLError { .make(.unsupportedURL, "stream tasks are not supported") }
 }

@@ -161,7 +161,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func copy(with zone: NSZone?) -> Any { self }
 
   /// What this kind of task does before it loads, on the loop.
-  func prepare(_ performer: TaskPerformer) throws(URLError) {}
+  func prepare(_ transfer: Transfer) throws(URLError) {}
 
   /// Whether the program knows of it.
   var isKnown: Bool { true }

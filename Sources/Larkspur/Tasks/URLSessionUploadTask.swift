@@ -23,7 +23,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 
 /// An upload that was to go on from resume data: no session has made any.
 final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
-  override func prepare(_ performer: TaskPerformer) throws(URLError) {
+  override func prepare(_ transfer: Transfer) throws(URLError) {
     throw .make(.unsupportedURL, "this is no resume data of an upload: uploads cannot go on in this version")
   }
 }

@@ -77,7 +77,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     core?.delegateQueue.async { completionHandler(.failure(Self.unsupported)) }
   }
 
-  override func prepare(_ performer: TaskPerformer) throws(URLError) { throw Self.unsupported }
+  override func prepare(_ transfer: Transfer) throws(URLError) { throw Self.unsupported }
 
   private static var unsupported: URLError { .make(.unsupportedURL, "WebSocket tasks are not supported") }
 }

@@ -17,8 +17,8 @@ open class RequestScope: @unchecked Sendable {
   final private var number: UInt64 = 0
   /// The pool's entry for it, while it waits for a connection.
   final var entry: Int?
-  /// Whether that came by `ask`, and nobody has looked at it since.
-  final var isAsking = false
+  /// Whether the entry came by `ask`, and has not been looked at since.
+  public final internal(set) var isAsking = false
   /// Replaced as a whole: what nobody changes in place is not guarded against two who do, each time.
   final var begun: BegunRequest?
   /// Who waits before the request leaves.

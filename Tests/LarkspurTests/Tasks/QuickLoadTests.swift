@@ -427,7 +427,7 @@ extension URLSessionTask {
   var isQuick: Bool {
     get async {
       guard let transfer = read({ $0.transfer }) else { return false }
-      return await transfer.engine.loop.run { transfer.quick != nil && transfer.performer == nil }
+      return await transfer.engine.loop.run { transfer.load != nil && !transfer.hasWorker }
     }
   }
 }

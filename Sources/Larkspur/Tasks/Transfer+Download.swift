@@ -23,7 +23,7 @@ final class DownloadState {
 }
 
 /// Downloads that go on, and that may.
-extension TaskPerformer {
+extension Transfer {
   /// A server may send less than it is asked for (RFC 9110 15.3.7), and is asked again. One that sends a byte at a time
   /// would keep us asking for ever.
   static let shortAnswersMax = 100
@@ -174,7 +174,7 @@ extension TaskPerformer {
       $0.bytesExpectedToReceive = expected
     }
     task.updateProgress()
-    guard isFirst, case .delegate = task.output, let downloadTask = task as? URLSessionDownloadTask else { return }
+    guard isFirst, case .delegate = output, let downloadTask = task as? URLSessionDownloadTask else { return }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(

@@ -20,7 +20,7 @@ struct Companion: Sendable {
   }
 }
 
-extension TaskPerformer {
+extension Transfer {
   func tellCompanion(of response: URLResponse) {
     guard let delegate = companion?.data, let dataTask = task as? URLSessionDataTask else { return }
     let session = session

@@ -4,10 +4,10 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// What the cache has to do with a task.
-extension TaskPerformer {
+extension Transfer {
   /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
   var cache: URLCache? {
-    core.cache == nil || task is URLSessionDownloadTask ? nil : core.cache
+    core.cache == nil || isDownload ? nil : core.cache
   }
 
   /// There is no cache: nothing can be served, but caches on the way may be told.
@@ -25,21 +25,41 @@ extension TaskPerformer {
     }
   }
 
-  /// What is to be done before anything is sent. Nil: the disk has to be asked, which takes time.
-  func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
+  /// Asks the cache what is to be done before anything is sent.
+  func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
+    load.isPlanned = true
+    guard let cache else {
+      try applyPolicyWithoutCache(to: load.request, &load.extras)
+      return nil
+    }
+    let now = cache.now
+    load.sendDate = now
+    guard !core.isOutsideCache(load.request, cache, now: now) else { return nil }
+    let fields = core.composer.fields(of: load.request, load.extras)
+    load.plan = planNow(load.request, fields, cache)
+    return load.plan == nil ? .cachePlan(fields, cache) : nil
+  }
+
+  /// Waits for the plan of a cache that has to ask its disk, which takes time.
+  func plan(_ fields: CacheFields, _ cache: URLCache) async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    load.plan = try await planLater(load.request, fields, cache)
+  }
+
+  private func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
     cache.planNow(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask)
   }
 
-  func planLater(
+  private func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
     let question = Question<CachePlan>()
     cache.plan(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask) {
       question.answer($0)
     }
-    let plan = try await transfer.waiting(
+    let plan = try await waiting(
       givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
-    try await transfer.passGate()
+    try await passGate()
     guard let plan else { throw URLError.make(.cancelled) }
     return plan
   }
@@ -59,8 +79,13 @@ extension TaskPerformer {
   /// delegate, which is asked about those as well of which HTTP says nothing.
   func decidesStoring(in cache: URLCache) -> Bool { cache.isSubclass || isAskedAboutStoring }
 
+  private var mayAskWhetherToStore: Bool {
+    guard case .delegate = output, currentTask is URLSessionDataTask else { return false }
+    return wants(.cachedResponse)
+  }
+
   private var isAskedAboutStoring: Bool {
-    guard case .delegate = task.output, hasDelegate, task is URLSessionDataTask else { return false }
+    guard case .delegate = output, hasDelegate, task is URLSessionDataTask else { return false }
     return (core.mayDecideStoring || task.read { $0.delegate != nil }) && wants(.cachedResponse)
   }
 
@@ -70,48 +95,34 @@ extension TaskPerformer {
     return cache.failed(exchange, now: cache.now)
   }
 
-  /// True: the machine wants another request to be loaded.
-  func useStored(_ answer: CacheAnswer, for request: URLRequest) async throws(URLError) -> Bool {
-    if answer.refresh != nil { refresh(request) }
-    latestResponse = answer.response
-    let start = Date()
-    var step = machine.responseReceived(answer.response)
-    while true {
-      switch step {
-      case .load: return true
-      case .askRedirection(let response, let next):
-        step = try await redirection(response, to: next)
-      case .askCredential: step = machine.credentialRefused()
-      case .fail(let error): throw error
-      case .deliver(let response):
-        try await begin(response, length: response.expectedContentLength)
-        try await transfer.passGate()
-        if !answer.data.isEmpty {
-          take(answer.data.span)
-          try await handOver()
-        }
-        collectMetrics(without: request, response, since: start, bytes: Int64(answer.data.count), .localCache)
-        return false
-      }
-    }
+  /// Stores the complete content, unless the delegate has to be asked first.
+  func store(_ storing: CacheStoring) -> Need? {
+    guard let cache, let (proposed, isStoredUnasked) = proposal(of: storing) else { return nil }
+    guard !mayAskWhetherToStore else { return .storing(storing) }
+    if isStoredUnasked { cache.store(proposed, for: storing) }
+    return nil
   }
 
-  /// The content is complete: it is stored, unless the delegate objects.
-  func storeContent(_ storing: CacheStoring) async throws(URLError) {
-    guard let cache else { return }
-    let data: Data
-    switch task.output {
-    case .dataHandler, .dataResult: data = content.data
-    default:
-      guard let kept = content.kept else { return }
-      data = kept
-    }
-    guard data.count <= storing.bodyBytesMax else { return }
-    let (proposed, fields) = (storing.proposed(data), storing.proposal.fields)
-    let isStoredUnasked =
-      cache.isSubclass || storing.exchange.request.policy == .storedElseLoad || CacheStorage.isOfUse(fields)
+  func askAndStore(_ storing: CacheStoring) async throws(URLError) {
+    guard let cache, let (proposed, isStoredUnasked) = proposal(of: storing) else { return }
     let cached = try await askWhetherToStore(proposed, unasked: isStoredUnasked ? proposed : nil)
     if let cached { cache.store(cached, for: storing) }
+  }
+
+  private func proposal(of storing: CacheStoring) -> (CachedURLResponse, isStoredUnasked: Bool)? {
+    guard let cache else { return nil }
+    let data: Data
+    switch output {
+    case .dataHandler, .dataResult: data = content.data
+    case .delegate, .fileHandler, .fileResult, .bytes:
+      guard let kept = content.kept else { return nil }
+      data = kept
+    }
+    guard data.count <= storing.bodyBytesMax else { return nil }
+    let isStoredUnasked =
+      cache.isSubclass || storing.exchange.request.policy == .storedElseLoad
+      || CacheStorage.isOfUse(storing.proposal.fields)
+    return (storing.proposed(data), isStoredUnasked)
   }
 
   /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:
@@ -134,7 +145,7 @@ extension TaskPerformer {
   }
 
   /// RFC 5861 3: what was served is stale, and is asked for again behind the caller's back.
-  private func refresh(_ request: URLRequest) {
+  func refresh(_ request: URLRequest) {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
     // Once is enough for all who find it stale meanwhile.

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurTransport
 
 extension SessionCore {
   /// False: nobody has brought a protocol along.
@@ -11,12 +12,12 @@ extension SessionCore {
 /// The protocol pushes and the task takes, one event after another: so what a suspended task or a slow delegate does not
 /// take waits in the protocol's client. What makes no sense is passed over: a second response, a redirection after the
 /// response or after content, anything after the end. A response that comes after content is the task's all the same.
-extension TaskPerformer {
+extension Transfer {
   /// Nil: no class wants it.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
     core.composer.complete(&request, isElsewhere: machine.isElsewhere)
-    switch task.source {
+    switch source {
     case .data(let data) where request.own.method != "GET" || machine.redirectCount == 0: request.httpBody = data
     case .file(let url) where request.own.method != "GET" || machine.redirectCount == 0:
       request.httpBodyStream = InputStream(url: url)
@@ -31,17 +32,17 @@ extension TaskPerformer {
     defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
     // Their methods may block.
     load =
-      try await transfer.waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
+      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
     return load
   }
 
   /// True: the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
-    try await transfer.passGate()
-    if case .delegateStream = task.source, let stream = try await bodyStreamOfDelegate() {
+    try await passGate()
+    if case .delegateStream = source, let stream = try await bodyStreamOfDelegate() {
       load.client.request.httpBodyStream = stream
     }
-    let start = wantsMetrics ? Date() : .distantPast
+    let start = collectsMetrics ? Date() : .distantPast
     let hearing = ProtocolHearing(load, cache: core.cache, policy: core.policy(of: load.client.request))
     load.start(for: task, cache: hearing.readableCache)
     let result: Result<Bool, URLError>
@@ -59,8 +60,8 @@ extension TaskPerformer {
   private func hear(_ hearing: ProtocolHearing) async throws(URLError) -> Bool {
     while true {
       let event = try await next(of: hearing.load.client)
-      transfer.progressed()
-      try await transfer.passGate()
+      progressed()
+      try await passGate()
       switch event {
       case .redirected(let next, let response):
         guard hearing.response == nil, hearing.early.isEmpty else { continue }
@@ -75,7 +76,7 @@ extension TaskPerformer {
         }
       case .cachedResponseIsValid(let cached): hearing.validCached = cached
       case .data(let data):
-        if hearing.response == nil, case .bytes = task.output, hearing.keepEarly(data) { continue }
+        if hearing.response == nil, case .bytes = output, hearing.keepEarly(data) { continue }
         if hearing.response == nil {
           try await beginWithoutResponse(hearing)
           hearing.hasContentWithoutResponse = true
@@ -98,7 +99,7 @@ extension TaskPerformer {
   private func next(of client: ProtocolClient) async throws(URLError) -> ProtocolClient.Event {
     while true {
       if let event = client.take() { return event }
-      try await transfer.waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
+      try await waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
     }
   }
 
@@ -108,7 +109,7 @@ extension TaskPerformer {
     hearing.response = response
     latestResponse = response as? HTTPURLResponse
     try await begin(response, length: response.expectedContentLength)
-    try await transfer.passGate()
+    try await passGate()
     for data in hearing.takeEarly() { try await deliver(data, hearing) }
   }
 
@@ -120,15 +121,15 @@ extension TaskPerformer {
     latestResponse = response as? HTTPURLResponse
     show(response, length: response.expectedContentLength)
     if companion != nil { tellCompanion(of: response) }
-    if case .delegate = task.output { try await decideDisposition(of: response) }
-    try await transfer.passGate()
+    if case .delegate = output { try await decideDisposition(of: response) }
+    try await passGate()
   }
 
   /// The protocol has told of none, and so nobody is shown one, as it is in Foundation. Async functions return one all the
   /// same: theirs is made of the URL.
   private func beginWithoutResponse(_ hearing: ProtocolHearing) async throws(URLError) {
     let blank = hearing.blankResponse
-    switch task.output {
+    switch output {
     case .dataResult, .fileResult, .bytes: return try await begin(blank, hearing)
     case .delegate, .dataHandler, .fileHandler: hearing.response = blank
     }
@@ -182,7 +183,7 @@ extension TaskPerformer {
   func askWhetherToStore(
     _ proposed: CachedURLResponse, unasked: CachedURLResponse?
   ) async throws(URLError) -> CachedURLResponse? {
-    guard case .delegate = task.output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
+    guard case .delegate = output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
       return unasked
     }
     let none = StoringWord(cached: unasked, isOfDelegate: false)
@@ -212,7 +213,7 @@ extension TaskPerformer {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
     let asked = Handover<Question<AuthenticationConversation.Reply>>()
-    transfer.pauseClock()
+    pauseClock()
     await tell { session, delegate in
       let question = Question<AuthenticationConversation.Reply>()
       let hasWord = challenge.delegateWord.isGiven(by: delegate) {
@@ -222,11 +223,11 @@ extension TaskPerformer {
       if hasWord { asked.value = question }
       return hasWord
     }
-    transfer.resumeClock()
+    resumeClock()
     var reply: AuthenticationConversation.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
-      reply = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
       guard load.client.settle(challenge) else { return }
     } else if load.client.isWithdrawn(challenge) {
       return

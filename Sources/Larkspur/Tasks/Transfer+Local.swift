@@ -2,19 +2,20 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTransport
 
 /// URLs that need no server.
-extension TaskPerformer {
-  /// False: the URL is of no kind that is known.
-  func loadLocally(_ url: URL) async throws(URLError) -> Bool {
-    let start = wantsMetrics ? Date() : .distantPast
-    switch url.scheme?.lowercased() {
-    case "file": try await loadFile(url)
-    case "data": try await loadData(url)
-    default: return false
-    }
+extension Transfer {
+  static func isLocal(_ url: URL) -> Bool {
+    let scheme = url.scheme?.lowercased()
+    return scheme == "file" || scheme == "data"
+  }
+
+  func loadLocally(_ url: URL) async throws(URLError) {
+    let start = collectsMetrics ? Date() : .distantPast
+    if url.scheme?.lowercased() == "file" { try await loadFile(url) } else { try await loadData(url) }
     collectMetrics(without: machine.request, task.response, since: start, bytes: task.countOfBytesReceived)
-    return true
+    enter(.complete)
   }
 
   private static let pieceBytes = 256 * 1024
@@ -30,7 +31,7 @@ extension TaskPerformer {
     while true {
       // A file is always ready: neither the loop's others nor whoever has resumed the task are to wait for all of it.
       await Task.yield()
-      try await transfer.passGate()
+      try await passGate()
       let piece: [UInt8]
       do throws(Errno) {
         piece = try file.read(atMost: Self.pieceBytes)
@@ -39,7 +40,7 @@ extension TaskPerformer {
       }
       guard !piece.isEmpty else { return }
       take(piece.span)
-      transfer.progressed()
+      progressed()
       try await handOver()
     }
   }
@@ -74,7 +75,7 @@ extension TaskPerformer {
       URLResponse(
         url: url, mimeType: data.mediaType.essence, expectedContentLength: data.body.count, textEncodingName: charset),
       length: Int64(data.body.count))
-    try await transfer.passGate()
+    try await passGate()
     guard !data.body.isEmpty else { return }
     take(data.body.span)
     try await handOver()

@@ -6,34 +6,41 @@ import LarkspurIO
 import LarkspurTransport
 
 /// What becomes of the content that a task receives.
-extension TaskPerformer {
+extension Transfer {
   /// So much room is made for a body whose length the server says. It may lie: the rest grows as it comes.
   private static let reservedBytesMax = 16 << 20
 
   /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
   ///
-  /// - Parameter length: Of the content, in bytes; -1 if nobody knows. The response knows it, too, but has to look.
+  /// - Parameter length: The length of the content in bytes, or -1 if it is not known. The response knows it, too, but has to
+  ///   look.
   func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
-    if !beginNow(response, length: length) { try await beginLater(response, length: length) }
+    if !beginNow(response, length: length) { try await beginContent(of: response, length: length) }
   }
 
-  /// The same for an owner that need not be asked. False: this one has to be, or a file to be opened.
+  /// Tells the owner of the response, if the owner need not be asked.
+  ///
+  /// - Returns: `false` if the delegate has to be asked, or a file to be opened.
   @inline(__always)
   func beginNow(_ response: URLResponse, length: Int64) -> Bool {
     show(response, length: length)
     if companion != nil { tellCompanion(of: response) }
-    switch task.output {
+    switch output {
     case .dataHandler, .dataResult: makeRoom(for: length)
     case .bytes(let channel): channel.response.answer(.success(response))
-    case .fileHandler, .fileResult, .delegate: return false
+    case .fileHandler, .fileResult: return false
+    case .delegate:
+      guard !isDownload, !wants(.response) else { return false }
+      if !deliversPieces { makeRoom(for: length) }
     }
     return true
   }
 
-  /// The response is the task's, and what its owner is told of at the end. A task that has been cancelled shows none any more,
-  /// and its owner is told of none.
+  /// Makes the response the task's. A task that has been cancelled shows no response any more, and its owner is told of none.
   func show(_ response: URLResponse, length: Int64) {
-    content.response = task.read { details in
+    content.expectedCount = length
+    guard let currentTask else { return content.response = response }
+    content.response = currentTask.read { details in
       details.show {
         $0.response = response
         $0.bytesExpectedToReceive = length
@@ -42,18 +49,13 @@ extension TaskPerformer {
     }
   }
 
-  /// The response's head is the owner's already, and the content that has come with it.
-  func adoptContent() {
-    guard let response = transfer.response as? HTTPURLResponse else { return }
-    latestResponse = response
-    _ = machine.responseReceived(response)
-    swap(&content.data, &transfer.data)
-    _ = beginNow(response, length: transfer.length)
-    task.show { $0.bytesReceived = Int64(content.data.count) }
+  func beginLater(_ response: HTTPURLResponse, length: Int64) async throws(URLError) {
+    try await beginContent(of: response, length: length)
+    enter(.delivering)
   }
 
-  private func beginLater(_ response: URLResponse, length: Int64) async throws(URLError) {
-    guard !(task is URLSessionDownloadTask) else { return try await openFile(for: response) }
+  private func beginContent(of response: URLResponse, length: Int64) async throws(URLError) {
+    guard !isDownload else { return try await openFile(for: response) }
     if !deliversPieces { makeRoom(for: length) }
     try await decideDisposition(of: response)
   }
@@ -85,49 +87,117 @@ extension TaskPerformer {
 
   // MARK: - From the network
 
-  @inline(__always)
-  func deliver(
-    _ response: HTTPURLResponse, from exchange: Exchange, _ decoder: ContentDecoding?
-  ) async throws(URLError) {
-    let length = response.isDecoded ? -1 : Int64(exchange.contentLength ?? -1)
-    if !beginNow(response, length: length) { try await beginLater(response, length: length) }
-    if try !deliverNow(from: exchange, decoder) { try await deliverRest(from: exchange, decoder) }
+  /// Delivers what has come of the content, if the owner collects it: then nothing has to be waited for but the server.
+  func deliver() throws(URLError) -> Need? {
+    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    if isHeldUp { return .resumption }
+    switch arrival.content {
+    case .cache(let data):
+      if !arrival.isTaken, !data.isEmpty {
+        load.arrival?.isTaken = true
+        takeWhole(data)
+      }
+      guard try handOverNow() else { return .content }
+    case .network(let exchange, let decoder):
+      guard collects, try deliverNow(from: exchange, decoder) else { return .content }
+    }
+    enter(.delivered)
+    return nil
   }
 
-  /// Most small contents come together with their heads, and need not be waited for. False: that was not all.
-  @inline(__always)
-  func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
-    switch task.output {
-    case .dataHandler, .dataResult: break
-    case .fileHandler, .fileResult, .bytes, .delegate: return false
+  /// Whether the owner gets the content at its end, in memory.
+  private var collects: Bool {
+    switch output {
+    case .dataHandler, .dataResult: true
+    case .fileHandler, .fileResult, .bytes: false
+    case .delegate: file == nil && !deliversPieces
     }
-    guard decoder == nil, !transfer.isHeldUp else { return false }
-    guard exchange.isReceiving else { return true }
-    do throws(TransportError) {
-      guard try exchange.takePiece({ take($0) }) != nil else { return false }
+  }
+
+  /// Delivers what has come.
+  ///
+  /// - Returns: `false` if more is to come.
+  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
+    while exchange.isReceiving {
+      let isTaken: Bool?
+      do throws(TransportError) {
+        isTaken = try exchange.takePiece { if let decoder { decoder.append($0) } else { take($0) } }
+      } catch {
+        throw URLError(error, url: machine.request.url)
+      }
+      guard isTaken != nil else { return false }
+      progressed()
+      if let decoder { decodeNow(decoder) }
+      guard try handOverNow() else { return false }
+      if let failure = content.lateFailure { throw failure }
+      if isHeldUp { return false }
+    }
+    try finishDecoding(decoder)
+    return true
+  }
+
+  /// Decodes all that has come, for an owner that collects it.
+  private func decodeNow(_ decoder: ContentDecoding) {
+    do throws(CodingError) {
+      while try decoder.step({ take($0) }) {}
+    } catch {
+      content.lateFailure = URLError(error, url: machine.request.url)
+    }
+  }
+
+  private func finishDecoding(_ decoder: ContentDecoding?) throws(URLError) {
+    do throws(CodingError) {
+      try decoder?.finish()
     } catch {
       throw URLError(error, url: machine.request.url)
     }
-    transfer.progressed()
-    return try handOverNow() && !exchange.isReceiving && !transfer.isHeldUp
   }
 
-  func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
-    if transfer.isHeldUp { try await transfer.passGate() }
+  /// Delivers the rest of the content, and waits for the server and for the owner.
+  func deliverRest() async throws(URLError) {
+    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    switch arrival.content {
+    case .cache: try await handOver()
+    case .network(let exchange, let decoder): try await deliverRest(from: exchange, decoder)
+    }
+    enter(.delivered)
+  }
+
+  /// Stores complete content, and asks for another part of a download if there is one.
+  func conclude() throws(URLError) -> Need? {
+    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    if let storing = arrival.storing {
+      load.arrival?.storing = nil
+      if let need = store(storing) { return need }
+    }
+    switch arrival.content {
+    case .cache(let data):
+      collectMetrics(
+        without: load.request, arrival.response, since: arrival.foundDate ?? startDate, bytes: Int64(data.count),
+        .localCache)
+    case .network:
+      let isPart = try wantsAnotherPart()
+      endExchange()
+      if isPart {
+        loadAgain()
+        return isHeldUp ? .resumption : nil
+      }
+    }
+    enter(.complete)
+    return nil
+  }
+
+  private func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
+    if isHeldUp { try await passGate() }
     var goesOn = exchange.isReceiving
     while goesOn {
       goesOn = try await deliverPiece(of: exchange, decoder)
-      transfer.progressed()
+      progressed()
       if try !handOverNow() { try await handOver() }
-      if transfer.isHeldUp { try await transfer.passGate() }
+      if isHeldUp { try await passGate() }
     }
     if let failure = content.lateFailure { throw failure }
-    guard let decoder else { return }
-    do throws(CodingError) {
-      try decoder.finish()
-    } catch {
-      throw URLError(error, url: machine.request.url)
-    }
+    try finishDecoding(decoder)
   }
 
   /// False: it was the last one.
@@ -211,13 +281,20 @@ extension TaskPerformer {
   func take(_ piece: Span<UInt8>) {
     content.pendingCount += piece.count
     content.keep(piece)
-    switch task.output {
+    switch output {
     case .dataHandler, .dataResult: content.data.append(copying: piece)
     case .bytes: content.piece.append(copying: piece)
     case .fileHandler, .fileResult: write(piece)
     case .delegate:
       if file == nil { content.data.append(copying: piece) } else { write(piece) }
     }
+  }
+
+  /// Takes content that is all there. An owner that collects it shares its storage.
+  private func takeWhole(_ data: Data) {
+    guard collects, content.data.isEmpty, content.kept == nil else { return take(data.span) }
+    content.pendingCount += data.count
+    content.data = data
   }
 
   private func write(_ piece: Span<UInt8>) {
@@ -230,14 +307,14 @@ extension TaskPerformer {
 
   /// Whether the delegate gets the content as it comes. A download's comes from its file.
   private var deliversPieces: Bool {
-    guard file == nil, !(task is URLSessionDownloadTask) else { return wants(.writtenData) }
+    guard file == nil, !isDownload else { return wants(.writtenData) }
     return task.prefersIncrementalDelivery && wants(.pieces)
   }
 
   /// Gives the owner what has been taken, if that needs no waiting.
   @inline(__always)
   private func handOverNow() throws(URLError) -> Bool {
-    switch task.output {
+    switch output {
     case .dataHandler, .dataResult, .fileHandler, .fileResult: break
     case .bytes: return content.pendingCount == 0 && content.failure == nil
     case .delegate:
@@ -247,7 +324,16 @@ extension TaskPerformer {
     if let failure = content.failure { throw failure }
     let count = content.pendingCount
     content.pendingCount = 0
-    let (received, isWatched) = task.read { details in
+    _ = countReceived(count)
+    return true
+  }
+
+  /// Counts content that the owner gets now.
+  ///
+  /// - Returns: How many bytes have come in all.
+  private func countReceived(_ count: Int) -> Int64 {
+    guard let currentTask else { return Int64(content.data.count) }
+    let (received, isWatched) = currentTask.read { details in
       (
         details.show { shown in
           shown.bytesReceived += Int64(count)
@@ -255,9 +341,9 @@ extension TaskPerformer {
         }, details.progress != nil
       )
     }
-    if isWatched { task.updateProgress() }
+    if isWatched { currentTask.updateProgress() }
     if companion != nil { tellCompanion(ofContent: count, received) }
-    return true
+    return received
   }
 
   /// Gives the owner what has been taken, and waits until it wants more.
@@ -267,23 +353,14 @@ extension TaskPerformer {
     let count = content.pendingCount
     guard count > 0 else { return }
     content.pendingCount = 0
-    let (received, isWatched) = task.read { details in
-      (
-        details.show { shown in
-          shown.bytesReceived += Int64(count)
-          return shown.bytesReceived
-        }, details.progress != nil
-      )
-    }
-    if isWatched { task.updateProgress() }
-    if companion != nil { tellCompanion(ofContent: count, received) }
-    switch task.output {
+    let received = countReceived(count)
+    switch output {
     case .dataHandler, .dataResult, .fileHandler, .fileResult: return
     case .bytes(let channel):
       let piece = content.piece
       content.piece = []
       // A reader that has gone away takes nothing: who cancels ends the wait.
-      _ = try await transfer.waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
+      _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
     case .delegate:
       content.isHeldBack = !deliversPieces
       if !content.isHeldBack { try await handOverToDelegate(count, received) }
@@ -292,9 +369,9 @@ extension TaskPerformer {
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
     // A delegate hears nothing while the task is suspended.
-    try await transfer.passGate()
-    transfer.pauseClock()
-    defer { transfer.resumeClock() }
+    try await passGate()
+    pauseClock()
+    defer { resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.shown.bytesExpectedToReceive }
       try await tellOfContent { session, delegate in
@@ -320,6 +397,8 @@ extension TaskPerformer {
 /// What a task has received so far.
 struct TaskContent {
   var response: URLResponse?
+  /// The length that the response has said, in bytes, or -1 if it is not known.
+  var expectedCount: Int64 = 0
   var data = Data()
   /// For a reader of bytes.
   var piece: [UInt8] = []

@@ -2,9 +2,12 @@ import Foundation
 import LarkspurTransport
 
 /// Calls to the owner.
-extension TaskPerformer {
+extension Transfer {
   /// Whether there is anybody to call. A task may get a delegate at any time.
-  var hasDelegate: Bool { task.isKnown && (core.hasTaskDelegate || task.read { $0.delegate != nil }) }
+  var hasDelegate: Bool {
+    guard let currentTask else { return false }
+    return currentTask.isKnown && (core.hasTaskDelegate || currentTask.read { $0.delegate != nil })
+  }
 
   /// Whether a call is to be made. Nobody but a delegate that is asked does without it.
   func wants(_ call: URLSessionDelegateCall) -> Bool {
@@ -89,7 +92,7 @@ extension TaskPerformer {
   /// Somebody has cancelled the task, and this performer is about to hear of it: nothing else may come before.
   private func endCancelled() async throws(URLError) {
     let word = Question<Void>()
-    _ = try await transfer.waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
+    _ = try await waiting(givingUpBy: { word.giveUp() }, timeCounts: true) { await word.wait() }
   }
 
   /// Asks the task's own delegate, or the session's if that one has no word, and waits for the answer. A task that has been
@@ -102,8 +105,8 @@ extension TaskPerformer {
     hasTold = true
     let (task, session, core) = (task, session, core)
     let asked = Handover<Question<Answer>>()
-    try await transfer.passGate()
-    transfer.pauseClock()
+    try await passGate()
+    pauseClock()
     if lastTold != nil { await waitForTold() }
     await core.delegateQueue.run {
       guard task.state != .canceling else { return }
@@ -116,10 +119,10 @@ extension TaskPerformer {
         if hasWord { return asked.value = question }
       }
     }
-    transfer.resumeClock()
+    resumeClock()
     if task.state == .canceling { try await endCancelled() }
     guard let question = asked.value else { return standard }
-    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     return answer ?? standard
   }
 
@@ -135,10 +138,10 @@ extension TaskPerformer {
     // What the delegate cannot be asked about does not leave its place.
     guard task.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
-    if transfer.isHeldUp { try await transfer.passGate() }
+    if isHeldUp { try await passGate() }
     let task = task
     // Who never answers finds it there when the time would be up, as in FoundationNetworking.
-    let timer = transfer.startIdleTimer { task.show { $0.response = response } }
+    let timer = startIdleTimer { task.show { $0.response = response } }
     defer { engine.loop.stopTimer(timer) }
     return try await ask(otherwise: next) { session, delegate, answer in
       delegate.urlSession(
@@ -174,12 +177,12 @@ extension TaskPerformer {
       $0.clientExpectsToSend = details.clientExpectsToSend
       $0.clientExpectsToReceive = details.clientExpectsToReceive
       $0.progress = details.progress
-      $0.transfer = transfer
+      $0.transfer = self
     }
     if let progress = details.progress { other.isSteered(by: progress) }
     core.replace(old, by: other, of: session)
-    goOn(as: other)
-    if details.isResuming { transfer.suspensionChanged(of: other) }
+    continues(as: other)
+    if details.isResuming { suspensionChanged(of: other) }
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // It is of the old one that a delegate without the method says so.
@@ -192,8 +195,15 @@ extension TaskPerformer {
 
   // MARK: - The end
 
-  /// Tells the owner that the task is over: the last thing that happens to it.
+  /// Completes the task, and tells its owner: the last thing that happens to a load.
   func finish(_ failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
+    // The request's observer refers to the load.
+    load = nil
+    guard let task = currentTask ?? core.end(self) else {
+      self.failure = failure
+      return resultHasCome()
+    }
+    if currentTask == nil { showContent(by: task) }
     var failure = failure ?? (hasGivenFile ? nil : cancellation)
     var kept: Data?
     if let error = failure as? URLError, let data = resumeData(after: error) {
@@ -202,32 +212,29 @@ extension TaskPerformer {
     }
     challenges?.isOver(task)
     failure = task.complete(failure, isGiven: hasGivenFile)
-    if case .dataResult = task.output {
-      transfer.failure = failure
-      transfer.response = content.response
-      transfer.data = content.takeData()
+    if case .dataResult = output {
+      self.failure = failure
       core.ended(task)
-      return transfer.resultHasCome()
+      return resultHasCome()
     }
-    let ending = TaskEnding(task, transfer, core, failure, content)
+    let ending = TaskEnding(task, self, core, failure, content)
     ending.resumeData = kept
     ending.metrics = metrics
     ending.file = file
     file = nil
-    if case .delegate = task.output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
-    transfer.leaveToOwner()
-    if case .fileResult = task.output, transfer.isCallersOwn { return ending.complete() }
+    if case .delegate = output, !hasTold, !wants(.endOnQueue) { ending.isForAnyThread = true }
+    if case .fileResult = output, isCallersOwn { return ending.complete() }
     engine.loop.completeAfterTick(ending)
   }
 
-  /// Why the task is to end, if it has been cancelled and this performer has not heard of it yet.
+  /// Why the task is to end, if it has been cancelled and the load has not heard of it yet.
   var cancellation: URLError? {
-    task.state == .canceling ? .make(.cancelled, "cancelled").failing(at: machine.request.url) : nil
+    currentTask?.state == .canceling ? .make(.cancelled, "cancelled").failing(at: machine.request.url) : nil
   }
 
   /// A download's delegate takes the file, or loses it.
   func giveFile() async {
-    guard case .delegate = task.output, let file, let download = task as? URLSessionDownloadTask else { return }
+    guard case .delegate = output, let file, let download = task as? URLSessionDownloadTask else { return }
     hasGivenFile = true
     await tell { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// Challenges by 401 and 407.
-extension TaskPerformer {
+extension Transfer {
   /// What the request to come carries of credentials, and whom it may hear from.
   func prepareAuthentication(
     of request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?, _ extras: inout RequestComposer.Extras
@@ -44,7 +44,7 @@ extension TaskPerformer {
   }
 
   private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {
-    switch task.source {
+    switch source {
     case .request:
       switch request.own.body {
       case .none: nil
@@ -58,7 +58,7 @@ extension TaskPerformer {
   }
 
   private var canHashBody: Bool {
-    switch task.source {
+    switch source {
     case .request: if case .stream = machine.request.own.body { false } else { true }
     case .data, .file: true
     case .delegateStream: false
@@ -66,9 +66,9 @@ extension TaskPerformer {
   }
 
   /// Finds credentials for what a response demands.
-  func answerChallenge(
-    of response: HTTPURLResponse, to request: URLRequest, _ target: LoadTarget, _ proxy: Proxy?
-  ) async throws(URLError) -> TaskMachine.Step {
+  func answerChallenge(of response: HTTPURLResponse) async throws(URLError) -> TaskMachine.Step {
+    guard let load else { throw Self.inconsistency }
+    let (request, target, proxy) = (load.request, load.target, load.forwarder)
     let isProxy = response.statusCode == 407
     // A 407 that comes through a tunnel is no proxy's: an origin may not ask for the proxy's credentials.
     guard !isProxy || proxy != nil, let url = request.url else { return machine.credentialRefused() }

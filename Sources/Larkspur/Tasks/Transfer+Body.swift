@@ -4,7 +4,7 @@ import LarkspurIO
 import LarkspurTransport
 
 /// The body that a task sends.
-extension TaskPerformer {
+extension Transfer {
   /// How it is sent, and how its length is told.
   struct Body {
     var content = RequestBody.none
@@ -17,6 +17,17 @@ extension TaskPerformer {
       self.length = length
     }
 
+    /// Whether the body is so short that it leaves at once, most often.
+    var isLittle: Bool {
+      switch content {
+      case .none: true
+      case .bytes(let bytes): bytes.count <= Self.littleBytesMax
+      case .file, .produced: false
+      }
+    }
+
+    private static let littleBytesMax = 16 * 1024
+
     init(_ data: Data) {
       guard !data.isEmpty else { return }
       content = .bytes([UInt8](data))
@@ -27,7 +38,7 @@ extension TaskPerformer {
   /// What is sent with a request, for each request that is made: a redirection or a challenge may want it once more. Nil:
   /// a stream, which the delegate may have to be asked for.
   func knownBody(of request: URLRequest) throws(URLError) -> Body? {
-    switch task.source {
+    switch source {
     case .request:
       switch request.own.body {
       case .none: return Body()
@@ -38,7 +49,7 @@ extension TaskPerformer {
     case .data, .file, .delegateStream:
       if request.own.method == "GET", machine.redirectCount > 0 { return Body() }
     }
-    switch task.source {
+    switch source {
     case .data(let data): return Body(data)
     case .file(let url): return try file(url)
     case .request, .delegateStream: return nil
@@ -81,9 +92,14 @@ extension TaskPerformer {
   }
 
   /// A stream can be read once. For the second time, or if there is none, the delegate is asked.
-  func askedBody(of request: URLRequest) async throws(URLError) -> Body {
+  func askForBody() async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    load.body = try await askedBody(of: load.request)
+  }
+
+  private func askedBody(of request: URLRequest) async throws(URLError) -> Body {
     let own = request.httpBodyStream === usedStream ? nil : request.httpBodyStream
-    let asksFirst = if case .delegateStream = task.source { true } else { false }
+    let asksFirst = if case .delegateStream = source { true } else { false }
     var stream = asksFirst ? nil : own
     if stream == nil { stream = try await bodyStreamOfDelegate() }
     guard let stream = stream ?? own else {
@@ -97,7 +113,8 @@ extension TaskPerformer {
 
   /// It begins, or begins again. Behind a redirection it may be another one.
   func expectToSend(_ body: Body) {
-    let isAgain = task.show { shown in
+    guard let currentTask else { return }
+    let isAgain = currentTask.show { shown in
       if case .length(let count) = body.length {
         shown.bytesExpectedToSend = Int64(clamping: count)
       } else {
@@ -106,7 +123,7 @@ extension TaskPerformer {
       defer { shown.bytesSent = 0 }
       return shown.bytesSent > 0
     }
-    if isAgain { task.updateProgress() }
+    if isAgain { currentTask.updateProgress() }
   }
 
   func bodyStreamOfDelegate() async throws(URLError) -> InputStream? {
@@ -125,6 +142,54 @@ extension TaskPerformer {
       defer { reader.close() }
       while let piece = try await reader.next() { try await writer.write(piece) }
     }
+  }
+
+  // MARK: - On its way
+
+  /// Whether events of the request have an observer: its body's way, or what the server says before its response.
+  func isObserved(_ body: Body) -> Bool {
+    guard let currentTask else { return !body.isLittle }
+    if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
+    return !body.isLittle || currentTask.read { $0.progress != nil }
+  }
+
+  func observe(_ poolRequest: inout PoolRequest, url: URL?) {
+    poolRequest.observer = { [self] event, _ in
+      switch event {
+      case .bodySent(let bytes): sent(Int64(bytes))
+      case .requestSent: allSent()
+      case .interimReceived(let status, let bytes, let fields):
+        progressed()
+        guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
+        let response = HTTPURLResponse(
+          url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
+          isDecoded: false)
+        tellLater { session, task, delegate in
+          delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+      default: break
+      }
+    }
+  }
+
+  /// All of the body has left.
+  func allSent() {
+    guard let currentTask else { return }
+    sent(currentTask.read { max($0.shown.bytesSent, $0.shown.bytesExpectedToSend) })
+  }
+
+  /// - Parameter total: The number of the body's bytes that have left.
+  private func sent(_ total: Int64) {
+    progressed()
+    guard let currentTask else { return }
+    let (before, expected) = currentTask.show { shown in
+      defer { shown.bytesSent = max(shown.bytesSent, total) }
+      return (shown.bytesSent, shown.bytesExpectedToSend)
+    }
+    guard total > before else { return }
+    currentTask.updateProgress()
+    guard hasDelegate, wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else { return }
+    tellLater(of: sentBytes, expected: expected)
   }
 }
 

@@ -2,12 +2,18 @@ import Foundation
 
 /// The cookies of a task's requests and responses. A storage that is a program's own subclass is asked by its members that
 /// take a task, as Apple documents it, on the queue for strangers' code.
-extension TaskPerformer {
-  func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {
+extension Transfer {
+  func addCookies(of jar: HTTPCookieStorage) async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    load.hasCookies = true
+    load.extras.cookie = try await cookieField(from: jar, for: load.request)
+  }
+
+  private func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {
     guard core.handlesCookies(of: request, isRedirected: machine.redirectCount > 0) else { return nil }
     let (task, question) = (task, Question<[HTTPCookie]?>())
     HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.answer($0) } }
-    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
     guard let cookies = answer ?? nil else { return nil }
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }

@@ -5,10 +5,10 @@ import LarkspurTransport
 ///
 /// The task tries, and waits if that fails for want of a network. Whatever changes is a reason to try again: the kernel
 /// tells of links, addresses and routes, but not whether they lead to the server.
-extension TaskPerformer {
+extension Transfer {
   /// True: there was no network, and something has changed since. To be tried again.
   func hasWaitedForConnectivity(after error: TransportError) async throws(URLError) -> Bool {
-    guard core.waitsForConnectivity, transfer.interruption == nil, let absence = NetworkAbsence(error) else {
+    guard core.waitsForConnectivity, interruption == nil, let absence = NetworkAbsence(error) else {
       return false
     }
     let monitor = ConnectivityMonitor.shared
@@ -30,9 +30,9 @@ extension TaskPerformer {
         tellLater { session, task, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
       }
     }
-    transfer.stopIdleTime()
-    defer { transfer.countIdleTime() }
-    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
+    stopIdleTime()
+    defer { countIdleTime() }
+    _ = try await waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
     return true
   }
 }

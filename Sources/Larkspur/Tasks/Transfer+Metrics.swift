@@ -5,12 +5,12 @@ import LarkspurTransport
 import Synchronization
 
 /// The task in numbers, for a delegate.
-extension TaskPerformer {
+extension Transfer {
   /// Takes down the tries of a request that is over.
   func collectMetrics(of load: NetworkLoad) {
-    guard wantsMetrics else { return }
+    guard collectsMetrics else { return }
     let clock = ClockReading(now: engine.loop.kernel.now(), date: Date())
-    let tries = transfer.takeMetrics()
+    let tries = takeMetrics()
     let (response, received, sent, expectedToSend) = task.read {
       ($0.shown.response, $0.shown.bytesReceived, $0.shown.bytesSent, $0.shown.bytesExpectedToSend)
     }
@@ -21,7 +21,7 @@ extension TaskPerformer {
       transactions.append(
         URLSessionTaskTransactionMetrics(
           metrics, request: load.request, response: isLast ? latestResponse ?? response : nil,
-          isProxied: load.way.proxy != nil,
+          isProxied: load.way?.proxy != nil,
           bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
           start: transactions.last?.responseEndDate ?? startDate, clock: clock))
     }
@@ -32,7 +32,7 @@ extension TaskPerformer {
     without request: URLRequest, _ response: URLResponse?, since start: Date, bytes: Int64,
     _ type: URLSessionTaskMetrics.ResourceFetchType = .unknown
   ) {
-    guard wantsMetrics else { return }
+    guard collectsMetrics else { return }
     transactions.append(
       URLSessionTaskTransactionMetrics(
         cached: request, response: response, start: start, end: max(start, Date()), bytes: bytes, type: type))
@@ -40,7 +40,7 @@ extension TaskPerformer {
 
   func makeMetrics() -> URLSessionTaskMetrics {
     URLSessionTaskMetrics(
-      transactions: transactions, start: creationDate, end: Date(), redirectCount: machine.redirectCount)
+      transactions: transactions, start: task.creationDate, end: Date(), redirectCount: machine.redirectCount)
   }
 
   /// Whether a call has begun in time. Who comes first decides.

@@ -1,0 +1,166 @@
+import Foundation
+import LarkspurBytes
+import LarkspurCoding
+import LarkspurHTTP
+import LarkspurTransport
+
+/// From a response's head to what the load does with it.
+extension Transfer {
+  /// Reads a response's head: its coding, its cookies, what the cache makes of it, and the next step.
+  func classify() throws(URLError) -> Need? {
+    guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
+    let request = load.request
+    var caching = load.caching
+    if caching == nil, let cache, !request.isSafe || exchange.concernsCache || decidesStoring(in: cache) {
+      caching = core.lateExchange(for: request, load.extras, sent: load.sendDate)
+    }
+    let head = exchange.head
+    let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
+    // Performance: one look for both fields, which most small responses do not have.
+    let isSpecial = fields.mayContain(KnownField.contentEncoding, KnownField.setCookie)
+    let decoder = isSpecial ? try ContentDecoding.decoder(for: head, fields, of: request) : nil
+    let response = HTTPURLResponse(
+      url: url, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
+    latestResponse = response
+    var arrival = Arrival(response: response, content: .network(exchange, decoder), step: .deliver(response))
+    if isSpecial, fields.contains(KnownField.setCookie) {
+      if core.cookieStorage?.isSubclass == true {
+        arrival.chores.append(.keepCookies)
+      } else {
+        core.keepCookies(of: response, request)
+      }
+    }
+    if let authentication { arrival.chores += authentication.accepted(by: response).map { .call($0) } }
+    switch cacheVerdict(on: response, caching) {
+    case .deliver: arrival.step = machine.responseReceived(response)
+    case .deliverAndStore(let storing):
+      arrival.storing = storing
+      arrival.step = machine.responseReceived(response)
+    case .useStored(let answer): arrival.stored = answer
+    }
+    load.arrival = arrival
+    enter(.classified)
+    return nil
+  }
+
+  func doChores() async throws(URLError) {
+    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    load.arrival?.chores = []
+    for chore in arrival.chores {
+      switch chore {
+      case .keepCookies: try await keepCookies(of: arrival.response, load.request)
+      case .call(let call): try await doElsewhere(call)
+      }
+    }
+  }
+
+  /// Does what the response's class asks for: delivers the response, or drops it for a stored one or for another request.
+  func settle() throws(URLError) -> Need? {
+    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    if !arrival.chores.isEmpty { return .chores }
+    if let stored = arrival.stored {
+      if arrival.isUndrained { return .drain }
+      endExchange()
+      return use(stored, for: load)
+    }
+    switch arrival.step {
+    case .load:
+      if arrival.isUndrained { return .drain }
+      endExchange()
+      loadAgain()
+      return isHeldUp ? .resumption : nil
+    case .askRedirection(let response, let next):
+      load.arrival?.storingRedirection = arrival.storing
+      return .redirection(response, next)
+    case .askCredential(let response): return .credential(response)
+    case .deliver(let response):
+      guard try admits(response) else {
+        load.arrival?.step = .load
+        return nil
+      }
+      if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
+      let length = arrival.contentLength
+      guard beginNow(response, length: length) else { return .beginning(response, length: length) }
+      enter(.delivering)
+      return nil
+    case .fail(let error): throw error
+    }
+  }
+
+  /// Uses a stored response as it would be used if it had come from the server.
+  func use(_ answer: CacheAnswer, for load: NetworkLoad) -> Need? {
+    if answer.refresh != nil { refresh(load.request) }
+    latestResponse = answer.response
+    var step = machine.responseReceived(answer.response)
+    // A stored response asks for no credentials.
+    if case .askCredential = step { step = machine.credentialRefused() }
+    load.arrival = Arrival(
+      response: answer.response, content: .cache(answer.data), step: step,
+      foundDate: collectsMetrics ? Date() : nil)
+    enter(.classified)
+    return nil
+  }
+
+  /// Loads the machine's request next.
+  func loadAgain() {
+    let (request, isElsewhere) = (machine.request, machine.isElsewhere)
+    currentTask?.show {
+      $0.currentRequest = request
+      $0.isElsewhere = isElsewhere
+    }
+    load = nil
+    enter(.requested)
+  }
+
+  /// Gives the connection back. The exchange's metrics are complete then.
+  func endExchange() {
+    guard let running = running.take() else { return }
+    running.end()
+    if let load { collectMetrics(of: load) }
+  }
+
+  // MARK: - Drain
+
+  /// How much of an unwanted response is read, so that its connection can serve the next request. To read more would cost more
+  /// than a new connection.
+  private static let drainBytesMax = 64 * 1024
+
+  func drainResponse() async throws(URLError) {
+    guard let load, let arrival = load.arrival, case .network(let exchange, let decoder) = arrival.content else {
+      throw Self.inconsistency
+    }
+    load.arrival?.isDrained = true
+    if arrival.stored == nil, let storing = arrival.storingRedirection {
+      try await storeRedirection(storing, from: exchange, decoder)
+    } else {
+      var nothing: Data?
+      _ = try await drain(exchange, keeping: &nothing)
+    }
+  }
+
+  /// Reads the rest of an unwanted response, if there is little of it. Keeps it if `kept` is not `nil`.
+  ///
+  /// - Returns: Whether that was all.
+  func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
+    guard exchange.isReceiving else { return true }
+    let canceller = exchange.canceller
+    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Exchange.drainTimeMax)) { canceller?.cancel() }
+    defer { engine.loop.stopTimer(timer) }
+    var count = 0
+    do throws(TransportError) {
+      while count <= Self.drainBytesMax, exchange.isReceiving,
+        try await exchange.receivePiece({ piece in
+          count += piece.count
+          kept?.append(copying: piece)
+        })
+      {
+        progressed()
+      }
+    } catch {
+      if interruption != nil { throw URLError(error, url: machine.request.url) }
+      // The connection is gone, and that is all.
+      return false
+    }
+    return count <= Self.drainBytesMax
+  }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTransport
+
+/// From a request to its head on a connection.
+extension Transfer {
+  // MARK: - Begin
+
+  func begin() throws(URLError) -> Need? {
+    adoptTaskState()
+    companion = currentTask.flatMap { Companion(of: $0) }
+    startClock()
+    enter(.requested)
+    // First of all: a program that cancels a download which was to continue still wants to continue it later.
+    try currentTask?.prepare(self)
+    return isHeldUp ? .resumption : nil
+  }
+
+  // MARK: - Source
+
+  /// Decides whether a protocol, this machine or a server has the content.
+  func findSource() throws(URLError) -> Need? {
+    guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
+    return core.mayHaveProtocols ? .protocolLoad : try findTarget()
+  }
+
+  private func findTarget() throws(URLError) -> Need? {
+    let request = machine.request
+    guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
+    do throws(LoadTarget.Invalid) {
+      let target = try LoadTarget.of(url, after: engine.lastTarget)
+      if engine.lastTarget !== target { engine.lastTarget = target }
+      load = NetworkLoad(request, to: target)
+      enter(.preparing)
+      return nil
+    } catch {
+      if let response = machine.redirection { keepRedirection(response) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, Self.isLocal(url) { return .localLoad(url) }
+      throw unloadable(url, error)
+    }
+  }
+
+  func loadByProtocol() async throws(URLError) {
+    if let found = try await protocolLoad(for: machine.request) {
+      if try await loadByProtocol(found) { loadAgain() } else { enter(.complete) }
+    } else if let need = try findTarget() {
+      try await provide(need)
+    }
+  }
+
+  private func unloadable(_ url: URL, _ reason: LoadTarget.Invalid) -> URLError {
+    let (code, words): (URLError.Code, String) =
+      switch reason {
+      case .schemeUnsupported: (.unsupportedURL, "unsupported URL")
+      case .hostMissing: (.badURL, "HTTP URL must have a host")
+      case .hostInvalid: (.badURL, "the URL's host is invalid")
+      case .portInvalid: (.badURL, "the URL's port is invalid")
+      case .portZero: (.cannotConnectToHost, "no server has port 0")
+      }
+    guard let redirecting = machine.redirection?.url else { return .make(code, words, url: url) }
+    // The failing URL is the one that redirects: a server's text may hold a password.
+    return .make(code, "cannot follow to \(url.absoluteString.withoutUserinfo): \(words)", url: redirecting)
+  }
+
+  /// Makes the redirecting response the task's, because the redirection cannot be followed: no other response comes.
+  private func keepRedirection(_ response: HTTPURLResponse) {
+    show(response, length: content.expectedCount)
+  }
+
+  // MARK: - Prepare
+
+  /// Prepares a request: its route, its credentials and cookies, what the cache says, its body, its head. Each part is prepared
+  /// once; when the caller has provided what a part needs, the next call continues there.
+  func prepare() throws(URLError) -> Need? {
+    guard let load else { throw Self.inconsistency }
+    let request = load.request
+    guard let way = load.way ?? knownWay(for: load) else {
+      return .route(decider(for: load), trafficClass: core.trafficClass(of: request))
+    }
+    if load.way == nil { take(way, for: load) }
+    if !load.hasFields {
+      fill(load, way)
+      load.hasFields = true
+    }
+    if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .cookies(jar) }
+    if !load.isPlanned, let need = try planCaching(of: load) { return need }
+    switch load.plan {
+    case nil: break
+    case .load(let exchange)?, .validate(let exchange)?:
+      load.extras.conditions = exchange.addedFields
+      load.caching = exchange
+    case .serve(let answer)?: return use(answer, for: load)
+    case .fail(let code)?:
+      throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
+    }
+    if isHeldUp { return .resumption }
+    if load.body == nil {
+      load.usedBefore = usedStream
+      load.body = try knownBody(of: request)
+    }
+    guard let body = load.body else { return .bodyStream }
+    if body.length == .chunked, way.endpoint.answersByHTTP10 {
+      throw URLError.make(
+        .requestBodyStreamExhausted,
+        "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
+        url: request.url)
+    }
+    if body.length != .none { expectToSend(body) }
+    var poolRequest = try core.poolRequest(
+      for: request, to: load.target, by: way, load.extras, body.content, body.length, priority: priority)
+    if isObserved(body) { observe(&poolRequest, url: request.url) }
+    load.poolRequest = poolRequest
+    enter(.prepared)
+    return nil
+  }
+
+  private func decider(for load: NetworkLoad) -> (any URLSessionTaskDelegate)? {
+    currentTask.flatMap { engine.decider(of: $0, for: load.target, core) }
+  }
+
+  private func knownWay(for load: NetworkLoad) -> SessionEngine.Way? {
+    engine.knownWay(to: load.target, decider: decider(for: load), trafficClass: core.trafficClass(of: load.request))
+  }
+
+  func resolveRoute(_ decider: (any URLSessionTaskDelegate)?, _ trafficClass: UInt8) async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    take(
+      try await engine.makeWay(to: load.target, of: core, decider: decider, trafficClass: trafficClass), for: load)
+  }
+
+  private func take(_ way: SessionEngine.Way, for load: NetworkLoad) {
+    load.way = way
+    guard let challenges = way.challenges else { return }
+    if let before = self.challenges, before !== challenges { before.isOver(task) }
+    self.challenges = challenges
+    challenges.isAsked(for: task)
+  }
+
+  private func fill(_ load: NetworkLoad, _ way: SessionEngine.Way) {
+    load.extras = core.extras(of: load.request, by: way, to: load.target, isRedirected: machine.redirectCount > 0)
+    load.extras.isElsewhere = machine.isElsewhere
+    if download != nil { load.extras.conditions = downloadConditions }
+    if authentication != nil || !core.memory.isBlank {
+      prepareAuthentication(of: load.request, load.target, load.forwarder, &load.extras)
+    }
+  }
+
+  static var inconsistency: URLError { .make(.unknown, "a stage of the load has come out of its order") }
+
+  // MARK: - Send
+
+  /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
+  func send() -> Need? {
+    guard !hasWorker, let load, let way = load.way, let request = load.poolRequest else { return .response }
+    if !hasBegun {
+      let pool = engine.pool
+      if isAsking {
+        guard pool.sendNow(request, in: self) else { return .response }
+      } else {
+        guard mayBeSubscribed(load, request) else { return .response }
+        guard pool.hasIdleConnection(to: way.endpoint) else {
+          return pool.ask(for: way.endpoint, priority: priority, in: self, for: self) ? .callback : .response
+        }
+        guard pool.beginNow(request, with: way.endpoint, in: self) else { return .response }
+      }
+      if request.observer == nil { allSent() }
+    }
+    do throws(TransportError) {
+      guard let running = try answer(for: self) else { return .callback }
+      answered(by: running)
+      return nil
+    } catch {
+      // The pool may send the request again: it has the last word.
+      return .response
+    }
+  }
+
+  private func mayBeSubscribed(_ load: NetworkLoad, _ request: PoolRequest) -> Bool {
+    // The server's consent to a body may take long to come, and a long body long to leave.
+    !core.pipelines && !load.request.httpShouldUsePipelining && !request.head.context.expectsContinue
+      && (load.body?.isLittle ?? true)
+  }
+
+  private func answered(by running: consuming RunningExchange) {
+    load?.way?.endpoint.answered(by: running.exchange)
+    self.running = consume running
+    enter(.answered)
+  }
+
+  /// Waits for a connection and for the head of the response.
+  func awaitResponse() async throws(URLError) {
+    guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
+    do throws(TransportError) {
+      let running = try await engine.pool.begin(request, with: way.endpoint, in: self)
+      progressed()
+      if request.observer == nil { allSent() }
+      answered(by: running)
+    } catch {
+      collectMetrics(of: load)
+      if try await hasWaitedForConnectivity(after: error) {
+        // Nothing has been read from it.
+        usedStream = load.usedBefore
+        return loadAgain()
+      }
+      if interruption == nil, let answer = standIn(for: load.caching) {
+        _ = use(answer, for: load)
+        return
+      }
+      throw URLError(error, url: load.request.url)
+    }
+  }
+
+  /// Gives up the exchange of a load that has failed.
+  func abandonExchange() {
+    if let running = running.take() {
+      failedPeer = running.exchange.peer
+      running.end()
+      if let load { collectMetrics(of: load) }
+    } else if hasBegun {
+      giveUp()
+    } else {
+      engine.pool.stopAsking(in: self)
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurTransport
+import Synchronization
+
+/// The stages of a load. Each is written once, runs without waiting, and says what it needs first if it needs something:
+///
+/// ```
+///  created -> requested -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
+///                 ^                                          |                     |
+///                 '------------- redirection, credential, another part ------------'
+/// ```
+///
+/// `perform` runs them from callbacks of the loop, and waits for nothing but a connection and a response. A load that needs more
+/// gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from there.
+extension Transfer {
+  enum Stage {
+    case created
+    case requested
+    case preparing
+    case prepared
+    case answered
+    case classified
+    case delivering
+    case delivered
+    case complete
+  }
+
+  /// What a stage needs before it can run.
+  enum Need {
+    /// The end of a suspension, or the error of an interruption.
+    case resumption
+    /// An answer of the program's protocols.
+    case protocolLoad
+    /// The content of a `file:` or `data:` URL.
+    case localLoad(URL)
+    case route((any URLSessionTaskDelegate)?, trafficClass: UInt8)
+    case cookies(HTTPCookieStorage)
+    case cachePlan(CacheFields, URLCache)
+    case bodyStream
+    /// A connection, and the head of the response.
+    case response
+    /// Nothing but a callback, which has been subscribed.
+    case callback
+    case chores
+    case drain
+    case redirection(HTTPURLResponse, URLRequest)
+    case credential(HTTPURLResponse)
+    /// The delegate's word on the response, or a file.
+    case beginning(HTTPURLResponse, length: Int64)
+    case content
+    case storing(CacheStoring)
+  }
+
+  /// Runs the stages in their order, as far as they go without waiting.
+  ///
+  /// - Returns: What the next stage needs, or `nil` if the load is complete.
+  func advance() throws(URLError) -> Need? {
+    while true {
+      let need: Need? =
+        switch own.state.stage {
+        case .created: try begin()
+        case .requested: try findSource()
+        case .preparing: try prepare()
+        case .prepared: send()
+        case .answered: try classify()
+        case .classified: try settle()
+        case .delivering: try deliver()
+        case .delivered: try conclude()
+        case .complete: nil
+        }
+      if let need { return need }
+      if case .complete = own.state.stage { return nil }
+    }
+  }
+
+  func enter(_ stage: Stage) { own.state.stage = stage }
+
+  // MARK: - Callbacks
+
+  /// Runs the load up to the next wait, from a callback of the loop or from the caller's task on the loop.
+  ///
+  /// - Returns: `false` if the load needs a worker.
+  func performStages() -> Bool {
+    guard loadFailure == nil, own.state.need == nil else { return false }
+    if case .created = own.state.stage {
+      // A load that comes later does not overtake those that are about to get a worker.
+      guard engine.startingCount == 0 else { return false }
+    } else {
+      // A callback is a sign of life, also if what has come is not the response yet.
+      progressed()
+      if isHeldUp { return false }
+    }
+    do throws(URLError) {
+      guard let need = try advance() else { return completeNow() }
+      if case .callback = need { return true }
+      own.state.need = need
+    } catch {
+      loadFailure = error
+    }
+    return false
+  }
+
+  /// Completes the load, if nothing of its end has to be waited for.
+  private func completeNow() -> Bool {
+    guard file == nil, lastTold == nil else { return false }
+    switch output {
+    case .dataResult, .fileResult, .bytes: if collectsMetrics { return false }
+    case .dataHandler, .fileHandler, .delegate: break
+    }
+    stopClock()
+    finish(nil, collectsMetrics ? makeMetrics() : nil)
+    return true
+  }
+
+  /// Has a task carry the load on.
+  func startWorker() {
+    hasWorker = true
+    if !hasBegun, !isAsking {
+      isStarting = true
+      engine.startingCount += 1
+    }
+    engine.crew.run(self)
+  }
+
+  // MARK: - The worker
+
+  /// Carries the load on to its end, and provides what its stages need.
+  @inline(__always)
+  func run() async {
+    hasWorker = true
+    if isStarting {
+      isStarting = false
+      engine.startingCount -= 1
+    }
+    // From here on the load may call its delegate.
+    _ = task
+    do throws(URLError) {
+      if let loadFailure { throw loadFailure }
+      if let need = own.state.need.take() { try await provide(need) }
+      while let need = try advance() { try await provide(need) }
+    } catch {
+      abandonExchange()
+      loadFailure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
+    }
+    stopClock()
+    // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
+    let ownFailure = interruption == nil ? protocolFailure : nil
+    let failure = loadFailure ?? cancellation
+    if file != nil, failure == nil { await giveFile() }
+    var metrics = collectsMetrics ? makeMetrics() : nil
+    switch output {
+    // One way to the queue is enough for the last two calls.
+    case .delegate, .dataHandler, .fileHandler: break
+    case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
+    }
+    if lastTold != nil, !core.isQueueStuck.load(ordering: .relaxed) { await waitForTold() }
+    finish(ownFailure ?? failure?.failing(at: machine.request.url).from(failedPeer), metrics)
+  }
+
+  /// Runs the worker on the task of the caller that awaits the result.
+  @inline(__always)
+  func runForCaller() async {
+    let tick = engine.loop.tickNumber
+    await run()
+    // A load that waits for nothing may be wanted again and again, while others wait for the loop.
+    if engine.loop.tickNumber == tick { await Task.yield() }
+  }
+
+  func provide(_ need: Need) async throws(URLError) {
+    switch need {
+    case .resumption: try await passGate()
+    case .protocolLoad: try await loadByProtocol()
+    case .localLoad(let url): try await loadLocally(url)
+    case .route(let decider, let trafficClass): try await resolveRoute(decider, trafficClass)
+    case .cookies(let jar): try await addCookies(of: jar)
+    case .cachePlan(let fields, let cache): try await plan(fields, cache)
+    case .bodyStream: try await askForBody()
+    case .response: try await awaitResponse()
+    case .callback: break
+    case .chores: try await doChores()
+    case .drain: try await drainResponse()
+    case .redirection(let response, let next): load?.arrival?.step = try await redirection(response, to: next)
+    case .credential(let response): load?.arrival?.step = try await answerChallenge(of: response)
+    case .beginning(let response, let length): try await beginLater(response, length: length)
+    case .content: try await deliverRest()
+    case .storing(let storing): try await askAndStore(storing)
+    }
+  }
+
+  private static func words(for code: URLError.Code) -> String {
+    switch code {
+    case .cancelled: "cancelled"
+    case .timedOut: "The request timed out."
+    default: "\(code)"
+    }
+  }
+
+  /// Waits for what other code does, or a disk. Performance: not inlined, which would cost loads that do not use it.
+  @inline(never)
+  func doElsewhere(
+    on queue: DispatchQueue = .global(qos: .utility), _ work: @escaping @Sendable () -> Void
+  ) async throws(URLError) {
+    let question = Question<Void>()
+    queue.async {
+      work()
+      question.answer(())
+    }
+    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+  }
+}
+
+extension Transfer: LoopCallback, CrewWork {
+  func perform() {
+    guard !hasWorker else { return }
+    if !performStages() { startWorker() }
+  }
+}
