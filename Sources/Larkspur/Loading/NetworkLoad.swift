@@ -35,12 +35,17 @@ final class NetworkLoad {
   var forwarder: Proxy? { way?.forwarder(toSecure: target.isSecure) }
 }
 
-/// A response that has been classified: what the load does with it.
-struct Arrival {
+/// A response that has been classified: what the load does with it. It belongs to the loop.
+final class Arrival {
   /// Where the content comes from.
   enum Content {
     case network(Exchange, ContentDecoding?)
     case cache(Data)
+  }
+
+  enum Chore {
+    case keepCookies
+    case call(@Sendable () -> Void)
   }
 
   let response: HTTPURLResponse
@@ -58,14 +63,15 @@ struct Arrival {
   var isDrained = false
   /// Whether the cached content has been taken.
   var isTaken = false
-
-  enum Chore {
-    case keepCookies
-    case call(@Sendable () -> Void)
-  }
-
   /// When a response of the cache was found, for the metrics.
-  var foundDate: Date?
+  let foundDate: Date?
+
+  init(_ response: HTTPURLResponse, _ content: Content, _ step: TaskMachine.Step, found: Date? = nil) {
+    self.response = response
+    self.content = content
+    self.step = step
+    foundDate = found
+  }
 
   /// Whether the connection cannot be given back yet.
   var isUndrained: Bool {

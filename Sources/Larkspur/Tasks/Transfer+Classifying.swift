@@ -22,7 +22,7 @@ extension Transfer {
     let response = HTTPURLResponse(
       url: url, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
     latestResponse = response
-    var arrival = Arrival(response: response, content: .network(exchange, decoder), step: .deliver(response))
+    let arrival = Arrival(response, .network(exchange, decoder), .deliver(response))
     if isSpecial, fields.contains(KnownField.setCookie) {
       if core.cookieStorage?.isSubclass == true {
         arrival.chores.append(.keepCookies)
@@ -45,8 +45,9 @@ extension Transfer {
 
   func doChores() async throws(URLError) {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
-    load.arrival?.chores = []
-    for chore in arrival.chores {
+    let chores = arrival.chores
+    arrival.chores = []
+    for chore in chores {
       switch chore {
       case .keepCookies: try await keepCookies(of: arrival.response, load.request)
       case .call(let call): try await doElsewhere(call)
@@ -70,12 +71,12 @@ extension Transfer {
       loadAgain()
       return isHeldUp ? .resumption : nil
     case .askRedirection(let response, let next):
-      load.arrival?.storingRedirection = arrival.storing
+      arrival.storingRedirection = arrival.storing
       return .redirection(response, next)
     case .askCredential(let response): return .credential(response)
     case .deliver(let response):
       guard try admits(response) else {
-        load.arrival?.step = .load
+        arrival.step = .load
         return nil
       }
       if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
@@ -95,8 +96,7 @@ extension Transfer {
     // A stored response asks for no credentials.
     if case .askCredential = step { step = machine.credentialRefused() }
     load.arrival = Arrival(
-      response: answer.response, content: .cache(answer.data), step: step,
-      foundDate: collectsMetrics ? Date() : nil)
+      answer.response, .cache(answer.data), step, found: collectsMetrics ? Date() : nil)
     enter(.classified)
     return nil
   }
@@ -129,7 +129,7 @@ extension Transfer {
     guard let load, let arrival = load.arrival, case .network(let exchange, let decoder) = arrival.content else {
       throw Self.inconsistency
     }
-    load.arrival?.isDrained = true
+    arrival.isDrained = true
     if arrival.stored == nil, let storing = arrival.storingRedirection {
       try await storeRedirection(storing, from: exchange, decoder)
     } else {

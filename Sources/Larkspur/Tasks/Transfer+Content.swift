@@ -89,12 +89,12 @@ extension Transfer {
 
   /// Delivers what has come of the content, if the owner collects it: then nothing has to be waited for but the server.
   func deliver() throws(URLError) -> Need? {
-    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    guard let arrival = load?.arrival else { throw Self.inconsistency }
     if isHeldUp { return .resumption }
     switch arrival.content {
     case .cache(let data):
       if !arrival.isTaken, !data.isEmpty {
-        load.arrival?.isTaken = true
+        arrival.isTaken = true
         takeWhole(data)
       }
       guard try handOverNow() else { return .content }
@@ -155,7 +155,7 @@ extension Transfer {
 
   /// Delivers the rest of the content, and waits for the server and for the owner.
   func deliverRest() async throws(URLError) {
-    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    guard let arrival = load?.arrival else { throw Self.inconsistency }
     switch arrival.content {
     case .cache: try await handOver()
     case .network(let exchange, let decoder): try await deliverRest(from: exchange, decoder)
@@ -167,7 +167,7 @@ extension Transfer {
   func conclude() throws(URLError) -> Need? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if let storing = arrival.storing {
-      load.arrival?.storing = nil
+      arrival.storing = nil
       if let need = store(storing) { return need }
     }
     switch arrival.content {

@@ -151,9 +151,10 @@ extension Transfer {
   // MARK: - Send
 
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
-  func send() -> Need? {
-    guard !hasWorker, let load, let way = load.way, let request = load.poolRequest else { return .response }
+  func send() throws(URLError) -> Need? {
+    if hasWorker { return .response }
     if !hasBegun {
+      guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
       let pool = engine.pool
       if isAsking {
         guard pool.sendNow(request, in: self) else { return .response }

@@ -62,7 +62,7 @@ extension Transfer {
         case .created: try begin()
         case .requested: try findSource()
         case .preparing: try prepare()
-        case .prepared: send()
+        case .prepared: try send()
         case .answered: try classify()
         case .classified: try settle()
         case .delivering: try deliver()
