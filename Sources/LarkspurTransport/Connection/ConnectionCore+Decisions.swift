@@ -33,18 +33,14 @@ extension ConnectionCore {
       }
       note(.handedOver)
     case .stopSending:
-      isSending = false
-      stopUpload()
-      output.removeAll()
+      stopSending()
       tls?.state.stopSending()
     case .fail(let reason):
       let error = transportError(reason)
       failure = error
       note(.failed(error))
     case .close(let reason):
-      isSending = false
-      stopUpload()
-      output.removeAll()
+      stopSending()
       releaseInput()
       if let channel {
         tls?.state.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)

@@ -51,7 +51,7 @@ extension ConnectionCore {
 
   /// How much has gone through the pipe. Nil: it cannot, or nothing is there.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
-    guard !isSecured, !isSending, canSplice, input.count == consumed, let channel, channel.mayReceive else {
+    guard !isSecured, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
       return nil
     }
     let limit = min(parser.passableBytes, Self.spliceBytesMax, isTimed ? pace.receivingAllowance(at: loop.now) : .max)
@@ -64,7 +64,7 @@ extension ConnectionCore {
       hasReceived = true
       record.receivedBytes += count
       if isTimed {
-        pace.received(count, isSending: phase == .sending && isSending, at: loop.now)
+        pace.received(count, isSending: isSendingRequest, at: loop.now)
         pace.answered()
       }
     } catch .invalidArgument {

@@ -27,7 +27,7 @@ extension ConnectionCore {
         bodyBytes: body.count))
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
-    isSending = true
+    if sender == .done { sender = .queue }
     putsOffSending = true
     unsentCount += 1
     return number
@@ -43,7 +43,7 @@ extension ConnectionCore {
   mutating func flush() -> Bool {
     putsOffSending = false
     unsentCount = 0
-    if isSending, let channel { flush(to: channel) }
+    if sender != .done, let channel { flush(to: channel) }
     return output.isEmpty
   }
 
@@ -72,13 +72,13 @@ extension ConnectionCore {
         continue
       }
       exchangeNumber = follower.number
-      isHeldByOwner = false
+      isSuspended = false
       hold()
       prepare()
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
-      hasWaited = false
+      expects100Continue = false
       isTimed = isLimited
       if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }

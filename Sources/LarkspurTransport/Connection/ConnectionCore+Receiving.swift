@@ -36,7 +36,7 @@ extension ConnectionCore {
     }
     switch received {
     case .bytes(let count, let drained):
-      if isTimed { pace.received(count, isSending: phase == .sending && isSending, at: loop.now) }
+      if isTimed { pace.received(count, isSending: isSendingRequest, at: loop.now) }
       if !hasReceived {
         hasReceived = true
         record.firstByte = loop.now

@@ -52,20 +52,16 @@ struct ConnectionCore: ~Copyable {
   var lastFailure: TLSLayer.Failure?
   /// Whether anything of the response has come.
   var hasReceived = false
-  /// Whether the request has not left yet.
-  var isSending = false
+  /// What is left to be sent.
+  var sender = RequestSender.done
 
   // What most requests do without.
 
   var upload = Upload.none
-  /// Whether there was an upload when the request began, and it has not left yet.
-  var hasUpload = false
-  /// Whether the body waits for `100 Continue`.
-  var isHeld = false
-  /// Whether it did so at first.
-  var hasWaited = false
-  /// Whether the request's owner holds back what is left of it.
-  var isHeldByOwner = false
+  /// Whether the present request's body had to wait for `100 Continue`.
+  var expects100Continue = false
+  /// Whether the request's owner has suspended the sending of what is left.
+  var isSuspended = false
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()
@@ -166,20 +162,20 @@ struct ConnectionCore: ~Copyable {
       case .event(.interim):
         keepHead()
         note(.interimReceived(status: head.status, bytes: headBytes, fields: head.fields))
-        if head.status == 100 { isHeld = false }
+        if head.status == 100 { endExpectation() }
       case .event(.head):
         keepHead()
         phase = .receivingBody
         note(.headReceived(status: head.status, bytes: head.byteCount))
         if head.framing == .tunnel {
-          guard !isSending else {
+          guard sender == .done else {
             bodyFailed(.notWaitedFor)
             throw failure ?? .internalInconsistency
           }
           decide { $0.tunnelBegan(into: &$1) }
         } else {
-          let (status, isPersistent, isHeld) = (head.status, head.isPersistent, isHeld)
-          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: isHeld, into: &$1) }
+          let (status, isPersistent, holdsBody) = (head.status, head.isPersistent, sender == .awaiting100Continue)
+          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: holdsBody, into: &$1) }
         }
         settle()
         return .ready
@@ -235,7 +231,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether nothing but a byte from the server can make a difference.
   mutating func waitsForInput() -> Bool {
-    !isTimed && !isSending && !isSecured && input.count == 0 && !parser.isComplete() && failure == nil
+    !isTimed && sender == .done && !isSecured && input.count == 0 && !parser.isComplete() && failure == nil
       && channel?.mayReceive == false
   }
 
@@ -305,7 +301,7 @@ struct ConnectionCore: ~Copyable {
   mutating func poll() throws(TransportError) -> Progress {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
-    if isTimed { endExpectation() }
+    if isTimed { checkExpectation() }
     while true {
       if consumed > 0 { dropConsumed() }
       if input.count > 0 || parser.isComplete() {
@@ -316,7 +312,7 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if isSending ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable {
+      if sender != .done ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable {
         flush(to: channel)
         if let failure { throw failure }
       }
