@@ -34,7 +34,7 @@ extension ConnectionCore {
       note(.handedOver)
     case .stopSending:
       stopSending()
-      tls?.state.stopSending()
+      layers.stopSending()
     case .fail(let reason):
       let error = transportError(reason)
       failure = error
@@ -43,9 +43,8 @@ extension ConnectionCore {
       stopSending()
       releaseInput()
       if let channel {
-        tls?.state.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)
+        layers.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)
       }
-      tls = nil
       channel?.close()
       channel = nil
       note(.closed(reason))

@@ -51,7 +51,7 @@ extension ConnectionCore {
 
   /// How much has gone through the pipe. Nil: it cannot, or nothing is there.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
-    guard !isSecured, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
+    guard layers.isPlain, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
       return nil
     }
     let limit = min(parser.passableBytes, Self.spliceBytesMax, isTimed ? pace.receivingAllowance(at: loop.now) : .max)

@@ -62,7 +62,7 @@ extension ConnectionCore {
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
         decide { $0.unsolicitedBytes(into: &$1) }
-      } else if channel.isReadable ? true : hasPlaintext() {
+      } else if channel.isReadable ? true : layers.hasInput {
         lookForEnd(of: channel)
       }
     }

@@ -85,7 +85,7 @@ extension ConnectionCore {
     // good: there is no earlier exchange whose rest it could be.
     // What cannot be sent twice asks for the end that no event has told yet: that costs a system call.
     if exchangeNumber > 0 || wasKeptUnused && !mayBeSentAgain, machine.isIdle,
-      channel.isReadable || !mayBeSentAgain ? true : hasPlaintext()
+      channel.isReadable || !mayBeSentAgain ? true : layers.hasInput
     {
       if !mayBeSentAgain { channel.expectInput() }
       lookForEnd(of: channel)
@@ -148,7 +148,8 @@ extension ConnectionCore {
     var hasRequest = !output.isEmpty && (!putsOffSending || machine.isSendingOnly)
     if sender == .body, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
-    guard isSecured, let state = tls?.state.sendingState else { return hasRequest }
+    if layers.isPlain { return hasRequest }
+    let state = layers.sendingState
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
@@ -156,10 +157,10 @@ extension ConnectionCore {
   mutating func flush(to channel: Channel) {
     guard !isSuspended else { return }
     // What TLS takes out of the queue has not left yet.
-    let secureSends = isSecured && hasKeptAll ? tls?.state.sends : nil
+    let secureSends = !layers.isPlain && hasKeptAll ? layers.secureSends : nil
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
-      let sentAll = try sender.hasUpload || isTimed ? sendPieces(to: channel) : send(to: channel)
+      let sentAll = try sender.hasUpload || isTimed ? sendPieces(to: channel) : layers.send(&output, to: channel)
       if sender.hasUpload, !channel.isWritable { channel.limitUnsent() }
       guard sender != .done, sentAll || hasSentRequest else { return }
       if sentAll { sender = .done }
@@ -168,7 +169,7 @@ extension ConnectionCore {
       // The first one says why: all that follow are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
-      let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == tls?.state.sends
+      let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
         return decide { $0.sendingFailed(into: &$1) }
       }
@@ -200,36 +201,16 @@ extension ConnectionCore {
     decide { $0.requestSent(into: &$1) }
   }
 
-  private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
-    if isSecured {
-      guard let sentAll = try tls?.state.send(&output, to: channel) else { throw .kernel(.notConnected) }
-      return sentAll
-    }
-    do throws(Errno) {
-      return try channel.send(&output)
-    } catch {
-      throw .kernel(error)
-    }
-  }
-
   private mutating func send(to channel: Channel, atMost limit: Int) throws(TLSLayer.Failure) -> Bool {
     let count = output.byteCount
     defer { sent(count - output.byteCount) }
-    if isSecured {
-      guard let sentAll = try tls?.state.send(&output, to: channel, atMost: limit) else { throw .kernel(.notConnected) }
-      return sentAll
-    }
-    do throws(Errno) {
-      return try channel.send(&output, atMost: limit)
-    } catch {
-      throw .kernel(error)
-    }
+    return try layers.send(&output, to: channel, atMost: limit)
   }
 
   /// Sends piece by piece. True: all of the request has left.
   private mutating func sendPieces(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     while true {
-      if !output.isEmpty ? true : isSecured {
+      if !output.isEmpty ? true : !layers.isPlain {
         guard try send(to: channel, atMost: allowance(of: channel)) else { return false }
       }
       if case .none = upload { return true }
@@ -271,7 +252,7 @@ extension ConnectionCore {
         break
       }
       try file.check(by: loop.kernel)
-      guard file.isSendable, !isSecured else {
+      guard file.isSendable, layers.isPlain else {
         try read(file)
         break
       }

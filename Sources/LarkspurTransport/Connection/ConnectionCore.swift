@@ -25,10 +25,8 @@ struct ConnectionCore: ~Copyable {
   let loop: ClientLoop
   /// Nil once the connection is closed: with its last owner the descriptor goes.
   var channel: Channel?
-  /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there, and
-  /// connections without it do not hold room for it.
-  var tls: Confined<TLSLayer>?
-  var isSecured = false
+  /// What is between HTTP and the channel.
+  var layers = Layers.plain
   /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
   var recipient = RequestHead.Recipient.origin
   var parser: ResponseParser
@@ -103,10 +101,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Goes on where a tunnel has begun.
   init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
-    var layer: Confined<TLSLayer>?
-    self.init(over: tunnel.handOver(&layer), limits: limits, isObserved: isObserved)
-    isSecured = layer != nil
-    tls = layer
+    self.init(over: tunnel.channel, limits: limits, isObserved: isObserved)
+    layers = tunnel.handOver()
     let received = tunnel.received
     if !received.isEmpty {
       input = loop.takeChunk(atLeast: received.count)
@@ -222,7 +218,7 @@ struct ConnectionCore: ~Copyable {
   private mutating func pollSending() throws(TransportError) -> Step {
     guard let channel else { throw .connectionClosed }
     if channel.isWritable { flush(to: channel) }
-    if machine.isSendingOnly, channel.mayReceive ? true : hasPlaintext() { lookForEnd(of: channel) }
+    if machine.isSendingOnly, channel.mayReceive ? true : layers.hasInput { lookForEnd(of: channel) }
     if let failure { throw failure }
     guard machine.isSendingOnly else { return .end }
     let writing = hasOutput()
@@ -231,7 +227,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether nothing but a byte from the server can make a difference.
   mutating func waitsForInput() -> Bool {
-    !isTimed && sender == .done && !isSecured && input.count == 0 && !parser.isComplete() && failure == nil
+    !isTimed && sender == .done && layers.isPlain && input.count == 0 && !parser.isComplete() && failure == nil
       && channel?.mayReceive == false
   }
 
@@ -279,9 +275,7 @@ struct ConnectionCore: ~Copyable {
     input.lend(consumed..<input.count) { bytes.append(copying: $0) }
     releaseInput()
     self.channel = nil
-    var layer: Confined<TLSLayer>?
-    swap(&layer, &tls)
-    return Tunnel(channel: channel, tls: layer, received: bytes)
+    return Tunnel(channel: channel, layers: layers.take(), received: bytes)
   }
 
   /// What has happened since the last call.
@@ -312,11 +306,11 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if sender != .done ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable {
+      if sender != .done ? !putsOffSending : layers.isPlain ? false : hasOutput(), channel.isWritable {
         flush(to: channel)
         if let failure { throw failure }
       }
-      guard channel.mayReceive ? true : hasPlaintext() else { break }
+      guard channel.mayReceive ? true : layers.hasInput else { break }
       if isTimed, pace.receivingPause(at: loop.now) != nil { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }

@@ -2,23 +2,22 @@
 /// `handOver` has given it away.
 public final class Tunnel {
   public let channel: Channel
-  /// TLS between the other protocol and the channel, if there is any.
-  var tls: Confined<TLSLayer>?
+  /// What is between the other protocol and the channel.
+  private var layers: Layers
   /// The other protocol's first bytes, which the server has sent right behind the head.
   public let received: [UInt8]
   private var isHandedOver = false
 
-  init(channel: Channel, tls: consuming Confined<TLSLayer>?, received: [UInt8]) {
+  init(channel: Channel, layers: consuming Layers, received: [UInt8]) {
     self.channel = channel
-    self.tls = tls
+    self.layers = layers
     self.received = received
   }
 
-  /// Gives the channel away, and TLS with it. The caller closes the channel from then on.
-  func handOver(_ layer: inout Confined<TLSLayer>?) -> Channel {
+  /// Gives away the channel, and returns the layers above it. The caller closes the channel from then on.
+  func handOver() -> Layers {
     isHandedOver = true
-    swap(&layer, &tls)
-    return channel
+    return layers.take()
   }
 
   deinit {
