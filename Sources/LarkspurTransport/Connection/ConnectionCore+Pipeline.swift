@@ -28,7 +28,6 @@ extension ConnectionCore {
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
     if sender == .done { sender = .queue }
-    putsOffSending = true
     unsentCount += 1
     return number
   }
@@ -41,7 +40,6 @@ extension ConnectionCore {
 
   /// Sends what has been queued. False: something is left.
   mutating func flush() -> Bool {
-    putsOffSending = false
     unsentCount = 0
     if sender != .done, let channel { flush(to: channel) }
     return output.isEmpty
@@ -79,7 +77,7 @@ extension ConnectionCore {
       record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
       expects100Continue = false
-      isTimed = isLimited
+      isTimed = pace.isLimited
       if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }
       return follower.waiter

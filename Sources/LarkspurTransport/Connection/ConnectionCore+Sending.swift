@@ -22,7 +22,7 @@ extension ConnectionCore {
     let channel = try openChannel()
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let isSmall = body.count <= Self.smallBodyBytesMax && !request.context.expectsContinue && !request.isChunked
-    guard isSmall, !isLimited else {
+    guard isSmall, !pace.isLimited else {
       return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
     }
     try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain)
@@ -56,7 +56,7 @@ extension ConnectionCore {
       sender = request.context.expectsContinue ? .awaiting100Continue : .body
     }
     expects100Continue = sender == .awaiting100Continue
-    isTimed = isLimited || expects100Continue || !timeouts.leavesExchangesAlone
+    isTimed = pace.isLimited || expects100Continue || !timeouts.leavesExchangesAlone
     if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
     // What leaves piece by piece is counted as it leaves, the head with it.

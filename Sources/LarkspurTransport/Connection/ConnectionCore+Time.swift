@@ -46,6 +46,9 @@ struct Pace {
 
   // MARK: - Rates
 
+  /// Whether a rate is limited.
+  var isLimited: Bool { rates != nil }
+
   mutating func limit(sending: Int?, receiving: Int?, at now: Deadline) {
     guard sending != nil || receiving != nil else { return rates = nil }
     rates = Rates(
@@ -110,9 +113,8 @@ struct Pace {
 
 extension ConnectionCore {
   mutating func limit(sending: Int?, receiving: Int?) {
-    isLimited = sending != nil || receiving != nil
-    isTimed = isTimed || isLimited
     pace.limit(sending: sending, receiving: receiving, at: loop.now)
+    isTimed = isTimed || pace.isLimited
   }
 
   /// Lets the body leave if the server has had its time to say 100 (Continue).

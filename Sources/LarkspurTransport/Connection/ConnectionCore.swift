@@ -63,8 +63,6 @@ struct ConnectionCore: ~Copyable {
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()
-  /// Whether a rate is limited.
-  var isLimited = false
   /// Whether the pace counts in this exchange.
   var isTimed = false
 
@@ -81,10 +79,10 @@ struct ConnectionCore: ~Copyable {
 
   /// Requests behind the present one, which have been queued for sending or have left.
   var pipeline = Pipeline()
-  /// What there is to send waits for `flush`.
-  var putsOffSending = false
-  /// How many requests of the pipeline wait for it.
+  /// Number of requests that have been queued since the last `flush`.
   var unsentCount = 0
+  /// Whether sending waits for `flush`: pipelined requests leave together.
+  var putsOffSending: Bool { unsentCount > 0 }
   /// With so many requests on their way the server has enough to do.
   static let requestsOnTheirWay = 8
 
