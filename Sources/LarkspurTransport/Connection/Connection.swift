@@ -429,7 +429,7 @@ public final class Connection: TurnFollower {
   /// Of the latest request's body.
   var sentBodyBytes: Int { confined.state.record.requestBodyBytes }
   /// Whether anything of the present response has come.
-  var hasReceived: Bool { confined.state.hasReceived }
+  var hasReceived: Bool { confined.state.record.hasFirstByte }
 
   /// Notices that the server has closed an idle connection.
   func lookForEnd() {

@@ -60,8 +60,7 @@ extension ConnectionCore {
     releaseInput()
     do throws(Errno) {
       guard case .bytes(let count, _) = try channel.fill(pipe, atMost: limit) else { return nil }
-      if !hasReceived { record.firstByte = loop.now }
-      hasReceived = true
+      noteFirstByte()
       record.receivedBytes += count
       if isTimed {
         pace.received(count, isSending: isSendingRequest, at: loop.now)

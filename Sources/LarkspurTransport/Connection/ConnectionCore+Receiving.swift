@@ -31,17 +31,16 @@ extension ConnectionCore {
     switch received {
     case .bytes(let count, let drained):
       if isTimed { pace.received(count, isSending: isSendingRequest, at: loop.now) }
-      if !hasReceived {
-        hasReceived = true
-        record.firstByte = loop.now
-      }
+      noteFirstByte()
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:
       return false
     case .endOfStream:
       // The kernel tells of a reset once, and has told it to who was sending.
-      if !hasReceived, case .kernel(.connectionReset)? = lastFailure { throw fail { $0.connectionLost(into: &$1) } }
+      if !record.hasFirstByte, case .kernel(.connectionReset)? = lastFailure {
+        throw fail { $0.connectionLost(into: &$1) }
+      }
       do throws(ResponseError) {
         if try parser.peerClosed(unread: input.count), !hasLostSending { return true }
       } catch {
@@ -112,8 +111,13 @@ extension ConnectionCore {
     swap(&head, &parser.head)
     record.responseHeadBytes += head.byteCount
     // A pipelined request's answer may have come together with the one before.
-    if record.firstByte == .never { record.firstByte = loop.now }
+    noteFirstByte()
     input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
+  }
+
+  @inline(__always)
+  mutating func noteFirstByte() {
+    if !record.hasFirstByte { record.firstByte = loop.now }
   }
 
   /// Sees to it that there is room to receive into.

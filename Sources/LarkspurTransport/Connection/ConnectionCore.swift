@@ -48,8 +48,6 @@ struct ConnectionCore: ~Copyable {
   var failure: TransportError?
   /// What the kernel or TLS had to say.
   var lastFailure: TLSLayer.Failure?
-  /// Whether anything of the response has come.
-  var hasReceived = false
   /// What is left to be sent.
   var sender = RequestSender.done
 
@@ -140,7 +138,6 @@ struct ConnectionCore: ~Copyable {
     if hasForgotten { takeResponseStorage() }
     phase = .sending
     failure = nil
-    hasReceived = false
     record = ExchangeRecord()
     record.started = loop.now
     if !trailerBytes.isEmpty {
