@@ -4,13 +4,13 @@ import LarkspurHTTP
 /// Requests behind those that are not answered yet.
 extension ConnectionCore {
   /// Whether a request would be the only one.
-  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isHeld }
+  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isBusy }
 
   /// Whether anybody waits for his turn, or for his request to leave.
   var hasFollowers: Bool { !pipeline.isEmpty || unsentCount > 0 }
 
-  mutating func hold() { pipeline.isHeld = true }
-  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isHeld = false } }
+  mutating func hold() { pipeline.isBusy = true }
+  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
   /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
   mutating func enqueue(
@@ -55,7 +55,7 @@ extension ConnectionCore {
 
   /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
   mutating func advance() -> Waiter? {
-    if channel != nil, pipeline.isHeld { return nil }
+    if channel != nil, pipeline.isBusy { return nil }
     // Nothing of the next one has left yet: what is there already does not answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
