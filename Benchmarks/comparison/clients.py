@@ -6,6 +6,7 @@ import pathlib
 
 from .places import BUILD, PEERS, ROOT
 from .processes import run, say
+from .workloads import API_CONCURRENT, API_SERIAL, UPLOADS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,23 +23,23 @@ class Client:
     options: tuple[str, ...] = ()
     # A client of only one scheme takes no part in the workloads of the other.
     schemes: tuple[str, ...] = ("http", "https")
-    # Those that it was made for. None: it takes part in all but those that others were made for.
+    # The workloads that it was made for, and no others. None: it takes part in all that are for every client.
     workloads: "tuple[str, ...] | None" = None
+    # Workloads for few clients in which it takes part besides.
+    besides: tuple[str, ...] = ()
     # It takes no CA file: for it alone, ours is mounted over the system's.
     trusts_only_the_system: bool = False
 
     def takes_part(self, workload):
-        if self.workloads or workload.is_for_few:
-            return workload.name in (self.workloads or ())
+        if self.workloads is not None or workload.is_for_few:
+            return workload.name in (self.workloads or ()) + self.besides
         return workload.scheme in self.schemes
 
     def build(self):
         """Builds the client and returns the path of its program."""
         say(f"building {self.name}")
         if self.source:
-            program = BUILD / self.name
-            run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, PEERS / self.source, *self.flags])
-            return program
+            return compile_peer(self.name, self.source, self.flags)
         swift = ["swift", "build", "-c", "release", "--package-path", self.package, "--scratch-path", self.scratch,
                  *self.swift_flags]
         # The manifest of the root package offers its benchmark client only on request.
@@ -48,24 +49,37 @@ class Client:
         return pathlib.Path(folder) / self.product
 
 
+def compile_peer(name, source, flags):
+    program = BUILD / name
+    run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, PEERS / source, *flags])
+    return program
+
+
 # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime, and
 # without debugging information, which valgrind stumbles over.
 LARKSPUR = {"product": "larkspur-bench", "scratch": ROOT / ".build" / "benchmarks",
             "swift_flags": ("--static-swift-stdlib", "-Xlinker", "--strip-debug")}
 
+SESSION = LARKSPUR | {"product": "larkspur-session-bench"}
+
 CLIENTS = [
     Client("raw", source="raw.c", schemes=("http",)),
     Client("raw-tls", source="raw_tls.c", flags=("-lssl", "-lcrypto"), schemes=("https",)),
-    Client("curl-easy", source="curl_easy.c", flags=("-lcurl", "-lssl")),
+    Client("curl-easy", source="curl_easy.c", flags=("-lcurl", "-lssl"), besides=API_SERIAL + UPLOADS),
     Client("curl-one-shot", source="curl_one_shot.c", flags=("-lcurl", "-lssl"), schemes=("https",)),
-    Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl")),
+    Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl"), besides=API_SERIAL + API_CONCURRENT),
+    Client("curl-multi-collect", source="curl_multi.c", flags=("-DCOLLECTS_BODIES", "-lcurl", "-lssl"),
+           workloads=("concurrent-100k",)),
     Client("foundation-networking", package=PEERS / "FoundationNetworking", product="foundation-networking-client",
-           scratch=BUILD / "foundation-networking", trusts_only_the_system=True),
+           scratch=BUILD / "foundation-networking", trusts_only_the_system=True,
+           besides=API_SERIAL + API_CONCURRENT + UPLOADS),
     Client("larkspur", **LARKSPUR),
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
-    Client("larkspur-session", **(LARKSPUR | {"product": "larkspur-session-bench"})),
-    Client("larkspur-session-loop", **(LARKSPUR | {"product": "larkspur-session-bench"}), options=("--loop",)),
+    Client("larkspur-session", **SESSION, besides=API_SERIAL + API_CONCURRENT + UPLOADS),
+    Client("larkspur-session-loop", **SESSION, options=("--loop",), besides=API_SERIAL + API_CONCURRENT + UPLOADS),
+    Client("larkspur-session-delegate", **SESSION, options=("--delegate",),
+           workloads=API_SERIAL + API_CONCURRENT + ("upload-json",)),
     *(Client(form, **(LARKSPUR | {"product": "larkspur-manager-bench"}), options=(f"--{form}",),
-             workloads=("serial-json",))
+             workloads=("serial-json",) + (API_SERIAL if form in ("manager-main", "manager") else ()))
       for form in ("task", "task-unparsed", "task-main", "data", "manager-main", "manager-queue", "manager")),
 ]

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from .certificates import SYSTEM_BUNDLE
 from .processes import Failure, run, say
@@ -16,10 +17,14 @@ IN_PLACE_OF_THE_SYSTEMS = ["unshare", "--mount", "--map-root-user", "sh", "-c",
                            'mount --bind "$0" "$1" && shift && exec "$@"']
 
 
-def client_environment(folder):
-    """The environment without proxy settings, which some clients would obey even for loopback; files go to the folder."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return environment | {"TMPDIR": str(folder)}
+def client_environment(folder, home, upload_file):
+    """The environment without proxy settings, which some clients would obey even for loopback.
+
+    Downloads go to `folder`. Caches and cookies go to `home`, which the run has to itself.
+    """
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.lower().endswith("_proxy") and not name.startswith("XDG_")}
+    return environment | {"TMPDIR": str(folder), "HOME": home, "UPLOAD_FILE": str(upload_file)}
 
 
 class Bench:
@@ -43,14 +48,16 @@ class Bench:
                     say(f"{what}: needs a mount of its own, which this system does not allow")
                     return None
         command = ["taskset", "-c", self.core, *trusting, *through, self.programs[client.name],
-                   *client.options, workload.name, self.server.host, self.server.ports.of(workload), requests, *ca_file]
+                   *client.options, workload.name, self.server.host, self.server.port(workload), requests, *ca_file]
         self.server.forget_connections()
-        output = run(command, seconds_max=seconds_max, environment=client_environment(self.folder), what=what)
+        with tempfile.TemporaryDirectory(prefix="larkspur-benchmark-", dir=self.folder) as home:
+            environment = client_environment(self.folder, home, self.server.upload_file)
+            output = run(command, seconds_max=seconds_max, environment=environment, what=what)
         try:
             result = json.loads(output)
             if result.get("unsupported"):
                 return None
-            complete = (result["requests"] == requests and result["bytes"] == requests * workload.body_bytes
+            complete = (result["requests"] == requests and result["bytes"] == requests * workload.moved_bytes
                         and min(result["wall_us"], result["peak_rss_kib"]) > 0 and result["cpu_us"] >= 0
                         and result.get("idle_bytes_per_connection", 0) >= 0
                         and ("idle_bytes_per_connection" in result) == workload.measures_memory)

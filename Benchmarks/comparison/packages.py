@@ -6,6 +6,7 @@ import subprocess
 from . import certificates
 from .places import ROOT
 from .processes import Failure, find_program, run, say
+from .sink import Sink
 
 HEADERS_OF_LIBRARIES = {
     "-lcurl": ("curl/curl.h", "libcurl4-openssl-dev"),
@@ -29,10 +30,12 @@ def missing_packages(options):
         "ca-certificates": certificates.SYSTEM_BUNDLE.exists(),
         "util-linux": find_program("taskset"),
     }
-    if any(client.source for client in options.clients):
+    has_uploads = any(workload.upload_bytes for workload in options.workloads)
+    if has_uploads or any(client.source for client in options.clients):
         needs["gcc"] = find_program("cc")
+    flags = {flag for client in options.clients for flag in client.flags} | set(Sink.flags if has_uploads else ())
     for flag, (header, package) in HEADERS_OF_LIBRARIES.items():
-        if any(flag in client.flags for client in options.clients):
+        if flag in flags:
             needs[package] = has_header(header)
     if options.instructions:
         needs["valgrind"] = find_program("valgrind")

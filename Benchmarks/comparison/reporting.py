@@ -57,7 +57,7 @@ def print_table(title, header, rows):
 
 def print_timings(clients, workload, requests, rounds, results):
     names = [client.name for client in clients if client.name in results]
-    header = ["", "CPU s/GB" if workload.is_download else "CPU us/request", "spread", "requests/s", "MB/s", "peak MiB"]
+    header = ["", "CPU s/GB" if workload.is_bulk else "CPU us/request", "spread", "requests/s", "MB/s", "peak MiB"]
     if workload.measures_memory:
         header[1:3] = ["idle KiB/connection", "spread", "CPU us/request"]
     header += [f"x {name}" for name in names]
@@ -74,14 +74,14 @@ def print_timings(clients, workload, requests, rounds, results):
         spread = f"{(costs[-1] - costs[0]) / middle:.0%}" if middle else ""
         if workload.measures_memory:
             figures = [f"{middle / 1024:.1f}", spread, f"{cpu:.2f}"]
-        elif workload.is_download:
-            figures = [f"{cpu / workload.body_bytes * 1e3:.3f}", spread]
+        elif workload.is_bulk:
+            figures = [f"{cpu / workload.moved_bytes * 1e3:.3f}", spread]
         else:
             figures = [f"{cpu:.2f}", spread]
         rows.append([
             client.name,
             *figures,
-            f"{summary['requests_per_second']:,.{1 if workload.is_download else 0}f}",
+            f"{summary['requests_per_second']:,.{1 if workload.is_bulk else 0}f}",
             f"{summary['bytes_per_second'] / 1e6:,.1f}",
             f"{summary['peak_rss_kib'] / 1024:.1f}",
             *(f"{ratio(workload, runs, results[peer]):.2f}" for peer in names),

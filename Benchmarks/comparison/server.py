@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import grp
+import gzip
 import http.client
 import os
 import pathlib
@@ -17,6 +18,7 @@ import time
 
 from .certificates import Certificates
 from .processes import Failure, find_program
+from .sink import Sink
 from .workloads import TINY_BODY, WORKLOADS, Lifetime
 
 NGINX_CONFIGURATION = """\
@@ -70,6 +72,20 @@ http {{
 
   server {{
     listen 127.0.0.1:{ports.plain};
+
+    # As a service answers: compressed, and without what nginx knows of the file.
+    location /api/ {{
+      gzip_static on;
+      location /api/no-store/ {{
+        etag off;
+        add_header Last-Modified "";
+        add_header Cache-Control no-store;
+      }}
+      location /api/etag/ {{
+        add_header Last-Modified "";
+        add_header Cache-Control max-age=0;
+      }}
+    }}
   }}
 
   # Responses that come right behind one another: a file sent with tcp_nopush would wait for the client's delayed
@@ -141,9 +157,11 @@ class Server:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="larkspur-benchmark-"))
         self.certificates = Certificates(self.folder / "certificates")
         self.process = None
+        self.sinks = {}
         try:
             self.make_files()
             self.certificates.make()
+            self.start_sinks()
             self.start()
         except BaseException:
             self.__exit__()
@@ -159,15 +177,36 @@ class Server:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
+        for sink in self.sinks.values():
+            sink.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def upload_file(self):
+        """The file of 1 GiB that clients send."""
+        return self.folder / "files" / "1g"
+
+    def port(self, workload):
+        return self.sinks[workload.scheme].port if workload.upload_bytes else self.ports.of(workload)
+
+    def start_sinks(self):
+        schemes = {workload.scheme for workload in self.workloads if workload.upload_bytes}
+        for scheme in sorted(schemes):
+            certificates = self.certificates if scheme == "https" else None
+            self.sinks[scheme] = Sink(self.core, certificates)
 
     def make_files(self):
         files = self.folder / "files"
         files.mkdir()
         for workload in WORKLOADS:
+            if workload.upload_bytes:
+                continue
             path = files / workload.path.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(workload.body, bytes):
                 path.write_bytes(workload.body)
+                if workload.is_gzipped:
+                    path.with_name(path.name + ".gz").write_bytes(gzip.compress(workload.body, mtime=0))
             else:
                 # A file with a hole: no disk space, and nginx reads zeros.
                 path.touch()
@@ -208,18 +247,26 @@ class Server:
         """Makes each workload's request once: is it answered as clients expect? Afterwards the files are in memory."""
         for workload in self.workloads:
             with contextlib.closing(self.connection(workload)) as connection:
-                connection.request("GET", workload.path)
+                if workload.upload_bytes:
+                    with open(self.upload_file, "rb") as file:
+                        read(file)
+                    connection.request("POST", "/upload/16", body=bytes(16))
+                else:
+                    connection.request("GET", workload.path, headers={"Accept-Encoding": "gzip"})
                 response = connection.getresponse()
-                received = 0
-                while chunk := response.read(1 << 20):
-                    received += len(chunk)
-                if response.status != 200 or received != workload.body_bytes:
-                    raise Failure(f"nginx answers {workload.path} with {response.status} and {received} bytes:\n"
+                is_gzipped = response.headers["Content-Encoding"] == "gzip"
+                received = len(gzip.decompress(response.read())) if is_gzipped else read(response)
+                if (response.status, received, is_gzipped) != (200, workload.body_bytes, workload.is_gzipped):
+                    raise Failure(f"{workload.path} is answered with {response.status} and {received} bytes:\n"
                                   f"{self.log()}")
+                if tag := is_gzipped and response.headers["ETag"]:
+                    connection.request("GET", workload.path, headers={"Accept-Encoding": "gzip", "If-None-Match": tag})
+                    if (status := connection.getresponse().status) != 304:
+                        raise Failure(f"{workload.path} is validated with {status}")
         return True
 
     def connection(self, workload):
-        port = self.ports.of(workload)
+        port = self.port(workload)
         if not workload.trust:
             return http.client.HTTPConnection(self.host, port, timeout=60)
         context = ssl.create_default_context(cafile=self.certificates.trusted(workload.trust))
@@ -247,6 +294,14 @@ class Server:
 
     def log(self):
         return (self.folder / "log").read_text(errors="replace").rstrip()
+
+
+def read(file):
+    """Reads a file or a response to its end, and returns how many bytes that were."""
+    count = 0
+    while chunk := file.read(1 << 20):
+        count += len(chunk)
+    return count
 
 
 def user_directive():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import json
 
 
 class Lifetime(enum.Enum):
@@ -33,9 +34,14 @@ class Workload:
     lifetime: Lifetime = Lifetime.KEPT
     trust: "Trust | None" = None
     warms_up: bool = True
-    is_download: bool = False
+    # One request moves so much that its cost is given for each gigabyte.
+    is_bulk: bool = False
     # Whether a client may put these requests one behind another on a connection.
     pipelines: bool = False
+    # How long a body the client sends. It goes to the sink instead of nginx.
+    upload_bytes: int = 0
+    # The server sends the body in gzip to a client that accepts it.
+    is_gzipped: bool = False
     # Only clients that were made for it take part.
     is_for_few: bool = False
     # Instructions of whole downloads or of many connections say nothing that those of one request do not.
@@ -44,6 +50,11 @@ class Workload:
     @property
     def body_bytes(self) -> int:
         return self.body if isinstance(self.body, int) else len(self.body)
+
+    @property
+    def moved_bytes(self) -> int:
+        """The size of the bodies that the workload is about."""
+        return self.upload_bytes or self.body_bytes
 
     @property
     def scheme(self) -> str:
@@ -60,6 +71,20 @@ class Workload:
 
 TINY_BODY = b"Hello, world!"
 JSON_BODY = b'{"id":17,"name":"Hello"}'
+# The sink's answer to each upload (sink.c).
+RECEIVED_BODY = b'{"received":true}'
+
+
+def api_body():
+    """A page of a list, as services send it: 2,300 bytes of JSON."""
+    items = [{"id": 1000 + number, "name": f"Item {number:02}", "price": 9.5 + number, "in_stock": number % 3 != 0,
+              "tags": ["new", "sale"], "url": f"/items/{1000 + number}"} for number in range(20)]
+    page = {"page": 1, "total": 20, "items": items, "note": ""}
+    page["note"] = "." * (2_300 - len(json.dumps(page, separators=(",", ":"))))
+    return json.dumps(page, separators=(",", ":")).encode()
+
+
+API_BODY = api_body()
 
 WORKLOADS = [
     Workload("serial-tiny", "tiny GETs, one after the other over one connection",
@@ -72,11 +97,11 @@ WORKLOADS = [
     Workload("concurrent-100k", "100 KiB GETs over 64 connections",
              "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
     Workload("download-1g", "GETs of 1 GiB, the body thrown away",
-             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_bulk=True),
     Workload("download-1g-file", "GETs of 1 GiB into a file",
-             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_bulk=True),
     Workload("download-1g-memory", "GETs of 1 GiB into memory, by sessions",
-             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_download=True),
+             "/1g", 1 << 30, 1, 1, (1, 2), warms_up=False, is_bulk=True),
     Workload("pipelined-tiny", "tiny GETs, 16 at a time: one behind another over one connection, or over 16",
              "/tiny", TINY_BODY, 32_000, 3_200, (1_600, 4_800), pipelines=True, counts_instructions=True),
     Workload("new-tiny", "tiny GETs, each over a new connection",
@@ -88,7 +113,7 @@ WORKLOADS = [
     Workload("https-concurrent-tiny", "tiny GETs over 64 TLS connections",
              "/tiny", TINY_BODY, 20_000, 2_000, (1_000, 3_000), trust=Trust.ROOT),
     Workload("https-download-1g", "GETs of 1 GiB over TLS, the body thrown away",
-             "/1g", 1 << 30, 1, 1, (1, 2), trust=Trust.ROOT, warms_up=False, is_download=True),
+             "/1g", 1 << 30, 1, 1, (1, 2), trust=Trust.ROOT, warms_up=False, is_bulk=True),
     Workload("https-new-full", "tiny GETs, each over a new TLS connection with a full handshake",
              "/tiny", TINY_BODY, 1_000, 50, (20, 60), Lifetime.FULL, Trust.ROOT, counts_instructions=True),
     # Fewer, because clients that read the bundle for each connection take tens of milliseconds for one request.
@@ -98,4 +123,27 @@ WORKLOADS = [
              "/tiny", TINY_BODY, 1_000, 50, (20, 60), Lifetime.RESUMED, Trust.ROOT, counts_instructions=True),
     Workload("https-idle", "TLS connections that stay open after one tiny GET",
              "/tiny", TINY_BODY, 200, 200, (50, 150), Lifetime.IDLE, Trust.ROOT),
+    Workload("api-json-serial", "GETs of 2.3 KB of JSON in gzip, default configuration, one after the other",
+             "/api/no-store/items.json", API_BODY, 20_000, 1_000, (500, 1_500), is_gzipped=True, is_for_few=True,
+             counts_instructions=True),
+    Workload("api-json-concurrent", "GETs of 2.3 KB of JSON in gzip, default configuration, 64 at once",
+             "/api/no-store/items.json", API_BODY, 20_000, 1_000, (1_000, 3_000), is_gzipped=True, is_for_few=True),
+    Workload("api-etag-serial", "GETs of the same document, which a cache has to validate, one after the other",
+             "/api/etag/items.json", API_BODY, 20_000, 1_000, (500, 1_500), is_gzipped=True, is_for_few=True,
+             counts_instructions=True),
+    Workload("api-etag-concurrent", "GETs of the same document, which a cache has to validate, 64 at once",
+             "/api/etag/items.json", API_BODY, 20_000, 1_000, (1_000, 3_000), is_gzipped=True, is_for_few=True),
+    Workload("upload-json", "POSTs of 1 KiB of JSON, default configuration, one after the other",
+             "/upload/1024", RECEIVED_BODY, 20_000, 1_000, (500, 1_500), upload_bytes=1 << 10, is_for_few=True,
+             counts_instructions=True),
+    Workload("upload-1g", "PUTs of a file of 1 GiB, default configuration",
+             f"/upload/{1 << 30}", RECEIVED_BODY, 1, 1, (1, 2), upload_bytes=1 << 30, warms_up=False, is_bulk=True,
+             is_for_few=True),
+    Workload("https-upload-1g", "PUTs of a file of 1 GiB over TLS, default configuration",
+             f"/upload/{1 << 30}", RECEIVED_BODY, 1, 1, (1, 2), trust=Trust.ROOT, upload_bytes=1 << 30,
+             warms_up=False, is_bulk=True, is_for_few=True),
 ]
+
+API_SERIAL = ("api-json-serial", "api-etag-serial")
+API_CONCURRENT = ("api-json-concurrent", "api-etag-concurrent")
+UPLOADS = ("upload-json", "upload-1g", "https-upload-1g")

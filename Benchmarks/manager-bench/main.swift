@@ -1,5 +1,5 @@
 // A manager's GET beside a bare task's, as clients of `Benchmarks/compare`: JSON, one request after the other, each made
-// when the one before has been handled. Called as `larkspur-manager-bench --FORM serial-json HOST PORT REQUESTS`.
+// when the one before has been handled. Called as `larkspur-manager-bench --FORM WORKLOAD HOST PORT REQUESTS`.
 
 import AFNetworking
 import BenchmarkUsage
@@ -24,20 +24,42 @@ enum Form: String {
   case manager
 }
 
+struct Workload {
+  var path: String
+  var bodyBytes: Int
+  /// Whether the manager has the default configuration as it comes.
+  var isDefault = false
+
+  static let all: [String: Workload] = [
+    "serial-json": Workload(path: "/document.json", bodyBytes: 24),
+    "api-json-serial": Workload(path: "/api/no-store/items.json", bodyBytes: 2_300, isDefault: true),
+    "api-etag-serial": Workload(path: "/api/etag/items.json", bodyBytes: 2_300, isDefault: true),
+  ]
+
+  func check(_ object: Any?) throws {
+    let fields = object as? [String: Any]
+    guard isDefault ? (fields?["items"] as? [Any])?.count == 20 : fields?["id"] as? Int == 17 else {
+      throw URLError(.cannotParseResponse)
+    }
+  }
+}
+
 /// One request at a time: what changes belongs to whoever handles the present one.
 final class Client: @unchecked Sendable {
   private let form: Form
+  private let workload: Workload
   private let url: URL
   private let session: URLSession
   private let manager: AFHTTPSessionManager
   private var left = 0
   private var isDone: CheckedContinuation<Void, Never>?
 
-  init(_ form: Form, _ url: URL) {
+  init(_ form: Form, _ workload: Workload, _ url: URL) {
     self.form = form
+    self.workload = workload
     self.url = url
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.urlCache = nil
+    let configuration = workload.isDefault ? URLSessionConfiguration.default : .ephemeral
+    if !workload.isDefault { configuration.urlCache = nil }
     session = URLSession(configuration: configuration)
     manager = AFHTTPSessionManager(sessionConfiguration: configuration)
     if form == .managerQueue { manager.completionQueue = DispatchQueue(label: "completion") }
@@ -45,8 +67,8 @@ final class Client: @unchecked Sendable {
 
   func run(_ count: Int) async throws {
     switch form {
-    case .data: for _ in 0..<count { try Self.check(Self.parse(try await session.data(from: url).0)) }
-    case .manager: for _ in 0..<count { try Self.check(try await manager.get(url.absoluteString).value) }
+    case .data: for _ in 0..<count { try workload.check(Self.parse(try await session.data(from: url).0)) }
+    case .manager: for _ in 0..<count { try workload.check(try await manager.get(url.absoluteString).value) }
     case .task, .taskUnparsed, .taskMain, .managerMain, .managerQueue:
       left = count
       await withCheckedContinuation { continuation in
@@ -81,18 +103,12 @@ final class Client: @unchecked Sendable {
   }
 
   private func handled(_ object: Any?) {
-    do { try Self.check(object) } catch { Self.fail(error) }
+    do { try workload.check(object) } catch { Self.fail(error) }
     next()
   }
 
   private static func parse(_ data: Data?) -> Any? {
     data.flatMap { try? JSONSerialization.jsonObject(with: $0) }
-  }
-
-  private static func check(_ object: Any?) throws {
-    guard let fields = object as? [String: Any], fields["id"] as? Int == 17 else {
-      throw URLError(.cannotParseResponse)
-    }
   }
 
   static func fail(_ error: any Error) -> Never {
@@ -102,22 +118,23 @@ final class Client: @unchecked Sendable {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count >= 6, let form = Form(rawValue: String(arguments[1].dropFirst(2))), arguments[2] == "serial-json",
-  let requests = Int(arguments[5]), let url = URL(string: "http://\(arguments[3]):\(arguments[4])/document.json")
+guard arguments.count >= 6, let form = Form(rawValue: String(arguments[1].dropFirst(2))),
+  let workload = Workload.all[arguments[2]], let requests = Int(arguments[5]),
+  let url = URL(string: "http://\(arguments[3]):\(arguments[4])\(workload.path)")
 else {
   print("{\"unsupported\":true}")
   exit(0)
 }
 Task.detached {
   do {
-    let client = Client(form, url)
+    let client = Client(form, workload, url)
     try await client.run(min(requests / 10, 1_000))
     let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
     try await client.run(requests)
     let wall = Int((ContinuousClock.now - start) / .microseconds(1))
     print(
       "{\"requests\":\(requests),\"cpu_us\":\(ProcessUsage.cpuMicroseconds - cpu),\"wall_us\":\(wall),"
-        + "\"bytes\":\(requests * 24),\"peak_rss_kib\":\(ProcessUsage.peakRSSKiB)}")
+        + "\"bytes\":\(requests * workload.bodyBytes),\"peak_rss_kib\":\(ProcessUsage.peakRSSKiB)}")
     exit(0)
   } catch {
     Client.fail(error)

@@ -33,6 +33,9 @@ typedef struct {
   Lifetime lifetime;
   int pipelines;  // whether these requests may share a connection, one behind another
   int into_file;  // whether the body goes into a file
+  int is_default;  // whether the client accepts gzip, keeps cookies and collects the body in memory
+  uint64_t upload_bytes;  // how long a body the request has
+  int from_file;  // whether that one comes from the file UPLOAD_FILE
 } Workload;
 
 static const Workload workloads[] = {
@@ -51,6 +54,13 @@ static const Workload workloads[] = {
     {"https-new-full-bundle", "/tiny", 13, 1, 1, 1, full},
     {"https-new-resumed", "/tiny", 13, 1, 1, 1, resumed},
     {"https-idle", "/tiny", 13, 1, 1, 1, idle},
+    {"api-json-serial", "/api/no-store/items.json", 2300, 1, 1, .is_default = 1},
+    {"api-json-concurrent", "/api/no-store/items.json", 2300, 64, 1, .is_default = 1},
+    {"api-etag-serial", "/api/etag/items.json", 2300, 1, 1, .is_default = 1},
+    {"api-etag-concurrent", "/api/etag/items.json", 2300, 64, 1, .is_default = 1},
+    {"upload-json", "/upload/1024", 17, 1, 1, .is_default = 1, .upload_bytes = 1 << 10},
+    {"upload-1g", "/upload/1073741824", 17, 1, 0, .is_default = 1, .upload_bytes = 1 << 30, .from_file = 1},
+    {"https-upload-1g", "/upload/1073741824", 17, 1, 0, 1, .is_default = 1, .upload_bytes = 1 << 30, .from_file = 1},
 };
 
 enum { connections_max = 64, pipeline_max = 16 };
@@ -155,9 +165,11 @@ static inline Start start_measuring(const Arguments *arguments) {
   return start;
 }
 
-// Prints the result, just after the measured requests. `bytes` counts their bodies.
+// Prints the result, just after the measured requests. `bytes` counts the bodies that they received. What is printed
+// counts the bodies that they sent, if they sent any.
 static inline void finish_measuring(const Arguments *arguments, Start start, uint64_t bytes) {
   Instant end = now();
+  if (arguments->workload->upload_bytes) bytes = arguments->requests * arguments->workload->upload_bytes;
   printf("{\"requests\":%llu,\"cpu_us\":%llu,\"wall_us\":%llu,\"bytes\":%llu,\"peak_rss_kib\":%llu",
          (unsigned long long)arguments->requests, (unsigned long long)(end.cpu_us - start.instant.cpu_us),
          (unsigned long long)(end.wall_us - start.instant.wall_us), (unsigned long long)bytes,

@@ -14,6 +14,9 @@ typedef struct {
   uint64_t received;
   int session_was_reused;
   int file;  // where the body goes, or -1
+  int collects;
+  char *body;  // the body received so far, if it is collected
+  FILE *source;  // the body to send, if it is a file
 } Transfer;
 
 static inline size_t receive_body(char *data, size_t size, size_t count, void *context) {
@@ -26,8 +29,43 @@ static inline size_t receive_body(char *data, size_t size, size_t count, void *c
     if (!info || info->backend != CURLSSLBACKEND_OPENSSL) fail("libcurl does not use OpenSSL");
     transfer->session_was_reused = SSL_session_reused(info->internals);
   }
+  if (transfer->collects) {
+    // As in getinmemory.c, libcurl's own example.
+    transfer->body = realloc(transfer->body, transfer->received + size * count + 1);
+    if (!transfer->body) fail("no memory");
+    memcpy(transfer->body + transfer->received, data, size * count);
+  }
   transfer->received += size * count;
   return size * count;
+}
+
+// A JSON object of 1 KiB.
+static inline const char *upload_json(void) {
+  static const char begin[] = "{\"name\":\"Item\",\"note\":\"", end[] = "\"}";
+  static char document[1 << 10];
+  memset(document, '.', sizeof document);
+  memcpy(document, begin, strlen(begin));
+  memcpy(document + sizeof document - strlen(end), end, strlen(end));
+  return document;
+}
+
+static inline void set_upload(Transfer *transfer) {
+  CURL *easy = transfer->easy;
+  if (transfer->workload->from_file) {
+    const char *path = getenv("UPLOAD_FILE");
+    transfer->source = path ? fopen(path, "rb") : NULL;
+    if (!transfer->source) fail("UPLOAD_FILE cannot be opened");
+    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy, CURLOPT_READDATA, transfer->source);
+    curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)transfer->workload->upload_bytes);
+  } else {
+    // Of the whole process: the handles only borrow it.
+    static struct curl_slist *fields = NULL;
+    if (!fields) fields = curl_slist_append(NULL, "Content-Type: application/json");
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, upload_json());
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->workload->upload_bytes);
+  }
 }
 
 static inline void open_handle(Transfer *transfer, const Arguments *arguments) {
@@ -43,6 +81,15 @@ static inline void open_handle(Transfer *transfer, const Arguments *arguments) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
   curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+#ifdef COLLECTS_BODIES
+  transfer->collects = 1;
+#endif
+  if (workload->is_default) {
+    transfer->collects = 1;
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(easy, CURLOPT_COOKIEFILE, "");
+  }
+  if (workload->upload_bytes) set_upload(transfer);
   // Verification of the certificate and of its name is on by default.
   if (workload->is_tls) curl_easy_setopt(easy, CURLOPT_CAINFO, arguments->ca_file);
   if (workload->lifetime != kept) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
@@ -55,7 +102,12 @@ static inline void let_trust_be_cached(const Transfer *transfer) {
   curl_easy_setopt(transfer->easy, CURLOPT_CAPATH, NULL);
 }
 
-static inline void check_transfer(const Transfer *transfer, CURLcode code) {
+static inline void prepare_transfer(Transfer *transfer) {
+  transfer->received = 0;
+  if (transfer->source) rewind(transfer->source);
+}
+
+static inline void check_transfer(Transfer *transfer, CURLcode code) {
   static int has_session = 0;  // whether there was a connection that another one could resume
   if (code != CURLE_OK) fail("transfer: %s", curl_easy_strerror(code));
   long status = 0;
@@ -69,6 +121,8 @@ static inline void check_transfer(const Transfer *transfer, CURLcode code) {
     fail("the session was not resumed");
   if (workload->lifetime == full && transfer->session_was_reused) fail("the session was resumed");
   has_session = 1;
+  free(transfer->body);
+  transfer->body = NULL;
 }
 
 #endif

@@ -10,7 +10,7 @@
 static uint64_t run(Transfer *transfer, uint64_t requests) {
   uint64_t total = 0;
   for (uint64_t index = 0; index < requests; index++) {
-    transfer->received = 0;
+    prepare_transfer(transfer);
     check_transfer(transfer, curl_easy_perform(transfer->easy));
     total += transfer->received;
   }

@@ -1,4 +1,5 @@
-// libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers.
+// libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers. Built with
+// COLLECTS_BODIES, it collects each body in memory, in workloads too that throw bodies away.
 
 #define _GNU_SOURCE
 #include "curl_common.h"
@@ -11,7 +12,7 @@ static void check(CURLMcode code, const char *what) {
 }
 
 static void start_transfer(Transfer *transfer) {
-  transfer->received = 0;
+  prepare_transfer(transfer);
   check(curl_multi_add_handle(multi, transfer->easy), "curl_multi_add_handle");
 }
 

@@ -429,7 +429,7 @@ public final class Connection: EndOfTickHook {
   /// Of the latest request's body.
   var sentBodyBytes: Int { confined.state.record.requestBodyBytes }
   /// Whether anything of the present response has come.
-  var hasReceived: Bool { confined.state.hasReceived }
+  var hasReceived: Bool { confined.state.record.hasFirstByte }
 
   /// Notices that the server has closed an idle connection.
   func lookForEnd() {
@@ -438,31 +438,4 @@ public final class Connection: EndOfTickHook {
   }
   var trailers: FieldTable { confined.state.trailers }
   var trailerBytes: [UInt8] { confined.state.trailerBytes }
-}
-
-/// A connection that has been handed over to another protocol. It is closed when its owner lets go of it.
-public final class Tunnel {
-  public let channel: Channel
-  /// What is between the two protocols and the channel, if anything.
-  var tls: Confined<TLSLayer>?
-  /// What the server has sent behind the head already: the other protocol's first bytes.
-  public let received: [UInt8]
-  private var isHandedOver = false
-
-  init(channel: Channel, tls: consuming Confined<TLSLayer>?, received: [UInt8]) {
-    self.channel = channel
-    self.tls = tls
-    self.received = received
-  }
-
-  /// Gives the channel away, and what is in between. Whoever has it closes it.
-  func handOver(_ layer: inout Confined<TLSLayer>?) -> Channel {
-    isHandedOver = true
-    swap(&layer, &tls)
-    return channel
-  }
-
-  deinit {
-    if !isHandedOver { channel.abandon() }
-  }
 }

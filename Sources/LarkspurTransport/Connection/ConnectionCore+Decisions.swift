@@ -33,23 +33,18 @@ extension ConnectionCore {
       }
       note(.handedOver)
     case .stopSending:
-      isSending = false
-      stopUpload()
-      output.removeAll()
-      tls?.state.stopSending()
+      stopSending()
+      layers.stopSending()
     case .fail(let reason):
       let error = transportError(reason)
       failure = error
       note(.failed(error))
     case .close(let reason):
-      isSending = false
-      stopUpload()
-      output.removeAll()
+      stopSending()
       releaseInput()
       if let channel {
-        tls?.state.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)
+        layers.close(over: channel, inOrder: reason != .exchangeFailed && reason != .requestUnfinished)
       }
-      tls = nil
       channel?.close()
       channel = nil
       note(.closed(reason))

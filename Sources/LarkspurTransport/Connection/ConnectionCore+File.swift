@@ -51,7 +51,7 @@ extension ConnectionCore {
 
   /// How much has gone through the pipe. Nil: it cannot, or nothing is there.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
-    guard !isSecured, !isSending, canSplice, input.count == consumed, let channel, channel.mayReceive else {
+    guard layers.isPlain, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
       return nil
     }
     let limit = min(parser.passableBytes, Self.spliceBytesMax, isTimed ? pace.receivingAllowance(at: loop.now) : .max)
@@ -60,11 +60,10 @@ extension ConnectionCore {
     releaseInput()
     do throws(Errno) {
       guard case .bytes(let count, _) = try channel.fill(pipe, atMost: limit) else { return nil }
-      if !hasReceived { record.firstByte = loop.now }
-      hasReceived = true
+      noteFirstByte()
       record.receivedBytes += count
       if isTimed {
-        pace.received(count, isSending: phase == .sending && isSending, at: loop.now)
+        pace.received(count, isSending: isSendingRequest, at: loop.now)
         pace.answered()
       }
     } catch .invalidArgument {

@@ -4,13 +4,13 @@ import LarkspurHTTP
 /// Requests behind those that are not answered yet.
 extension ConnectionCore {
   /// Whether a request would be the only one.
-  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isHeld }
+  var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isBusy }
 
   /// Whether anybody waits for his turn, or for his request to leave.
   var hasFollowers: Bool { !pipeline.isEmpty || unsentCount > 0 }
 
-  mutating func hold() { pipeline.isHeld = true }
-  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isHeld = false } }
+  mutating func hold() { pipeline.isBusy = true }
+  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
   /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
   mutating func enqueue(
@@ -27,8 +27,7 @@ extension ConnectionCore {
         bodyBytes: body.count))
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
-    isSending = true
-    putsOffSending = true
+    if sender == .done { sender = .queue }
     unsentCount += 1
     return number
   }
@@ -41,9 +40,8 @@ extension ConnectionCore {
 
   /// Sends what has been queued. False: something is left.
   mutating func flush() -> Bool {
-    putsOffSending = false
     unsentCount = 0
-    if isSending, let channel { flush(to: channel) }
+    if sender != .done, let channel { flush(to: channel) }
     return output.isEmpty
   }
 
@@ -57,12 +55,12 @@ extension ConnectionCore {
 
   /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
   mutating func advance() -> Waiter? {
-    if channel != nil, pipeline.isHeld { return nil }
+    if channel != nil, pipeline.isBusy { return nil }
     // Nothing of the next one has left yet: what is there already does not answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
         decide { $0.unsolicitedBytes(into: &$1) }
-      } else if channel.isReadable ? true : hasPlaintext() {
+      } else if channel.isReadable ? true : layers.hasInput {
         lookForEnd(of: channel)
       }
     }
@@ -72,14 +70,14 @@ extension ConnectionCore {
         continue
       }
       exchangeNumber = follower.number
-      isHeldByOwner = false
+      isSuspended = false
       hold()
       prepare()
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
       channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
-      hasWaited = false
-      isTimed = isLimited
+      expects100Continue = false
+      isTimed = pace.isLimited
       if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }
       return follower.waiter

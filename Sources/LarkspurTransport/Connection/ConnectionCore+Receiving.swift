@@ -12,12 +12,6 @@ extension ConnectionCore {
     consumed = 0
   }
 
-  /// Whether something may be read without a receive.
-  mutating func hasPlaintext() -> Bool {
-    guard isSecured, let hasInput = tls?.state.hasInput else { return false }
-    return hasInput
-  }
-
   static func parse(
     _ input: borrowing Chunk, by parser: inout ResponseParser, consumed: inout Int
   ) throws(ResponseError) -> ResponseParser.Event {
@@ -36,18 +30,17 @@ extension ConnectionCore {
     }
     switch received {
     case .bytes(let count, let drained):
-      if isTimed { pace.received(count, isSending: phase == .sending && isSending, at: loop.now) }
-      if !hasReceived {
-        hasReceived = true
-        record.firstByte = loop.now
-      }
+      if isTimed { pace.received(count, isSending: isSendingRequest, at: loop.now) }
+      noteFirstByte()
       if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:
       return false
     case .endOfStream:
       // The kernel tells of a reset once, and has told it to who was sending.
-      if !hasReceived, case .kernel(.connectionReset)? = lastFailure { throw fail { $0.connectionLost(into: &$1) } }
+      if !record.hasFirstByte, case .kernel(.connectionReset)? = lastFailure {
+        throw fail { $0.connectionLost(into: &$1) }
+      }
       do throws(ResponseError) {
         if try parser.peerClosed(unread: input.count), !hasLostSending { return true }
       } catch {
@@ -64,24 +57,11 @@ extension ConnectionCore {
   }
 
   mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
-    if isSecured { return try receiveSecured(from: channel) }
-    do throws(Errno) {
-      return try channel.receive(into: &input)
-    } catch {
-      throw .kernel(error)
-    }
-  }
-
-  /// A stream that ends without `close_notify` may have been cut by anybody. Where the framing tells the end of the
-  /// response, that does no harm; where the end of the stream is the end of the body, it is an error.
-  mutating func receiveSecured(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {
     do throws(TLSLayer.Failure) {
-      // What was secured never goes on without TLS.
-      guard let received = try tls?.state.receive(from: channel, into: &input) else {
-        throw TLSLayer.Failure.kernel(.notConnected)
-      }
-      return received
+      return try layers.receive(from: channel, into: &input)
     } catch {
+      // A stream that ends without `close_notify` may have been cut by an attacker. Where the framing tells the end of the
+      // response, that does no harm; where the end of the stream is the end of the body, it is an error.
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }
       guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
       throw .tls(error)
@@ -123,7 +103,7 @@ extension ConnectionCore {
 
   /// The same for an owner who is not about to send anything.
   mutating func lookForEnd() {
-    if isIdle, let channel, channel.isReadable ? true : hasPlaintext() { lookForEnd(of: channel) }
+    if isIdle, let channel, channel.isReadable ? true : layers.hasInput { lookForEnd(of: channel) }
   }
 
   /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
@@ -131,8 +111,13 @@ extension ConnectionCore {
     swap(&head, &parser.head)
     record.responseHeadBytes += head.byteCount
     // A pipelined request's answer may have come together with the one before.
-    if record.firstByte == .never { record.firstByte = loop.now }
+    noteFirstByte()
     input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
+  }
+
+  @inline(__always)
+  mutating func noteFirstByte() {
+    if !record.hasFirstByte { record.firstByte = loop.now }
   }
 
   /// Sees to it that there is room to receive into.

@@ -22,12 +22,13 @@ extension ConnectionCore {
     let channel = try openChannel()
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let isSmall = body.count <= Self.smallBodyBytesMax && !request.context.expectsContinue && !request.isChunked
-    guard isSmall, !isLimited else {
+    guard isSmall, !pace.isLimited else {
       return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
     }
     try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain)
+    sender = .queue
     isTimed = false
-    hasWaited = false
+    expects100Continue = false
     record.requestHeadBytes = request.bytes.count
     record.requestBodyBytes = body.count
     output.append(request.bytes)
@@ -49,14 +50,17 @@ extension ConnectionCore {
     try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain && body.isRepeatable)
     let total = timeouts.end(from: loop.now, within: deadline)
     self.upload = upload
-    if case .none = upload { hasUpload = false } else { hasUpload = true }
-    isHeld = hasUpload && request.context.expectsContinue
-    hasWaited = isHeld
-    isTimed = isLimited || isHeld || !timeouts.leavesExchangesAlone
+    if case .none = upload {
+      sender = .queue
+    } else {
+      sender = request.context.expectsContinue ? .awaiting100Continue : .body
+    }
+    expects100Continue = sender == .awaiting100Continue
+    isTimed = pace.isLimited || expects100Continue || !timeouts.leavesExchangesAlone
     if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
     // What leaves piece by piece is counted as it leaves, the head with it.
-    if hasUpload { record.requestBodyBytes = -request.bytes.count }
+    if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
     output.append(request.bytes)
     let number = start(over: channel, deadline: total)
     if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
@@ -64,7 +68,7 @@ extension ConnectionCore {
   }
 
   /// Whether the body has waited for `100 Continue`, and nothing of it has left.
-  var holdsBody: Bool { hasWaited && record.requestBodyBytes <= 0 }
+  var holdsBody: Bool { expects100Continue && record.requestBodyBytes <= 0 }
 
   private func openChannel() throws(TransportError) -> Channel {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
@@ -81,7 +85,7 @@ extension ConnectionCore {
     // good: there is no earlier exchange whose rest it could be.
     // What cannot be sent twice asks for the end that no event has told yet: that costs a system call.
     if exchangeNumber > 0 || wasKeptUnused && !mayBeSentAgain, machine.isIdle,
-      channel.isReadable || !mayBeSentAgain ? true : hasPlaintext()
+      channel.isReadable || !mayBeSentAgain ? true : layers.hasInput
     {
       if !mayBeSentAgain { channel.expectInput() }
       lookForEnd(of: channel)
@@ -89,9 +93,8 @@ extension ConnectionCore {
     }
     guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
-    isHeldByOwner = false
+    isSuspended = false
     prepare()
-    isSending = true
   }
 
   private mutating func start(over channel: Channel, deadline: Deadline) -> UInt64 {
@@ -129,44 +132,44 @@ extension ConnectionCore {
 
   /// Sends no more of the request, if there is anything left of it.
   mutating func holdBack(_ number: UInt64) {
-    if number == exchangeNumber, isSending { isHeldByOwner = true }
+    if number == exchangeNumber, sender != .done { isSuspended = true }
   }
 
   /// Whether anything was held back.
   mutating func goOn(_ number: UInt64) -> Bool {
-    guard number == exchangeNumber, isHeldByOwner else { return false }
-    isHeldByOwner = false
+    guard number == exchangeNumber, isSuspended else { return false }
+    isSuspended = false
     return true
   }
 
   /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
   mutating func hasOutput() -> Bool {
-    guard !isHeldByOwner else { return false }
+    guard !isSuspended else { return false }
     var hasRequest = !output.isEmpty && (!putsOffSending || machine.isSendingOnly)
-    if hasUpload, !isHeld, let channel, upload.isReady(waking: channel) { hasRequest = true }
+    if sender == .body, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
-    guard isSecured, let state = tls?.state.sendingState else { return hasRequest }
+    if layers.isPlain { return hasRequest }
+    let state = layers.sendingState
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
   /// Hands the kernel what there is of the request.
   mutating func flush(to channel: Channel) {
-    guard !isHeldByOwner else { return }
+    guard !isSuspended else { return }
     // What TLS takes out of the queue has not left yet.
-    let secureSends = isSecured && hasKeptAll ? tls?.state.sends : nil
+    let secureSends = !layers.isPlain && hasKeptAll ? layers.secureSends : nil
     do throws(TLSLayer.Failure) {
       // Of TLS alone something may be left to send, when the request has left.
-      let sentAll = try hasUpload || isTimed ? sendPieces(to: channel) : send(to: channel)
-      if hasUpload, !channel.isWritable { channel.limitUnsent() }
-      guard isSending, sentAll || hasSentRequest else { return }
-      isSending = !sentAll
-      if sentAll { hasUpload = false }
+      let sentAll = try sender.hasUpload || isTimed ? sendPieces(to: channel) : layers.send(&output, to: channel)
+      if sender.hasUpload, !channel.isWritable { channel.limitUnsent() }
+      guard sender != .done, sentAll || hasSentRequest else { return }
+      if sentAll { sender = .done }
       requestSent()
     } catch {
       // The first one says why: all that follow are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
-      let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == tls?.state.sends
+      let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
         return decide { $0.sendingFailed(into: &$1) }
       }
@@ -179,12 +182,15 @@ extension ConnectionCore {
   /// Whether nothing of the present request has been taken, by the kernel or by TLS.
   private var hasKeptAll: Bool {
     guard case .active = machine.state else { return false }
-    guard !hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
+    guard !sender.hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
     return output.byteCount - pipeline.byteCount == record.requestHeadBytes + record.requestBodyBytes
   }
 
+  /// Whether the server still has to take some of the present request.
+  var isSendingRequest: Bool { phase == .sending && sender != .done }
+
   /// Whether nothing but later requests is left to be sent.
-  var hasSentRequest: Bool { !hasUpload && !pipeline.isEmpty && output.byteCount <= pipeline.byteCount }
+  var hasSentRequest: Bool { !sender.hasUpload && !pipeline.isEmpty && output.byteCount <= pipeline.byteCount }
 
   @inline(__always)
   mutating func requestSent() {
@@ -195,41 +201,21 @@ extension ConnectionCore {
     decide { $0.requestSent(into: &$1) }
   }
 
-  private mutating func send(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
-    if isSecured {
-      guard let sentAll = try tls?.state.send(&output, to: channel) else { throw .kernel(.notConnected) }
-      return sentAll
-    }
-    do throws(Errno) {
-      return try channel.send(&output)
-    } catch {
-      throw .kernel(error)
-    }
-  }
-
   private mutating func send(to channel: Channel, atMost limit: Int) throws(TLSLayer.Failure) -> Bool {
     let count = output.byteCount
     defer { sent(count - output.byteCount) }
-    if isSecured {
-      guard let sentAll = try tls?.state.send(&output, to: channel, atMost: limit) else { throw .kernel(.notConnected) }
-      return sentAll
-    }
-    do throws(Errno) {
-      return try channel.send(&output, atMost: limit)
-    } catch {
-      throw .kernel(error)
-    }
+    return try layers.send(&output, to: channel, atMost: limit)
   }
 
   /// Sends piece by piece. True: all of the request has left.
   private mutating func sendPieces(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     while true {
-      if !output.isEmpty ? true : isSecured {
+      if !output.isEmpty ? true : !layers.isPlain {
         guard try send(to: channel, atMost: allowance(of: channel)) else { return false }
       }
       if case .none = upload { return true }
       let allowance = allowance(of: channel)
-      guard !isHeld, channel.isWritable, allowance > 0 else { return false }
+      guard sender != .awaiting100Continue, channel.isWritable, allowance > 0 else { return false }
       do throws(BodyFailure) {
         guard try takePiece(atMost: allowance, for: channel) else { return false }
       } catch {
@@ -244,7 +230,7 @@ extension ConnectionCore {
   }
 
   private mutating func sent(_ count: Int) {
-    if hasUpload {
+    if sender.hasUpload {
       record.requestBodyBytes += count
       // Of a chunk that has left in part, what its coding adds is taken to have left first.
       let content = record.requestBodyBytes - record.requestCodingBytes
@@ -266,7 +252,7 @@ extension ConnectionCore {
         break
       }
       try file.check(by: loop.kernel)
-      guard file.isSendable, !isSecured else {
+      guard file.isSendable, layers.isPlain else {
         try read(file)
         break
       }
@@ -324,11 +310,11 @@ extension ConnectionCore {
     decide { $0.bodyFailed(into: &$1) }
   }
 
-  /// Nothing more of the request is wanted. The producer hears of it.
-  mutating func stopUpload() {
+  /// Drops what is left of the requests, and stops the producer of a body.
+  mutating func stopSending() {
     if case .produced(let writer) = upload { writer.stop() }
     upload = .none
-    hasUpload = false
-    isHeld = false
+    sender = .done
+    output.removeAll()
   }
 }

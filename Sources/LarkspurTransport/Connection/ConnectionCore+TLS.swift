@@ -16,23 +16,24 @@ extension ConnectionCore {
   mutating func secure(_ engine: consuming TLSEngine) {
     var received = Chunk()
     swap(&received, &input)
-    var outer: OuterTLS?
-    if let layer = tls.take() { outer = OuterTLS(layer) }
-    tls = Confined(TLSLayer(engine, on: loop, through: outer, received: received))
-    isSecured = true
+    let outer: OuterTLS?
+    switch layers.take() {
+    case .secured(let tls): outer = OuterTLS(tls)
+    default: outer = nil
+    }
+    layers = .secured(Confined(TLSLayer(engine, on: loop, through: outer, received: received)))
   }
 
   mutating func pollHandshake() throws(TransportError) -> HandshakeStep {
     guard let channel else { throw .connectionClosed }
     do throws(TLSLayer.Failure) {
-      switch try tls?.state.handshake(over: channel) {
+      switch try layers.handshake(over: channel) {
       case .done(let handshake):
         note(.secured(handshake))
         return .done(handshake)
       case .wait(let reading, let writing): return .wait(channel, reading: reading, writing: writing)
       case .wantsTrust(let trust): return .wantsTrust(trust)
       case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
-      case nil: throw TLSLayer.Failure.tls(TLSError(.connectionLost))
       }
     } catch {
       switch error {
@@ -43,20 +44,22 @@ extension ConnectionCore {
   }
 
   /// Whether the handshake has something left to send.
-  var hasUnsentFlight: Bool { mutating get { tls?.state.sendingState.hasOutput ?? false } }
+  var hasUnsentFlight: Bool { layers.sendingState.hasOutput }
 
   /// What cannot leave now leaves with the first request. What goes wrong is noticed there.
   mutating func sendLastFlight() {
-    if let channel, exchangeNumber == 0, output.isEmpty { _ = try? tls?.state.send(&output, to: channel) }
+    if let channel, !layers.isPlain, exchangeNumber == 0, output.isEmpty {
+      _ = try? layers.send(&output, to: channel)
+    }
   }
 
-  mutating func decide(_ decision: TrustDecision) { tls?.state.decide(decision) }
+  mutating func decide(_ decision: TrustDecision) { layers.decide(decision) }
 
-  mutating func takePinMismatches() -> [PinMismatch] { tls?.state.takePinMismatches() ?? [] }
+  mutating func takePinMismatches() -> [PinMismatch] { layers.takePinMismatches() }
 
   mutating func identify(_ identity: ClientIdentity?) throws(TransportError) {
     do throws(TLSError) {
-      try tls?.state.identify(identity)
+      try layers.identify(identity)
     } catch {
       throw .tls(error)
     }

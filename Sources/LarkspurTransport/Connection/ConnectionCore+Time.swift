@@ -46,6 +46,9 @@ struct Pace {
 
   // MARK: - Rates
 
+  /// Whether a rate is limited.
+  var isLimited: Bool { rates != nil }
+
   mutating func limit(sending: Int?, receiving: Int?, at now: Deadline) {
     guard sending != nil || receiving != nil else { return rates = nil }
     rates = Rates(
@@ -110,24 +113,33 @@ struct Pace {
 
 extension ConnectionCore {
   mutating func limit(sending: Int?, receiving: Int?) {
-    isLimited = sending != nil || receiving != nil
-    isTimed = isTimed || isLimited
     pace.limit(sending: sending, receiving: receiving, at: loop.now)
+    isTimed = isTimed || pace.isLimited
   }
 
-  /// The server has had its time to say 100 (Continue).
+  /// Lets the body leave if the server has had its time to say 100 (Continue).
+  mutating func checkExpectation() {
+    if pace.continueDeadline <= loop.now { endExpectation() }
+  }
+
+  /// Lets the body leave if it waits for 100 (Continue).
   mutating func endExpectation() {
-    if isHeld, pace.continueDeadline <= loop.now { isHeld = false }
+    if sender == .awaiting100Continue { sender = .body }
   }
 
   /// Says when the wait that begins now is to end. False: it is not for reading.
   mutating func prepareWait(for channel: Channel, writing: Bool) -> Bool {
     let receivingPause = pace.receivingPause(at: loop.now)
-    let sendingPause = isSending && !isHeld ? pace.sendingPause(at: loop.now) : nil
-    channel.setAlarm(
-      min(receivingPause ?? .never, sendingPause ?? .never, isHeld ? pace.continueDeadline : .never))
+    var sendingPause: Deadline?
+    var continueDeadline = Deadline.never
+    switch sender {
+    case .done: break
+    case .queue, .body: sendingPause = pace.sendingPause(at: loop.now)
+    case .awaiting100Continue: continueDeadline = pace.continueDeadline
+    }
+    channel.setAlarm(min(receivingPause ?? .never, sendingPause ?? .never, continueDeadline))
     // What the server does not take any more is not being sent.
-    let isUnsent = phase == .sending && !isSending
+    let isUnsent = phase == .sending && sender == .done
     let phase: TransportError.Phase = machine.isSendingOnly ? .sending : isUnsent ? .awaitingHead : phase
     channel.setDeadline(
       pace.deadline(

@@ -25,10 +25,8 @@ struct ConnectionCore: ~Copyable {
   let loop: ClientLoop
   /// Nil once the connection is closed: with its last owner the descriptor goes.
   var channel: Channel?
-  /// TLS, once its handshake has begun. Most of what is done per request needs to know only whether it is there, and
-  /// connections without it do not hold room for it.
-  var tls: Confined<TLSLayer>?
-  var isSecured = false
+  /// What is between HTTP and the channel.
+  var layers = Layers.plain
   /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
   var recipient = RequestHead.Recipient.origin
   var parser: ResponseParser
@@ -50,27 +48,19 @@ struct ConnectionCore: ~Copyable {
   var failure: TransportError?
   /// What the kernel or TLS had to say.
   var lastFailure: TLSLayer.Failure?
-  /// Whether anything of the response has come.
-  var hasReceived = false
-  /// Whether the request has not left yet.
-  var isSending = false
+  /// What is left to be sent.
+  var sender = RequestSender.done
 
   // What most requests do without.
 
   var upload = Upload.none
-  /// Whether there was an upload when the request began, and it has not left yet.
-  var hasUpload = false
-  /// Whether the body waits for `100 Continue`.
-  var isHeld = false
-  /// Whether it did so at first.
-  var hasWaited = false
-  /// Whether the request's owner holds back what is left of it.
-  var isHeldByOwner = false
+  /// Whether the present request's body had to wait for `100 Continue`.
+  var expects100Continue = false
+  /// Whether the request's owner has suspended the sending of what is left.
+  var isSuspended = false
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()
-  /// Whether a rate is limited.
-  var isLimited = false
   /// Whether the pace counts in this exchange.
   var isTimed = false
 
@@ -87,10 +77,10 @@ struct ConnectionCore: ~Copyable {
 
   /// Requests behind the present one, which have been queued for sending or have left.
   var pipeline = Pipeline()
-  /// What there is to send waits for `flush`.
-  var putsOffSending = false
-  /// How many requests of the pipeline wait for it.
+  /// Number of requests that have been queued since the last `flush`.
   var unsentCount = 0
+  /// Whether sending waits for `flush`: pipelined requests leave together.
+  var putsOffSending: Bool { unsentCount > 0 }
   /// With so many requests on their way the server has enough to do.
   static let requestsOnTheirWay = 8
 
@@ -107,10 +97,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Goes on where a tunnel has begun.
   init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
-    var layer: Confined<TLSLayer>?
-    self.init(over: tunnel.handOver(&layer), limits: limits, isObserved: isObserved)
-    isSecured = layer != nil
-    tls = layer
+    self.init(over: tunnel.channel, limits: limits, isObserved: isObserved)
+    layers = tunnel.handOver()
     let received = tunnel.received
     if !received.isEmpty {
       input = loop.takeChunk(atLeast: received.count)
@@ -150,7 +138,6 @@ struct ConnectionCore: ~Copyable {
     if hasForgotten { takeResponseStorage() }
     phase = .sending
     failure = nil
-    hasReceived = false
     record = ExchangeRecord()
     record.started = loop.now
     if !trailerBytes.isEmpty {
@@ -166,20 +153,20 @@ struct ConnectionCore: ~Copyable {
       case .event(.interim):
         keepHead()
         note(.interimReceived(status: head.status, bytes: headBytes, fields: head.fields))
-        if head.status == 100 { isHeld = false }
+        if head.status == 100 { endExpectation() }
       case .event(.head):
         keepHead()
         phase = .receivingBody
         note(.headReceived(status: head.status, bytes: head.byteCount))
         if head.framing == .tunnel {
-          guard !isSending else {
+          guard sender == .done else {
             bodyFailed(.notWaitedFor)
             throw failure ?? .internalInconsistency
           }
           decide { $0.tunnelBegan(into: &$1) }
         } else {
-          let (status, isPersistent, isHeld) = (head.status, head.isPersistent, isHeld)
-          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: isHeld, into: &$1) }
+          let (status, isPersistent, holdsBody) = (head.status, head.isPersistent, sender == .awaiting100Continue)
+          decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: holdsBody, into: &$1) }
         }
         settle()
         return .ready
@@ -226,7 +213,7 @@ struct ConnectionCore: ~Copyable {
   private mutating func pollSending() throws(TransportError) -> Step {
     guard let channel else { throw .connectionClosed }
     if channel.isWritable { flush(to: channel) }
-    if machine.isSendingOnly, channel.mayReceive ? true : hasPlaintext() { lookForEnd(of: channel) }
+    if machine.isSendingOnly, channel.mayReceive ? true : layers.hasInput { lookForEnd(of: channel) }
     if let failure { throw failure }
     guard machine.isSendingOnly else { return .end }
     let writing = hasOutput()
@@ -235,7 +222,7 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether nothing but a byte from the server can make a difference.
   mutating func waitsForInput() -> Bool {
-    !isTimed && !isSending && !isSecured && input.count == 0 && !parser.isComplete() && failure == nil
+    !isTimed && sender == .done && layers.isPlain && input.count == 0 && !parser.isComplete() && failure == nil
       && channel?.mayReceive == false
   }
 
@@ -283,9 +270,7 @@ struct ConnectionCore: ~Copyable {
     input.lend(consumed..<input.count) { bytes.append(copying: $0) }
     releaseInput()
     self.channel = nil
-    var layer: Confined<TLSLayer>?
-    swap(&layer, &tls)
-    return Tunnel(channel: channel, tls: layer, received: bytes)
+    return Tunnel(channel: channel, layers: layers.take(), received: bytes)
   }
 
   /// What has happened since the last call.
@@ -305,7 +290,7 @@ struct ConnectionCore: ~Copyable {
   mutating func poll() throws(TransportError) -> Progress {
     if let failure { throw failure }
     guard let channel else { throw .connectionClosed }
-    if isTimed { endExpectation() }
+    if isTimed { checkExpectation() }
     while true {
       if consumed > 0 { dropConsumed() }
       if input.count > 0 || parser.isComplete() {
@@ -316,11 +301,11 @@ struct ConnectionCore: ~Copyable {
           throw fail { $0.responseFailed(error, into: &$1) }
         }
       }
-      if isSending ? !putsOffSending : isSecured ? hasOutput() : false, channel.isWritable {
+      if sender != .done ? !putsOffSending : layers.isPlain ? false : hasOutput(), channel.isWritable {
         flush(to: channel)
         if let failure { throw failure }
       }
-      guard channel.mayReceive ? true : hasPlaintext() else { break }
+      guard channel.mayReceive ? true : layers.hasInput else { break }
       if isTimed, pace.receivingPause(at: loop.now) != nil { break }
       if try receive(from: channel) { return .event(.end(trailerBase: consumed)) }
     }

@@ -16,8 +16,9 @@ struct Pipeline {
     var byteCount: Int { headBytes + bodyBytes }
   }
 
-  /// The task of the present exchange still uses it, even if nothing is missing any more: the next one has to wait.
-  var isHeld = false
+  /// Whether the task of the present exchange still uses the connection, even if its response is complete. The next request
+  /// has to wait.
+  var isBusy = false
   private var followers: [Follower] = []
   /// The size of all these requests.
   private(set) var byteCount = 0

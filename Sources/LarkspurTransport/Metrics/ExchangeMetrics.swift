@@ -51,6 +51,9 @@ struct ExchangeRecord {
   /// Of the whole response, as far as it has been counted: the head is, with what comes next.
   var receivedBytes = 0
 
+  /// Whether anything of the response has come.
+  var hasFirstByte: Bool { firstByte != .never }
+
   func metrics(requested: Deadline?) -> ExchangeMetrics {
     var metrics = ExchangeMetrics(requested: requested ?? started)
     metrics.started = started.orNil

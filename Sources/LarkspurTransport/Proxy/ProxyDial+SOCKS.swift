@@ -69,7 +69,7 @@ extension ProxyDial {
         case .establish:
           var received: [UInt8] = []
           received.append(copying: input.bytes)
-          return Tunnel(channel: channel, tls: nil, received: received)
+          return Tunnel(channel: channel, layers: .plain, received: received)
         case .fail(let error): throw .proxy(ProxyError(proxy, .socks(error)))
         }
       }

@@ -141,6 +141,24 @@ import Testing
     #expect(tests.tests.leftovers(of: tests.pool) == [])
   }
 
+  /// The head of the second answer comes together with the first answer.
+  @Test func firstByteOfAnAnswerBehindAnother() throws {
+    let tests = try PipelineTests()
+    tests.prove()
+    let metrics = (0..<2).map { _ in
+      MetricsTests(tests: tests.tests).fetch([request()], through: tests.pool)
+    }
+    tests.world.settle()
+    tests.kernel.peer().send(PoolTests.response + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+    tests.world.settle()
+    tests.world.advance(by: .milliseconds(50))
+    tests.kernel.peer().send("llo")
+    tests.world.settle()
+    let second = try #require(metrics[1].value?.first)
+    #expect(milliseconds(second.ended, since: second.firstByte) == 50)
+    #expect(tests.tests.leftovers(of: tests.pool) == [])
+  }
+
   @Test func secured() async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca)

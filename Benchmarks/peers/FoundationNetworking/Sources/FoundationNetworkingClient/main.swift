@@ -16,6 +16,14 @@ struct Workload {
   var isTLS = false
   /// Each request has a connection of its own.
   var isFresh = false
+  /// The session has the default configuration as it comes.
+  var isDefault = false
+  /// How long a body is sent: a file if it is large, and JSON otherwise.
+  var uploadBytes = 0
+
+  /// The size of the bodies that the workload is about.
+  var movedBytes: Int { uploadBytes > 0 ? uploadBytes : bodyBytes }
+  var sendsFile: Bool { uploadBytes == 1 << 30 }
 
   static let all: [String: Workload] = [
     "serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1),
@@ -32,6 +40,17 @@ struct Workload {
     "https-download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true, isTLS: true),
     "https-new-full": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true, isFresh: true),
     "https-new-full-bundle": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true, isFresh: true),
+    "api-json-serial": Workload(path: "/api/no-store/items.json", bodyBytes: 2_300, connections: 1, isDefault: true),
+    "api-json-concurrent": Workload(
+      path: "/api/no-store/items.json", bodyBytes: 2_300, connections: 64, isDefault: true),
+    "api-etag-serial": Workload(path: "/api/etag/items.json", bodyBytes: 2_300, connections: 1, isDefault: true),
+    "api-etag-concurrent": Workload(path: "/api/etag/items.json", bodyBytes: 2_300, connections: 64, isDefault: true),
+    "upload-json": Workload(
+      path: "/upload/1024", bodyBytes: 17, connections: 1, isDefault: true, uploadBytes: 1 << 10),
+    "upload-1g": Workload(
+      path: "/upload/1073741824", bodyBytes: 17, connections: 1, isDefault: true, uploadBytes: 1 << 30),
+    "https-upload-1g": Workload(
+      path: "/upload/1073741824", bodyBytes: 17, connections: 1, isTLS: true, isDefault: true, uploadBytes: 1 << 30),
   ]
 
   /// It never resumes a session, and nothing keeps it from using an idle connection again.
@@ -65,6 +84,13 @@ final class HandlerRunner: Runner, @unchecked Sendable {
     var request = URLRequest(url: url)
     // The only way to tell URLSession that a connection is not for another request.
     if workload.isFresh { request.setValue("close", forHTTPHeaderField: "Connection") }
+    if workload.uploadBytes > 0 {
+      request.httpMethod = "POST"
+      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+      let (begin, end) = (Data(#"{"name":"Item","note":""#.utf8), Data(#""}"#.utf8))
+      let fill = Data(repeating: UInt8(ascii: "."), count: workload.uploadBytes - begin.count - end.count)
+      request.httpBody = begin + fill + end
+    }
     self.request = request
     self.workload = workload
     session = URLSession(configuration: configuration)
@@ -90,7 +116,7 @@ final class HandlerRunner: Runner, @unchecked Sendable {
       let status = (response as? HTTPURLResponse)?.statusCode
       guard status == 200 else { fail("the status is \(status ?? 0)") }
       guard let data, data.count == workload.bodyBytes else { fail("the body has \(data?.count ?? 0) bytes") }
-      bytes += data.count
+      bytes += workload.movedBytes
       unfinished -= 1
       if unsent > 0 { startNext() }
       if unfinished == 0 { finished.signal() }
@@ -171,6 +197,30 @@ struct FileRunner: Runner {
   }
 }
 
+/// Upload tasks with completion handlers, one after the other.
+struct UploadRunner: Runner {
+  let url: URL
+  let workload: Workload
+  let session: URLSession
+
+  func run(_ requests: Int) -> Int {
+    let finished = DispatchSemaphore(value: 0)
+    let file = URL(fileURLWithPath: ProcessInfo.processInfo.environment["UPLOAD_FILE"] ?? "")
+    var request = URLRequest(url: url)
+    request.httpMethod = "PUT"
+    for _ in 0..<requests {
+      session.uploadTask(with: request, fromFile: file) { data, response, error in
+        if let error { fail("task: \(error)") }
+        let status = (response as? HTTPURLResponse)?.statusCode
+        guard status == 200, data?.count == workload.bodyBytes else { fail("the status is \(status ?? 0)") }
+        finished.signal()
+      }.resume()
+      finished.wait()
+    }
+    return requests * workload.uploadBytes
+  }
+}
+
 struct Instant {
   var cpuMicroseconds: Int
   var wallMicroseconds: Int
@@ -206,14 +256,18 @@ guard 5...6 ~= arguments.count, let workload = Workload.all[arguments[1]],
   let requests = Int(arguments[4]), requests > 0
 else { fail("usage: \(arguments[0]) WORKLOAD HOST PORT REQUESTS [CA_FILE]") }
 
-// The cheapest configuration it offers: no cache and no cookies to look through for each request.
-let configuration = URLSessionConfiguration.ephemeral
-configuration.urlCache = nil
-configuration.httpCookieStorage = nil
-configuration.httpMaximumConnectionsPerHost = workload.connections
+let configuration = workload.isDefault ? URLSessionConfiguration.default : .ephemeral
+if !workload.isDefault {
+  // The cheapest configuration it offers: no cache and no cookies to look through for each request.
+  configuration.urlCache = nil
+  configuration.httpCookieStorage = nil
+  configuration.httpMaximumConnectionsPerHost = workload.connections
+}
 
 let runner: any Runner
-if workload.isIntoFile {
+if workload.sendsFile {
+  runner = UploadRunner(url: url, workload: workload, session: URLSession(configuration: configuration))
+} else if workload.isIntoFile {
   runner = FileRunner(url: url, workload: workload, session: URLSession(configuration: configuration))
 } else if workload.isDownload {
   runner = DiscardingRunner(url: url, workload: workload, configuration: configuration)
@@ -222,7 +276,7 @@ if workload.isIntoFile {
 }
 
 // compare subtracts run lengths and so relies on this exact rule.
-if !workload.isDownload { _ = runner.run(min(requests / 10, 1000)) }
+if !workload.isDownload, !workload.sendsFile { _ = runner.run(min(requests / 10, 1000)) }
 let start = Instant.now
 let bytes = runner.run(requests)
 let end = Instant.now
