@@ -87,7 +87,7 @@ extension TaskPerformer {
         try await begin(response, length: response.expectedContentLength)
         try await transfer.passGate()
         if !answer.data.isEmpty {
-          take(answer.data.span)
+          take(stored: answer.data)
           try await handOver()
         }
         collectMetrics(without: request, response, since: start, bytes: Int64(answer.data.count), .localCache)
