@@ -416,6 +416,7 @@ final class SessionCore: @unchecked Sendable {
     guard let end else { return }
     end.engine?.shutDown()
     cache?.core.writeSoon()
+    cookieStorage?.writeSoon()
     guard let delegate = end.delegate, let session = end.session else { return letGo() }
     // It is the session's delegate until it has heard of the end.
     delegateQueue.insist { [self] in
