@@ -245,6 +245,9 @@ if wantsBenchmarks {
       name: "larkspur-session-bench", dependencies: ["BenchmarkUsage", "Larkspur"], path: "Benchmarks/session-bench",
       swiftSettings: testSettings),
     .executableTarget(
+      name: "larkspur-cache-bench", dependencies: ["Larkspur"], path: "Benchmarks/cache-bench",
+      swiftSettings: testSettings),
+    .executableTarget(
       name: "larkspur-manager-bench", dependencies: ["AFNetworking", "BenchmarkUsage"],
       path: "Benchmarks/manager-bench", swiftSettings: testSettings),
   ]

@@ -4,6 +4,9 @@
 // number when it is on the disk.
 //
 // Called as `CacheWriter FOLDER load URL`: loads it, and ends at once.
+//
+// Called as `CacheWriter FOLDER revalidate URL`: loads it again and again, and prints the field `X-Number` of each response when
+// it is on the disk. With `revalidate-once` it loads it twice, and ends at once.
 
 import Foundation
 import Larkspur
@@ -16,6 +19,21 @@ if arguments[2] == "load", let url = URL(string: arguments[3]) {
   configuration.urlCache = cache
   let (data, _) = try await URLSession(configuration: configuration).data(from: url)
   exit(data.isEmpty ? 5 : 0)
+}
+if arguments[2].hasPrefix("revalidate"), let url = URL(string: arguments[3]) {
+  let configuration = URLSessionConfiguration.ephemeral
+  configuration.urlCache = cache
+  let session = URLSession(configuration: configuration)
+  for round in 1... {
+    let (data, response) = try await session.data(from: url)
+    if arguments[2] == "revalidate-once" {
+      if round == 2 { exit(data.isEmpty ? 5 : 0) }
+      continue
+    }
+    await session.flush()
+    print((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Number") ?? "-")
+    fflush(nil)
+  }
 }
 guard let count = Int(arguments[3]) else { exit(2) }
 for number in 0..<count {

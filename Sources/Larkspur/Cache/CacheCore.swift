@@ -34,6 +34,11 @@ final class CacheCore: FinishedAtExit {
     var memoryLedger = RecencyLedger<MemoryName>()
     var files: [CacheHash: [CacheEntryName]] = [:]
     var fileLedger = RecencyLedger<CacheEntryName>()
+    /// Sizes of the files with later heads.
+    var heads: [CacheEntryName: Int] = [:]
+    /// Generations of the entries on disk that were stored or read here.
+    var generations: [CacheEntryName: UInt64] = [:]
+    var behind = CacheBehind()
     var isScanned = false
     /// Counts what changed: an entry that was read from disk before a change may not be what is on disk after it.
     var changes: UInt64 = 0
@@ -58,15 +63,17 @@ final class CacheCore: FinishedAtExit {
   }
 
   /// On the queue only.
-  private struct OnQueue: Sendable {
+  struct OnQueue: Sendable {
     var disk: CacheDisk
     var bytesSinceScan = 0
     var filesSinceScan = 0
   }
 
-  private let state: Mutex<State>
-  private let onQueue: Mutex<OnQueue>
-  private let queue: DispatchQueue
+  let state: Mutex<State>
+  let onQueue: Mutex<OnQueue>
+  let queue: DispatchQueue
+  /// The time for which changes are collected.
+  let writeDelay: DispatchTimeInterval
   private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
   /// Whether there may be anything at all: one look for those who only want to know that there is nothing.
   private let mayHoldSomething: Atomic<Bool>
@@ -75,8 +82,12 @@ final class CacheCore: FinishedAtExit {
   /// What time it is: how old a response is depends on it.
   let now: @Sendable () -> Date
 
-  init(memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk, now: @escaping @Sendable () -> Date = { Date() }) {
+  init(
+    memoryCapacity: Int, diskCapacity: Int, disk: CacheDisk, writeDelay: DispatchTimeInterval = writeDelay,
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) {
     self.now = now
+    self.writeDelay = writeDelay
     state = Mutex(State(memoryCapacity: max(0, memoryCapacity), diskCapacity: max(0, diskCapacity)))
     onQueue = Mutex(OnQueue(disk: disk))
     queue = DispatchQueue(label: "larkspur.cache", qos: .utility)
@@ -136,15 +147,22 @@ final class CacheCore: FinishedAtExit {
       }
       var entries = found
       for name in names where !found.contains(where: { $0.variant == name.variant }) {
-        guard let (record, body) = onQueue.disk.read(name, now: now) else {
+        let (hasHead, latest) = state.withLock { ($0.heads[name] != nil, $0.behind.heads[name]) }
+        guard let file = onQueue.disk.read(name, isHeadExpected: hasHead && latest == nil) else {
           state.withLock { $0.forgetUnlessPending(name) }
           continue
         }
         // Two keys may have one hash.
-        guard record.key == key, let entry = CachedURLResponse(record, body) else { continue }
+        guard file.record.key == key else { continue }
+        let isLatest = latest != nil && latest?.origin?.generation == file.record.generation
+        guard let entry = isLatest ? latest?.with(file.body) : CachedURLResponse(file.record, file.body) else {
+          continue
+        }
         entries.append(entry)
+        noteUse(name, at: now)
         state.withLock { state in
-          state.fileLedger.touch(name)
+          if state.pending[name] == nil { state.generations[name] = file.record.generation }
+          if hasHead, latest == nil, !file.hasLaterHead { state.keepHead(name, size: nil) }
           // What is read may have been removed since, and its file not yet.
           if state.changes == changes, state.unfinished == 0 {
             state.keepInMemory(entry, costMax: state.memoryCapacity)
@@ -171,18 +189,21 @@ final class CacheCore: FinishedAtExit {
   func store(
     _ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, removals: UInt64? = nil, now: Double
   ) {
-    guard let origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
+    guard var origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
+    // A body that is stored has a generation of its own, even if its bytes are those of the one before.
+    origin.generation = .random(in: 1...UInt64.max)
+    let (entry, stored) = (entry.with(origin), origin)
     let cost = entry.cost
     let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
     // (Not when the response's head came: its body may have taken its time.)
     let present = self.now().timeIntervalSince1970
     state.withLock { state in
-      guard !state.isOutdated(origin.key, requested: requested, now: present) else { return }
+      guard !state.isOutdated(stored.key, requested: requested, now: present) else { return }
       guard removals == nil || removals == state.removals else { return }
       state.changes += 1
       let replaced = state.replaced(by: entry, name)
       for other in replaced { state.forget(other) }
-      state.removeFromMemory(origin.key) { entry.replaces($0) }
+      state.removeFromMemory(stored.key) { entry.replaces($0) }
       state.keepInMemory(entry, costMax: room.memoryCostMax)
       let isForDisk =
         entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)
@@ -190,9 +211,10 @@ final class CacheCore: FinishedAtExit {
         let change = state.changes
         state.pendingCost += cost
         state.expectFile(name, change)
+        state.generations[name] = stored.generation
         mayHoldSomething.store(true, ordering: .releasing)
         enqueue(&state) {
-          self.write(entry, origin, name, replaced, change: change, now: now)
+          self.write(entry, stored, name, replaced, change: change, now: now)
           self.state.withLock { $0.pendingCost -= cost }
         }
       } else if !replaced.isEmpty || !state.isScanned && state.diskCapacity > 0 {
@@ -202,7 +224,7 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  private func enqueue(_ state: inout State, _ change: @escaping @Sendable () -> Void) {
+  func enqueue(_ state: inout State, _ change: @escaping @Sendable () -> Void) {
     state.unfinished += 1
     queue.async {
       change()
@@ -238,6 +260,9 @@ final class CacheCore: FinishedAtExit {
   /// Whether there may be anything that could be changed. Any thread.
   var isEmpty: Bool { !mayHoldSomething.load(ordering: .acquiring) }
 
+  /// Something is in memory, or is going to be on the disk.
+  func noteContent() { mayHoldSomething.store(true, ordering: .releasing) }
+
   /// Removes everything under the key, and keeps out what is still on its way. Any thread; the disk follows.
   func invalidate(_ key: String, now: Double) {
     state.withLock { $0.invalidate(key, now: now) }
@@ -267,6 +292,7 @@ final class CacheCore: FinishedAtExit {
       state.removals += 1
       state.emptyMemory()
       state.forgetFiles()
+      state.behind.forget(except: { _ in false })
       state.pending.removeAll()
       enqueue(&state) { self.removeFiles { _ in true } }
     }
@@ -280,7 +306,9 @@ final class CacheCore: FinishedAtExit {
       for key in Array(state.memory.keys) {
         state.removeFromMemory(key) { ($0.origin?.storedTime ?? time) >= time }
       }
-      enqueue(&state) { self.removeFiles { $0.changedTime >= time } }
+      // A head that is not on the disk yet is later than what is there.
+      let fresh = Set(state.behind.heads.filter { ($0.value.origin?.storedTime ?? time) >= time }.keys)
+      enqueue(&state) { self.removeFiles { $0.changedTime >= time || fresh.contains($0.name) } }
     }
   }
 
@@ -343,6 +371,7 @@ final class CacheCore: FinishedAtExit {
   /// What is done may lead to more.
   func finishAtExit() {
     guard !isCurrent else { return }
+    writeSoon()
     while state.withLock({ $0.unfinished > 0 }) { queue.sync {} }
   }
 
@@ -384,10 +413,13 @@ extension CacheCore {
     lastScan.store(max(1, Self.wholeSeconds(now)), ordering: .relaxed)
     state.withLock { state in
       state.forgetFiles()
-      for (name, facts) in entries.sorted(by: { $0.facts.usedTime < $1.facts.usedTime }) {
-        state.keepFile(name, cost: facts.size)
+      let order = entries.map { (entry: $0, used: max($0.usedTime, state.behind.lastUse(of: $0.name) ?? 0)) }
+      for (entry, _) in order.sorted(by: { $0.used < $1.used }) {
+        state.keepFile(entry.name, cost: entry.size)
+        if let size = entry.headSize { state.heads[entry.name] = size }
       }
       for (name, change) in state.pending { state.expectFile(name, change) }
+      state.forgetOthers()
       state.isScanned = true
       let isEmpty = state.memory.isEmpty && state.fileLedger.isEmpty && state.changing.isEmpty
       mayHoldSomething.store(!isEmpty, ordering: .releasing)
@@ -417,13 +449,17 @@ extension CacheCore {
       }
       onQueue.bytesSinceScan += size
       onQueue.filesSinceScan += 1
+      var hasOldHead = false
       state.withLock { state in
         // Else it was removed since, and the file goes next; or stored again, and that is written next.
         guard state.pending[name] == change else { return }
         state.pending[name] = nil
         state.keepFile(name, cost: size)
+        hasOldHead = state.heads.removeValue(forKey: name) != nil
         mayHoldSomething.store(true, ordering: .releasing)
       }
+      // The later head of the entry before this one, which counts for nothing beside another generation.
+      if hasOldHead || replaced.contains(name) { onQueue.disk.removeHead(name) }
       trim(&onQueue, now: now)
     }
   }
@@ -449,17 +485,17 @@ extension CacheCore {
     }
   }
 
-  private func removeFiles(where isGone: (Folder.Facts) -> Bool) {
+  private func removeFiles(where isGone: (CacheDisk.Listed) -> Bool) {
     onQueue.withLock { onQueue in
-      for (name, facts) in onQueue.disk.scan(now: self.now().timeIntervalSince1970) where isGone(facts) {
-        onQueue.disk.remove(name)
-        state.withLock { $0.forgetUnlessPending(name) }
+      for entry in onQueue.disk.scan(now: self.now().timeIntervalSince1970) where isGone(entry) {
+        onQueue.disk.remove(entry.name)
+        state.withLock { $0.forgetUnlessPending(entry.name) }
       }
     }
   }
 
   /// Removes what was used longest ago until the rest fits.
-  private func trim(_ onQueue: inout OnQueue, now: Double) {
+  func trim(_ onQueue: inout OnQueue, now: Double) {
     let (capacity, isOver, count) = state.withLock {
       ($0.diskCapacity, $0.fileLedger.cost > $0.diskCapacity, $0.files.count)
     }

@@ -11,12 +11,21 @@ struct CacheEntryName: Hashable, Sendable {
     self.variant = variant
   }
 
+  /// The name of the file with the head and the body.
   var fileName: String { "\(key.hexadecimal)-\(variant.hexadecimal)\(Self.suffix)" }
 
-  /// Nil: the file is none of a cache's.
-  init?(fileName: String) {
-    guard fileName.hasSuffix(Self.suffix) else { return nil }
-    let parts = fileName.dropLast(Self.suffix.count).split(separator: "-", omittingEmptySubsequences: false)
+  /// The name of the file that has a later head, if there is one.
+  var headFileName: String { "\(key.hexadecimal)-\(variant.hexadecimal)\(Self.headSuffix)" }
+
+  /// Returns `nil` if the file is not an entry.
+  init?(fileName: String) { self.init(fileName, suffix: Self.suffix) }
+
+  /// Returns `nil` if the file is not a head.
+  init?(headFileName: String) { self.init(headFileName, suffix: Self.headSuffix) }
+
+  private init?(_ fileName: String, suffix: String) {
+    guard fileName.hasSuffix(suffix) else { return nil }
+    let parts = fileName.dropLast(suffix.count).split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, let key = CacheHash(hexadecimal: parts[0]),
       let variant = CacheHash(hexadecimal: parts[1])
     else { return nil }
@@ -24,6 +33,7 @@ struct CacheEntryName: Hashable, Sendable {
   }
 
   private static let suffix = ".entry"
+  private static let headSuffix = ".head"
 
   /// For a file that is being written. Whoever finds one that is old knows that its writer was killed.
   static func temporary(_ number: UInt64, process: Int32) -> String { "\(process)-\(number)\(temporarySuffix)" }

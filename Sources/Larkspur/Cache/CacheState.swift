@@ -78,6 +78,9 @@ extension CacheCore.State {
 
   mutating func forget(_ name: CacheEntryName) {
     pending[name] = nil
+    heads[name] = nil
+    generations[name] = nil
+    behind.forget(name)
     guard fileLedger.remove(name) else { return }
     files[name.key]?.removeAll { $0 == name }
     if files[name.key]?.isEmpty == true { files[name.key] = nil }
@@ -86,6 +89,21 @@ extension CacheCore.State {
   mutating func forgetFiles() {
     files.removeAll()
     fileLedger = RecencyLedger()
+    heads.removeAll()
+  }
+
+  /// Forgets what is known of entries that are not on the disk any more.
+  mutating func forgetOthers() {
+    let ledger = fileLedger
+    behind.forget(except: { ledger.contains($0) })
+    for name in Array(generations.keys) where !ledger.contains(name) { generations[name] = nil }
+  }
+
+  /// A later head is on the disk, of so many bytes, or is not there any more.
+  mutating func keepHead(_ name: CacheEntryName, size: Int?) {
+    guard let cost = fileLedger.cost(of: name) else { return }
+    fileLedger.insert(name, cost: cost + (size ?? 0) - (heads[name] ?? 0))
+    heads[name] = size
   }
 
   /// The files that an entry takes the place of, its own among them if there is one.
@@ -128,7 +146,7 @@ extension CacheRecord {
     self.init(
       key: origin.key, uri: entry.response.url.map(Self.withoutPassword) ?? "", storedTime: origin.storedTime,
       kind: kind,
-      userInfo: StoredUserInfo.bytes(of: entry.userInfo))
+      userInfo: StoredUserInfo.bytes(of: entry.userInfo), generation: origin.generation)
   }
 }
 
@@ -161,6 +179,6 @@ extension CachedURLResponse {
     }
     self.init(
       response: response, data: body, userInfo: StoredUserInfo.info(of: record.userInfo), storagePolicy: .allowed,
-      origin: Origin(key: record.key, stored: stored, storedTime: record.storedTime))
+      origin: Origin(key: record.key, stored: stored, storedTime: record.storedTime, generation: record.generation))
   }
 }

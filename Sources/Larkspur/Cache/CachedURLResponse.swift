@@ -11,6 +11,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     var stored: StoredResponse?
     /// Seconds since 1970.
     var storedTime: Double
+    /// Names the body: a number that it gets when it is stored, and that a revalidation does not change.
+    var generation: UInt64 = 0
   }
 
   private let storedResponse: URLResponse
@@ -144,6 +146,16 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   func with(_ origin: Origin) -> CachedURLResponse {
     CachedURLResponse(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, origin: origin)
+  }
+
+  /// The head alone: what is kept of it keeps no body in memory.
+  var withoutBody: CachedURLResponse { with(Data()) }
+
+  /// The head with another body.
+  func with(_ data: Data) -> CachedURLResponse {
+    guard let origin else { return CachedURLResponse(response: response, data: data) }
+    return CachedURLResponse(
+      response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, origin: origin)
   }
 }
 

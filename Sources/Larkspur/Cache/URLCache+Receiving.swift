@@ -129,9 +129,10 @@ extension URLCache {
       isDecoded: stored.isDecoded)
     let kept = CachedURLResponse(
       response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
-      origin: CachedURLResponse.Origin(key: origin.key, stored: stored, storedTime: now))
+      origin: CachedURLResponse.Origin(
+        key: origin.key, stored: stored, storedTime: now, generation: origin.generation))
     guard isSubclass else {
-      return core.store(kept, requested: exchange.requestTime, removals: removals, now: now)
+      return core.freshen(kept, requested: exchange.requestTime, removals: removals)
     }
     store(kept, of: exchange.subjectOfGet(status: stored.status))
   }

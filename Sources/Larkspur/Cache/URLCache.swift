@@ -84,6 +84,8 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   init(core: CacheCore) { self.core = core }
 
+  deinit { core.writeSoon() }
+
   /// What time it is for the cache and for the tasks that use it.
   var now: Date { core.now() }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
@@ -31,27 +32,39 @@ package final class CookieDisk: Sendable {
   /// A later version of Larkspur wrote the file: it is left alone, and nothing is kept.
   struct IsNewer: Error {}
 
+  /// The cookies in the file, and a checksum of the file, by which a later look tells whether the file is another.
+  struct Content {
+    var cookies: [Cookie] = []
+    /// Zero if there is no file.
+    var checksum: UInt64 = 0
+  }
+
   /// What is there now. None if there is no file, or none that can be read.
-  func read() -> [Cookie] {
+  func read() -> [Cookie] { content().cookies }
+
+  func content() -> Content {
     guard let folder = try? Folder(path: path, isCreating: false), let bytes = try? content(of: folder),
       case .cookies(let cookies) = CookieFile.read(bytes)
-    else { return [] }
-    return cookies
+    else { return Content() }
+    return Content(cookies: cookies, checksum: Checksum.of(bytes.span))
   }
 
   /// Replaces what is there. `merge` is given the present cookies, and returns those that are to be there.
   ///
   /// A damaged file counts as none, and is kept as `cookies.damaged`.
-  /// - Returns: What is there now. Nil: somebody else is writing, and nothing was done.
+  /// - Returns: The content now and the checksum of the file before, or `nil` if another writer has the lock and nothing was
+  ///   done.
   /// - Throws: `Errno` or ``IsNewer``; the file is as it was, or is replaced though that may not survive a loss of
   ///   power.
-  func update(_ merge: ([Cookie]) -> [Cookie]) throws -> [Cookie]? {
+  func update(_ merge: ([Cookie]) -> [Cookie]) throws -> (content: Content, before: UInt64)? {
     let folder = try Folder.ofOwner(at: path)
     guard let lock = try folder.lock(Self.lockName) else { return nil }
     defer { withExtendedLifetime(lock) {} }
     try afterStep?(.locked)
     var present: [Cookie] = []
+    var before: UInt64 = 0
     if let bytes = try content(of: folder) {
+      before = Checksum.of(bytes.span)
       switch CookieFile.read(bytes) {
       case .cookies(let cookies): present = cookies
       case .damaged: try folder.rename(Self.name, to: Self.damagedName)
@@ -59,8 +72,10 @@ package final class CookieDisk: Sendable {
       }
     }
     let wanted = merge(present)
-    if wanted != present { try replace(in: folder, with: CookieFile.bytes(of: wanted)) }
-    return wanted
+    guard wanted != present else { return (Content(cookies: wanted, checksum: before), before) }
+    let bytes = CookieFile.bytes(of: wanted)
+    try replace(in: folder, with: bytes)
+    return (Content(cookies: wanted, checksum: Checksum.of(bytes.span)), before)
   }
 
   private func replace(in folder: Folder, with bytes: [UInt8]) throws {

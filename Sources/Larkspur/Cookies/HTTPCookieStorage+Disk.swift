@@ -27,7 +27,9 @@ extension HTTPCookieStorage {
   private func load(_ state: inout State) {
     guard !state.isLoaded, let disk else { return }
     state.isLoaded = true
-    state.jar.adopt(disk.read())
+    let content = disk.content()
+    state.jar.adopt(content.cookies)
+    state.fileChecksum = content.checksum
   }
 
   private func settle(_ state: inout State, isChanged: Bool = true) {
@@ -46,24 +48,32 @@ extension HTTPCookieStorage {
       // Nothing may be left to write, and not everything on the disk.
       guard !state.isWriting else { return nil }
       state.isWriteScheduled = false
+      guard state.jar.hasChanges else { return ([:], []) }
       let changes = state.jar.takeChanges()
       state.isWriting = !changes.isEmpty
       return (changes, state.jar.persistent(of: changes))
     }
     guard let (changes, cookies) = work else { return .busy }
     guard !changes.isEmpty else { return .done }
-    var stored: [Cookie]?
+    var updated: (content: CookieDisk.Content, before: UInt64)?
     var written = Written.done
+    var isOverruled = false
     do {
-      stored = try disk.update { Self.merge($0, with: cookies, changes) }
-      if stored == nil { written = .busy }
+      updated = try disk.update { present in
+        // Another process has written later, or a clock was set back.
+        isOverruled = present.contains { cookie in changes[cookie.identity].map { cookie.update > $0 } ?? false }
+        return Self.merge(present, with: cookies, changes)
+      }
+      if updated == nil { written = .busy }
     } catch {
       written = .failed
     }
     state.withLock { state in
       state.isWriting = false
-      if let stored {
-        state.jar.adopt(stored)
+      if let updated {
+        // A file that this storage wrote last has nothing new, and the lock is not held for each cookie in it.
+        if isOverruled || updated.before != state.fileChecksum { state.jar.adopt(updated.content.cookies) }
+        state.fileChecksum = updated.content.checksum
       } else {
         state.jar.returnChanges(changes)
       }
@@ -85,6 +95,11 @@ extension HTTPCookieStorage {
   func flush(_ completion: @escaping @Sendable () -> Void = {}) {
     guard disk != nil else { return completion() }
     CookieWriting.write(self, completion)
+  }
+
+  /// Begins to write what has changed, if anything has. Waits for nothing.
+  func writeSoon() {
+    if disk != nil, state.withLock({ $0.jar.hasChanges }) { CookieWriting.write(self) {} }
   }
 
   private static func merge(

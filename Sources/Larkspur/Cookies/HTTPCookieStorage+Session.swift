@@ -86,18 +86,28 @@ extension HTTPCookieStorage {
       guard state.policy != .never, accepts(policy ?? state.policy, from: url, mainDocument: mainDocument) else {
         return false
       }
-      var isChanged = false
+      let revision = state.jar.revision
       for field in fields.prefix(state.jar.limits.perResponseMax) {
         guard let said = SetCookie(field) else { continue }
-        let outcome = state.jar.receive(said, from: request, now: time) { suffixes().isPublicSuffix($0) }
-        if case .refused = outcome { continue }
-        isChanged = true
+        _ = state.jar.receive(said, from: request, now: time) { suffixes().isPublicSuffix($0) }
       }
-      return isChanged
+      return state.jar.revision != revision
     }
-    // Observers are strangers here: they do not get the session's thread.
-    if isChanged { Self.notifications.async { self.postCookiesChanged() } }
+    if isChanged { notify() }
   }
+
+  /// Posts a notification for all changes of the next few milliseconds. Observers are user code: they do not get the session's
+  /// thread.
+  private func notify() {
+    guard !isNotifying.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    Self.notifications.asyncAfter(deadline: .now() + Self.notificationDelay) {
+      self.isNotifying.store(false, ordering: .releasing)
+      self.postCookiesChanged()
+    }
+  }
+
+  /// How long the changes of responses are collected before observers hear of them.
+  private static let notificationDelay = DispatchTimeInterval.milliseconds(10)
 
   private func answered(_ url: URL, for mainDocument: URL?, isTopLevel: Bool) -> CookieRequest? {
     var request = CookieSite.request(url)

@@ -7,8 +7,9 @@ import Synchronization
 /// Cookies are kept by the rules of RFC 6265bis: 180 of one domain and 3000 in all are the most. The ``shared`` storage
 /// and those of groups survive the process, in a file that several processes may share; session-only cookies are never
 /// written. Changes are written in the background half a second after the first of them, all together, and at the
-/// process's normal end (`exit`). A process that is killed loses what it changed in its last half-second, and nothing
-/// else. What other processes have written is seen when the file is first read, and after each write of one's own.
+/// process's normal end (`exit`). A cookie that a server sets again with the same value and attributes is no change. A
+/// process that is killed loses what it changed in its last half-second, and nothing else. What other processes have written
+/// is seen when the file is first read, and after each write of one's own.
 ///
 /// A subclass may choose what is sent and kept, or keep it elsewhere: sessions ask ``getCookiesFor(_:completionHandler:)`` and
 /// ``storeCookies(_:for:)``, the members that take a task, as Apple documents it. Of the first one the form that is not overridden asks
@@ -23,6 +24,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     var isLoaded: Bool
     var isWriteScheduled = false
     var isWriting = false
+    /// Checksum of the file as it was last read or written here.
+    var fileChecksum: UInt64 = 0
   }
 
   let state: Mutex<State>
@@ -31,6 +34,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     case unknown, empty, occupied
   }
   let occupancy: Atomic<Int>
+  /// Whether a notification of what responses have changed is on its way.
+  let isNotifying = Atomic(false)
   let disk: CookieDisk?
   let suffixes: @Sendable () -> PublicSuffixTable
 

@@ -417,6 +417,8 @@ final class SessionCore: @unchecked Sendable {
     }
     guard let end else { return }
     end.engine?.shutDown()
+    cache?.core.writeSoon()
+    cookieStorage?.writeSoon()
     guard let delegate = end.delegate, let session = end.session else { return letGo() }
     // It is the session's delegate until it has heard of the end.
     delegateQueue.insist { [self] in
@@ -455,8 +457,7 @@ final class SessionCore: @unchecked Sendable {
       if let engine { engine.renewConnections(completion) } else { completion() }
     }
     let writeCache: @Sendable () -> Void = {
-      // Behind all that is to be written.
-      if let cache { cache.core.run(renewConnections) } else { renewConnections() }
+      if let cache { cache.core.flush(renewConnections) } else { renewConnections() }
     }
     if let jar = configuration.storage.cookieStorage { jar.flush(writeCache) } else { writeCache() }
   }

@@ -290,11 +290,16 @@ extension Transfer {
     }
   }
 
-  /// Takes content that is all there. An owner that collects it shares its storage.
+  /// Takes the whole content of a stored response. An owner that gets the content as a whole shares the cache's bytes: nothing is
+  /// copied, however long it is.
   private func takeWhole(_ data: Data) {
-    guard collects, content.data.isEmpty, content.kept == nil else { return take(data.span) }
-    content.pendingCount += data.count
-    content.data = data
+    guard file == nil, content.data.isEmpty, content.kept == nil else { return take(data.span) }
+    switch output {
+    case .dataHandler, .dataResult, .delegate:
+      content.pendingCount += data.count
+      content.data = data
+    case .bytes, .fileHandler, .fileResult: take(data.span)
+    }
   }
 
   private func write(_ piece: Span<UInt8>) {

@@ -2,13 +2,17 @@ import LarkspurBytes
 
 /// A stored response as a file.
 ///
-///     4 bytes    the format's name
+///     4 bytes    the format's name: of an entry or of a head alone
 ///     4          the size of the head
-///     8          a checksum of everything up to the body but itself
+///     8          a checksum of everything from here up to the body
+///     8          the generation
 ///     8          the size of the body
 ///     8          a checksum of the body
 ///     ...        the head: numbers, and texts behind their sizes
 ///     ...        the body
+///
+/// A head alone takes the place of the head of the entry that has the same generation: a revalidation writes a head and no
+/// body. It has no body, and of its two numbers about the body the size is that of the entry's body and the checksum zero.
 ///
 /// Numbers are little-endian. A file that is cut off, or that somebody has changed in passing, is no record. It is
 /// not proof against those who mean it: whoever may write to a user's files needs no such tricks.
@@ -38,40 +42,60 @@ public struct CacheRecord: Sendable {
   public var kind: Kind
   /// What the program has put beside it.
   public var userInfo: [UInt8]
+  /// Names the body: of all that are stored under one name no two have the same number.
+  public var generation: UInt64
 
-  public init(key: String, uri: String, storedTime: Double, kind: Kind, userInfo: [UInt8] = []) {
+  public init(key: String, uri: String, storedTime: Double, kind: Kind, userInfo: [UInt8] = [], generation: UInt64 = 0)
+  {
     self.key = key
     self.uri = uri
     self.storedTime = storedTime
     self.kind = kind
     self.userInfo = userInfo
+    self.generation = generation
   }
 
-  public static let prefixCount = 32
+  public static let prefixCount = 40
   /// A head larger than this is not believed: its size would be how much memory a broken file makes us ask for.
   public static let headBytesMax = 1 << 20
+  /// The size of the largest head alone.
+  public static let headFileBytesMax = prefixCount + headBytesMax
 
-  private static let name: [UInt8] = Array("LKC1".utf8)
+  private static let entryName: [UInt8] = Array("LKC2".utf8)
+  private static let headName: [UInt8] = Array("LKH2".utf8)
 
-  /// Everything before the body. Nil: the head is too large.
+  /// Returns everything before the body, or `nil` if the head is too large.
   public func head(body: Span<UInt8>) -> [UInt8]? {
-    var writer = RecordWriter()
-    write(to: &writer)
-    let head = writer.bytes
-    guard head.count <= Self.headBytesMax else { return nil }
-    var sizes = RecordWriter()
-    sizes.number(UInt64(body.count))
-    sizes.number(Checksum.of(body))
-    let covered = sizes.bytes + head
-    var prefix = RecordWriter()
-    prefix.bytes = Self.name
-    prefix.number(UInt32(head.count))
-    prefix.number(Checksum.of(covered.span))
-    return prefix.bytes + covered
+    file(Self.entryName, bodyCount: body.count, bodyChecksum: Checksum.of(body))
   }
 
-  /// What a file that starts so says of its head: how many bytes the prefix and the head have together.
-  public static func headEnd(prefix: [UInt8]) -> Int? {
+  /// Returns a head alone, as a file, or `nil` if it is too large.
+  ///
+  /// - Parameter bodyCount: The size of the body that it belongs to.
+  public func headAlone(bodyCount: Int) -> [UInt8]? { file(Self.headName, bodyCount: bodyCount, bodyChecksum: 0) }
+
+  private func file(_ name: [UInt8], bodyCount: Int, bodyChecksum: UInt64) -> [UInt8]? {
+    var writer = RecordWriter()
+    writer.number(generation)
+    writer.number(UInt64(clamping: bodyCount))
+    writer.number(bodyChecksum)
+    write(to: &writer)
+    let headCount = writer.bytes.count - (Self.prefixCount - Self.coveredStart)
+    guard headCount <= Self.headBytesMax else { return nil }
+    var prefix = RecordWriter()
+    prefix.bytes = name
+    prefix.number(UInt32(headCount))
+    prefix.number(Checksum.of(writer.bytes.span))
+    return prefix.bytes + writer.bytes
+  }
+
+  /// Where the bytes begin that the first checksum is of.
+  private static let coveredStart = 16
+
+  /// What an entry's file that starts so says of its head: how many bytes the prefix and the head have together.
+  public static func headEnd(prefix: [UInt8]) -> Int? { headEnd(prefix, entryName) }
+
+  private static func headEnd(_ prefix: [UInt8], _ name: [UInt8]) -> Int? {
     guard prefix.count >= prefixCount, prefix.starts(with: name) else { return nil }
     var reader = RecordReader(bytes: prefix[4..<8])
     guard let count = reader.number(UInt32.self), count <= headBytesMax else { return nil }
@@ -81,19 +105,35 @@ public struct CacheRecord: Sendable {
   /// The record, and where its body is: in a file that is all there. Of a file without its body it reads the head, if
   /// `isBodyWanted` is false.
   public static func parse(_ file: [UInt8], isBodyWanted: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
-    guard let headEnd = headEnd(prefix: file), headEnd <= file.count else { return nil }
-    var sizes = RecordReader(bytes: file[8..<prefixCount])
-    guard let checksum = sizes.number(UInt64.self), let bodyCount = sizes.number(UInt64.self),
-      let bodyChecksum = sizes.number(UInt64.self),
-      checksum == Checksum.of(file.span.extracting(16..<headEnd))
+    guard let headEnd = headEnd(prefix: file), let head = head(of: file, end: headEnd) else { return nil }
+    guard isBodyWanted else { return (head.record, headEnd..<headEnd) }
+    guard head.bodyCount == UInt64(file.count - headEnd),
+      head.bodyChecksum == Checksum.of(file.span.extracting(headEnd..<file.count))
     else { return nil }
-    var reader = RecordReader(bytes: file[prefixCount..<headEnd])
-    guard let record = CacheRecord(from: &reader) else { return nil }
-    guard isBodyWanted else { return (record, headEnd..<headEnd) }
-    guard bodyCount == UInt64(file.count - headEnd),
-      bodyChecksum == Checksum.of(file.span.extracting(headEnd..<file.count))
+    return (head.record, headEnd..<file.count)
+  }
+
+  /// The record of a head alone, with the size of the body that it belongs to. Returns `nil` unless the file is whole.
+  public static func parseHead(_ file: [UInt8]) -> (record: CacheRecord, bodyCount: UInt64)? {
+    guard let headEnd = headEnd(file, headName), headEnd == file.count, let head = head(of: file, end: headEnd),
+      head.bodyChecksum == 0
     else { return nil }
-    return (record, headEnd..<file.count)
+    return (head.record, head.bodyCount)
+  }
+
+  private static func head(
+    of file: [UInt8], end: Int
+  ) -> (record: CacheRecord, bodyCount: UInt64, bodyChecksum: UInt64)? {
+    guard end <= file.count else { return nil }
+    var prefix = RecordReader(bytes: file[8..<prefixCount])
+    guard let checksum = prefix.number(UInt64.self), let generation = prefix.number(UInt64.self),
+      let bodyCount = prefix.number(UInt64.self), let bodyChecksum = prefix.number(UInt64.self),
+      checksum == Checksum.of(file.span.extracting(coveredStart..<end))
+    else { return nil }
+    var reader = RecordReader(bytes: file[prefixCount..<end])
+    guard var record = CacheRecord(from: &reader) else { return nil }
+    record.generation = generation
+    return (record, bodyCount, bodyChecksum)
   }
 
   // MARK: - The head
@@ -186,15 +226,6 @@ public struct CacheRecord: Sendable {
       status: Int(status), fields: fields, requestTime: Double(bitPattern: requestTime),
       responseTime: Double(bitPattern: responseTime), selection: CacheSelection(fields: selection), part: range,
       bodyCount: Int(clamping: bodyCount), isDecoded: isDecoded != 0)
-  }
-}
-
-/// A sum that shows whether bytes are those that were written (FNV-1a, 64 bits).
-enum Checksum {
-  static func of(_ bytes: Span<UInt8>) -> UInt64 {
-    var sum: UInt64 = 0xcbf2_9ce4_8422_2325
-    for index in bytes.indices { sum = (sum ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01b3 }
-    return sum
   }
 }
 

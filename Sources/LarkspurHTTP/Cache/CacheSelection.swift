@@ -101,14 +101,25 @@ public struct CacheHash: Hashable, Sendable {
 
   /// 32 digits.
   public var hexadecimal: String {
-    let digits = String(value, radix: 16)
-    return String(repeating: "0", count: 32 - digits.utf8.count) + digits
+    var digits: [UInt8] = []
+    digits.reserveCapacity(32)
+    for half in [UInt64(truncatingIfNeeded: value >> 64), UInt64(truncatingIfNeeded: value)] {
+      for place in 0..<16 {
+        let digit = UInt8(truncatingIfNeeded: half >> (60 - 4 * place)) & 15
+        digits.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+      }
+    }
+    return String(decoding: digits, as: UTF8.self)
   }
 
   public init?(hexadecimal: some StringProtocol) {
-    guard hexadecimal.utf8.count == 32, hexadecimal.utf8.allSatisfy({ ASCII.hexDigit($0) != nil }),
-      let value = UInt128(hexadecimal, radix: 16)
-    else { return nil }
-    self.value = value
+    guard hexadecimal.utf8.count == 32 else { return nil }
+    var (high, low) = (UInt64(0), UInt64(0))
+    for byte in hexadecimal.utf8 {
+      guard let digit = ASCII.hexDigit(byte) else { return nil }
+      high = high << 4 | low >> 60
+      low = low << 4 | UInt64(digit)
+    }
+    value = UInt128(high) << 64 | UInt128(low)
   }
 }

@@ -30,6 +30,9 @@ public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
 
   public func contains(_ key: Key) -> Bool { places[key] != nil }
 
+  /// Returns the cost of one thing, or `nil` if it is not there.
+  public func cost(of key: Key) -> Int? { places[key].map { links[$0].cost } }
+
   /// Adds it, or changes its cost. It is now the newest.
   public mutating func insert(_ key: Key, cost: Int) {
     remove(key)

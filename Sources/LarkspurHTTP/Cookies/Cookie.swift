@@ -75,11 +75,20 @@ public struct Cookie: Hashable, Sendable {
   public struct Identity: Hashable, Sendable {
     private let bytes: [UInt8]
 
+    /// The domain, which stands before the byte that says whether it is one host.
+    var domain: String { String(decoding: bytes.prefix { $0 > 1 }, as: UTF8.self) }
+
     fileprivate init(_ cookie: Cookie) {
       bytes =
         Array(cookie.domain.utf8) + [cookie.isHostOnly ? 1 : 0] + Array(cookie.path.utf8) + [0]
         + Array(cookie.name.utf8)
     }
+  }
+
+  /// Whether another cookie of this identity says nothing new, except perhaps when it expires.
+  func isRepeated(by other: Cookie) -> Bool {
+    isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly && sameSite == other.sameSite
+      && isPersistent == other.isPersistent && legacy == other.legacy && value.utf8.elementsEqual(other.value.utf8)
   }
 
   func hasIdentity(of other: Cookie) -> Bool {

@@ -45,11 +45,24 @@ public struct CookieJar: Sendable {
   private(set) var buckets: [String: [Cookie]] = [:]
   /// How many domains have the hash: most hosts are known not to have a cookie before a string is made.
   private var hashes: [UInt64: Int] = [:]
+  /// How many Secure cookies there are below the domain that has the hash.
+  private var secureBelow: [UInt64: Int] = [:]
   public private(set) var count = 0
   private var secureCount = 0
   private var nextNumber: UInt64 = 0
-  /// When each identity of a persistent cookie last changed; nil if nobody wants to know.
+  /// When each identity of a persistent cookie last changed, or `nil` if changes are not kept.
   private var changes: [Identity: CookieTime]?
+
+  /// A cookie that was set again and has not changed enough to be written.
+  private struct Renewal: Sendable {
+    var time: CookieTime
+    /// The expiry that is stored.
+    var stored: CookieTime
+  }
+
+  private var renewals: [Identity: Renewal] = [:]
+  /// Counts what a reader of the jar can see, except uses.
+  public private(set) var revision: UInt64 = 0
 
   public init(limits: CookieLimits = CookieLimits(), keepsChanges: Bool = false) {
     self.limits = limits
@@ -131,13 +144,14 @@ public struct CookieJar: Sendable {
   /// RFC 6265bis 5.7 "leave Secure cookies alone": what comes in the clear may have been put there by anybody.
   private func shadowsSecureCookie(_ cookie: Cookie, _ now: CookieTime) -> Bool {
     guard secureCount > 0 else { return false }
-    return buckets.contains { domain, others in
-      CookieHost.isRelated(domain, cookie.domain)
-        && others.contains {
-          $0.isSecure && !$0.hasExpired(at: now) && $0.name.utf8.elementsEqual(cookie.name.utf8)
-            && CookiePath.matches(cookie.path, cookiePath: $0.path)
-        }
+    func isShadowing(_ other: Cookie) -> Bool {
+      other.isSecure && !other.hasExpired(at: now) && other.name.utf8.elementsEqual(cookie.name.utf8)
+        && CookiePath.matches(cookie.path, cookiePath: other.path)
     }
+    let above = kept(in: cookie.domain)
+    if above.contains(where: { buckets[$0]?.contains(where: isShadowing) == true }) { return true }
+    guard secureBelow[Self.hash(of: cookie.domain)] != nil else { return false }
+    return buckets.contains { CookieHost.isBelow($0.key, cookie.domain) && $0.value.contains(where: isShadowing) }
   }
 
   /// The prefixes of names (RFC 6265bis 5.7), in whatever case: there are servers that do not tell them apart. The
@@ -170,10 +184,12 @@ public struct CookieJar: Sendable {
   /// Puts a cookie into its place, whoever sets it. One that has expired only takes away what stood there.
   @discardableResult
   public mutating func put(_ cookie: Cookie, now: CookieTime) -> Outcome {
+    if renew(cookie, now: now) { return .stored }
     var cookie = cookie
     cookie.number = nextNumber
     nextNumber += 1
     if let old = take(cookie) {
+      revision += 1
       note(old, now)
       if !old.hasExpired(at: now) {
         cookie.creation = old.creation
@@ -181,16 +197,33 @@ public struct CookieJar: Sendable {
       }
     }
     guard !cookie.hasExpired(at: now) else { return .removed }
+    revision += 1
     insert(cookie)
     note(cookie, now)
     makeRoom(near: cookie.domain, now: now)
     return .stored
   }
 
+  /// Sets a cookie again that is here with the same value and attributes. Returns whether there is one.
+  private mutating func renew(_ cookie: Cookie, now: CookieTime) -> Bool {
+    guard !cookie.hasExpired(at: now),
+      let index = buckets[cookie.domain]?.firstIndex(where: { $0.hasIdentity(of: cookie) }),
+      let old = buckets[cookie.domain]?[index], !old.hasExpired(at: now), old.isRepeated(by: cookie)
+    else { return false }
+    var cookie = cookie
+    cookie.creation = old.creation
+    cookie.number = old.number
+    buckets[cookie.domain]?[index] = cookie
+    if cookie.expiry != old.expiry { revision += 1 }
+    noteRenewal(of: old, as: cookie, now)
+    return true
+  }
+
   /// Whether there was one.
   @discardableResult
   public mutating func remove(_ cookie: Cookie, now: CookieTime) -> Bool {
     guard let old = take(cookie) else { return false }
+    revision += 1
     note(old, now)
     return true
   }
@@ -209,7 +242,7 @@ public struct CookieJar: Sendable {
       let old = buckets[cookie.domain]?.remove(at: index)
     else { return nil }
     count -= 1
-    if old.isSecure { secureCount -= 1 }
+    if old.isSecure { countSecure(old.domain, by: -1) }
     if buckets[cookie.domain]?.isEmpty == true {
       buckets[cookie.domain] = nil
       let hash = Self.hash(of: cookie.domain)
@@ -223,7 +256,19 @@ public struct CookieJar: Sendable {
     if buckets[cookie.domain] == nil { hashes[Self.hash(of: cookie.domain), default: 0] += 1 }
     buckets[cookie.domain, default: []].append(cookie)
     count += 1
-    if cookie.isSecure { secureCount += 1 }
+    if cookie.isSecure { countSecure(cookie.domain, by: 1) }
+  }
+
+  private mutating func countSecure(_ domain: String, by change: Int) {
+    secureCount += change
+    var hash = DomainHash()
+    for byte in domain.utf8.reversed() {
+      if byte == UInt8(ascii: ".") {
+        let below = (secureBelow[hash.value] ?? 0) + change
+        secureBelow[hash.value] = below > 0 ? below : nil
+      }
+      hash.add(byte)
+    }
   }
 
   private static func hash(of domain: String) -> UInt64 {
@@ -236,9 +281,14 @@ public struct CookieJar: Sendable {
 
   /// The domains of the jar that a host's cookies may stand under: its own and those above it.
   public func domains(of host: CookieHost) -> [String] {
+    kept(in: host.text).filter { host.matches(domain: $0) }
+  }
+
+  /// The domains of the jar that a name is, or is below.
+  private func kept(in name: String) -> [String] {
     var found: [String] = []
     guard count > 0 else { return found }
-    let bytes = host.text.utf8
+    let bytes = name.utf8
     var hash = DomainHash()
     var place = bytes.endIndex
     while place > bytes.startIndex {
@@ -248,8 +298,8 @@ public struct CookieJar: Sendable {
       guard hashes[hash.value] != nil, isStart || bytes[bytes.index(before: place)] == UInt8(ascii: ".") else {
         continue
       }
-      let domain = isStart ? host.text : String(host.text[place...])
-      if buckets[domain] != nil, host.matches(domain: domain) { found.append(domain) }
+      let domain = isStart ? name : String(name[place...])
+      if buckets[domain] != nil { found.append(domain) }
     }
     return found
   }
@@ -324,20 +374,40 @@ public struct CookieJar: Sendable {
 
   /// Session cookies are nobody else's business.
   private mutating func note(_ cookie: Cookie, _ now: CookieTime) {
-    if cookie.isPersistent { changes?[cookie.identity] = now }
+    guard changes != nil, cookie.isPersistent else { return }
+    let identity = cookie.identity
+    changes?[identity] = now
+    renewals[identity] = nil
   }
 
-  /// What has changed since this was last called, and when.
+  /// A renewal is written with the next change. It is one itself if the stored expiry is too far from the right one.
+  private mutating func noteRenewal(of old: Cookie, as cookie: Cookie, _ now: CookieTime) {
+    guard changes != nil, cookie.isPersistent, let before = old.expiry, let expiry = cookie.expiry else { return }
+    let identity = cookie.identity
+    let stored = renewals[identity]?.stored ?? before
+    if changes?[identity] != nil || CookieLimits.isStale(stored: stored, right: expiry, now: now) {
+      note(cookie, now)
+    } else {
+      renewals[identity] = Renewal(time: now, stored: stored)
+    }
+  }
+
+  /// What has changed or was set again since this was last called, and when.
   public mutating func takeChanges() -> [Identity: CookieTime] {
-    defer { if changes != nil { changes = [:] } }
-    return changes ?? [:]
+    guard let noted = changes else { return [:] }
+    let all = noted.merging(renewals.mapValues(\.time)) { change, _ in change }
+    changes = [:]
+    renewals = [:]
+    return all
   }
 
+  /// Whether something has changed that is worth a write.
   public var hasChanges: Bool { changes.map { !$0.isEmpty } ?? false }
 
   /// The persistent cookies that have these identities.
   public func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
-    identities.isEmpty ? [] : buckets.values.joined().filter { $0.isPersistent && identities[$0.identity] != nil }
+    let domains = Set(identities.keys.map(\.domain))
+    return domains.flatMap { buckets[$0] ?? [] }.filter { $0.isPersistent && identities[$0.identity] != nil }
   }
 
   /// Puts changes back that could not be carried out. What has changed since stays as it is.
@@ -347,7 +417,7 @@ public struct CookieJar: Sendable {
 
   /// Makes the persistent cookies those of `stored`, without taking note, but for what has changed here meanwhile.
   public mutating func adopt(_ stored: [Cookie]) {
-    let pending = changes ?? [:]
+    let pending = (changes ?? [:]).merging(renewals.mapValues(\.time)) { change, _ in change }
     let books = changes
     changes = nil
     defer { changes = books }

@@ -28,5 +28,17 @@ public struct CookieLimits: Hashable, Sendable {
   /// would lock the user out. Cookies that do not fit are left out.
   public var fieldBytesMax = 8192
 
+  /// The part of a cookie's remaining lifetime by which a stored expiry may be wrong, and its maximum in seconds. A server that sets
+  /// a cookie with `Max-Age` in each response moves the expiry each time: to write each move down would be a write for each
+  /// response.
+  public static let expiryShare = 0.1
+  public static let expirySecondsMax = 86_400.0
+
+  /// Whether a stored expiry is so far from the right one that it has to be written again.
+  static func isStale(stored: CookieTime, right: CookieTime, now: CookieTime) -> Bool {
+    abs(right.seconds - stored.seconds)
+      > min(max(0, right.seconds - now.seconds) * expiryShare, expirySecondsMax)
+  }
+
   public init() {}
 }

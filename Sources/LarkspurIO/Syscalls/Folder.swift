@@ -47,11 +47,14 @@ public final class Folder: Sendable {
   public func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
     // Safe: the call reads a NUL-terminated copy of the name.
     let file = try OpenFile(opened: unsafe larkspur_open_in_folder(descriptor.number, name))
+    let size = try file.byteCount()
     var bytes: [UInt8] = []
     while bytes.count < count {
-      let piece = try file.read(atMost: min(count - bytes.count, 1 << 18))
-      if piece.isEmpty { break }
+      // One byte more than there are: a read that brings fewer than it asks for has come to the end.
+      let wanted = min(count - bytes.count, max(size - bytes.count, 0) + 1)
+      let piece = try file.read(atMost: wanted)
       if bytes.isEmpty { bytes = piece } else { bytes += piece }
+      if piece.isEmpty || piece.count < wanted && bytes.count >= size { break }
     }
     return bytes
   }

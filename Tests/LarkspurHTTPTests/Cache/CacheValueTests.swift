@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import TestKit
 import Testing
@@ -157,7 +158,7 @@ import Testing
   @Test func sizesThatLie() throws {
     for seed in UInt64(1)...3000 {
       var generator = SeededGenerator(seed: seed)
-      var head = Array(try Self.file(Self.record, []).dropFirst(32))
+      var head = Array(try Self.file(Self.record, []).dropFirst(CacheRecord.prefixCount))
       for _ in 0..<Int.random(in: 1...4, using: &generator) {
         head[Int.random(in: 0..<head.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
       }
@@ -166,6 +167,34 @@ import Testing
         #expect(body.isEmpty && record.key.utf8.count <= head.count, "seed \(seed)")
       }
     }
+  }
+
+  /// A head alone says whose it is, is no entry, and is nothing when it is torn.
+  @Test func headsAlone() throws {
+    var record = Self.record
+    record.generation = 77
+    let file = try #require(record.headAlone(bodyCount: 8))
+    let (found, bodyCount) = try #require(CacheRecord.parseHead(file))
+    #expect(found.generation == 77 && bodyCount == 8 && found.key == "http://h/" && found.storedTime == 3.25)
+    let entry = try Self.file(Self.record, [])
+    #expect(CacheRecord.parse(file) == nil && CacheRecord.parseHead(entry) == nil)
+    #expect(try CacheRecord.parse(Self.file(record))?.record.generation == 77)
+    for count in 0..<file.count { #expect(CacheRecord.parseHead(Array(file[..<count])) == nil, "\(count) bytes") }
+    #expect(CacheRecord.parseHead(file + [0]) == nil)
+    for index in file.indices {
+      for bit in 0..<8 {
+        var other = file
+        other[index] ^= 1 << bit
+        #expect(CacheRecord.parseHead(other) == nil, "byte \(index)")
+      }
+    }
+  }
+
+  /// A file of the format before this one counts as none.
+  @Test func earlierFormatsAreNone() throws {
+    var file = try Self.file(Self.record)
+    file[3] = UInt8(ascii: "1")
+    #expect(CacheRecord.parse(file) == nil && CacheRecord.headEnd(prefix: file) == nil)
   }
 
   @Test func headsHaveALimit() throws {
@@ -190,15 +219,11 @@ import Testing
 
   /// A file without a body whose checksums are those of this head.
   private static func sealed(_ head: [UInt8]) -> [UInt8] {
-    func sum(_ bytes: [UInt8]) -> [UInt8] {
-      var sum: UInt64 = 0xcbf2_9ce4_8422_2325
-      for byte in bytes { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-      return little(sum, 8)
-    }
+    func sum(_ bytes: [UInt8]) -> [UInt8] { little(Checksum.of(bytes.span), 8) }
     func little(_ number: UInt64, _ count: Int) -> [UInt8] {
       (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
     }
-    let covered = little(0, 8) + sum([]) + head
-    return Array("LKC1".utf8) + little(UInt64(head.count), 4) + sum(covered) + covered
+    let covered = little(7, 8) + little(0, 8) + sum([]) + head
+    return Array("LKC2".utf8) + little(UInt64(head.count), 4) + sum(covered) + covered
   }
 }

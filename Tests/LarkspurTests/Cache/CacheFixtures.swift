@@ -41,6 +41,9 @@ final class KillableFiles: CacheFiles {
     var files: [String: File] = [:]
     var stepsLeft = Int.max
     var lists = 0
+    var placed: [String] = []
+    var bytesWritten = 0
+    var usesNoted = 0
   }
 
   private let state = Mutex(State())
@@ -69,6 +72,15 @@ final class KillableFiles: CacheFiles {
   /// How often the list was read.
   var lists: Int { state.withLock { $0.lists } }
 
+  /// The names of the files that were completed, in their order.
+  var placed: [String] { state.withLock { $0.placed } }
+
+  /// Bytes of all files that were written.
+  var bytesWritten: Int { state.withLock { $0.bytesWritten } }
+
+  /// How often the time of a file's use alone was set.
+  var usesNoted: Int { state.withLock { $0.usesNoted } }
+
   func list() throws(Errno) -> [Folder.Facts] {
     state.withLock { $0.lists += 1 }
     return try step { files in
@@ -91,6 +103,7 @@ final class KillableFiles: CacheFiles {
       return .success(())
     }
     let all = head + [UInt8](body)
+    state.withLock { $0.bytesWritten += all.count }
     // In three pieces, none of which ends where the head does.
     let piece = all.count / 3 + 1
     for start in stride(from: 0, to: all.count, by: piece) {
@@ -102,6 +115,7 @@ final class KillableFiles: CacheFiles {
   }
 
   func rename(_ name: String, to other: String) throws(Errno) {
+    state.withLock { if $0.stepsLeft > 0 { $0.placed.append(other) } }
     try step { files -> Result<Void, Errno> in
       guard let file = files.removeValue(forKey: name) else { return .failure(.noSuchFile) }
       files[other] = file
@@ -116,6 +130,7 @@ final class KillableFiles: CacheFiles {
   }
 
   func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno) {
+    if changed == nil { state.withLock { $0.usesNoted += 1 } }
     try step { files -> Result<Void, Errno> in
       guard files[name] != nil else { return .failure(.noSuchFile) }
       if let used { files[name]?.used = used }

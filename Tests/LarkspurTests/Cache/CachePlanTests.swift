@@ -87,6 +87,7 @@ import Testing
     let news = (status: 304, fields: ["Cache-Control": "max-age=600", "X": "new"], body: "")
     #expect(await load(cache, after: 60, answer: news) == "valid 200 one +If-None-Match")
     #expect(await load(cache, after: 600) == "cache 200 one")
+    cache.core.flush()
     cache.core.settle()
     // On disk as in memory.
     let found = try #require(folder.cache().cachedResponse(for: request(Self.url)))

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTestServer
+import Synchronization
 import TestKit
 import Testing
 
@@ -54,6 +55,54 @@ import Testing
       #expect(writer.finish() == 0)
       #expect(folder.cache(disk: 4 << 20).cachedResponse(for: request(url))?.data.count == 200_000)
     }
+  }
+
+  /// Answers with a body, or with a 304 to a request that names its tag; both have a number that grows.
+  private func numberingServer() throws -> TestServer {
+    let server = try TestServer()
+    let count = Atomic(0)
+    server.route("GET", "/a") { request in
+      let isKnown = request.fields["If-None-Match"] != nil
+      let number = count.add(1, ordering: .relaxed).newValue
+      return TestServer.Response(
+        status: isKnown ? 304 : 200,
+        fields: ["ETag": "\"e\"", "Cache-Control": "no-cache", "X-Number": "\(number)"],
+        body: isKnown ? .text("") : .content(0..<100_000))
+    }
+    return server
+  }
+
+  private func number(_ cache: URLCache, _ url: String) -> Int? {
+    let response = cache.cachedResponse(for: request(url))?.response as? HTTPURLResponse
+    return response?.value(forHTTPHeaderField: "X-Number").flatMap { Int($0) }
+  }
+
+  /// Killed at any moment of its revalidations, a process leaves the whole body, with a head that was on the disk or a later one.
+  @Test func killedWhileItRevalidates() throws {
+    let server = try numberingServer()
+    let url = server.url("/a")
+    let folder = CacheFolder()
+    var generator = SeededGenerator(for: "cache revalidations killed")
+    for _ in 0..<10 {
+      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "revalidate", url)
+      let last = try #require(writer.read(lines: Int.random(in: 1...30, using: &generator)))
+      writer.kill()
+      let cache = folder.cache(disk: 4 << 20)
+      #expect(cache.cachedResponse(for: request(url))?.data.count == 100_000)
+      #expect(try #require(number(cache, url)) >= last)
+    }
+    #expect(folder.names.count { $0.hasSuffix(".entry") } == 1)
+  }
+
+  /// A process that ends of itself writes the head that it has waited to write.
+  @Test func endedAfterARevalidation() throws {
+    let server = try numberingServer()
+    let url = server.url("/a")
+    let folder = CacheFolder()
+    let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "revalidate-once", url)
+    #expect(writer.finish() == 0)
+    let cache = folder.cache(disk: 4 << 20)
+    #expect(number(cache, url) == 2 && cache.cachedResponse(for: request(url))?.data.count == 100_000)
   }
 
   @Test func severalAtOnce() throws {
