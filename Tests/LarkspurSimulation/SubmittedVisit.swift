@@ -12,6 +12,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
     case new
     case asking
     case sent
+    case reading
   }
 
   private let visit: Visit
@@ -23,7 +24,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private var began: UInt64 = 0
   private var deadline = Deadline.never
   private var running: RunningExchange?
-  /// What has read the body so far that `running` continues.
+  /// What has read the body so far.
   private var reader: World.BodyReader?
 
   init(_ visit: Visit, in world: World, over pool: Pool) {
@@ -68,6 +69,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
       stage = .sent
       receive()
     case .sent: receive()
+    case .reading: read()
     }
   }
 
@@ -78,20 +80,34 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
         self.running = consume running
         return continueInTask()
       }
-      var reader = world.reader(of: running.exchange, for: plan)
-      while running.exchange.isReceiving {
-        guard let hasMore = try running.exchange.takePiece({ reader.take($0) }) else {
-          self.running = consume running
-          self.reader = reader
-          return continueInTask()
-        }
-        if !hasMore { break }
-      }
-      running.end()
-      ended(reader.completed())
+      reader = world.reader(of: running.exchange, for: plan)
+      self.running = consume running
+      stage = .reading
+      read()
     } catch {
       // A request without a response: the pool may send it again, and has the last word.
       if scope.hasBegun { continueInTask() } else { ended(.failed(error)) }
+    }
+  }
+
+  /// Reads the body as it comes.
+  private func read() {
+    guard let exchange = running?.exchange, var reader = reader.take() else {
+      return ended(.failed(.internalInconsistency))
+    }
+    do throws(TransportError) {
+      while exchange.isReceiving {
+        guard let hasMore = try exchange.takePiece(for: self, { reader.take($0) }) else {
+          self.reader = reader
+          return
+        }
+        if !hasMore { break }
+      }
+      running = nil
+      ended(reader.completed())
+    } catch {
+      running = nil
+      ended(.failed(error))
     }
   }
 
@@ -107,10 +123,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   }
 
   private func rest() async throws(TransportError) -> World.Outcome {
-    if let running = running.take() {
-      guard let reader = reader.take() else { return try await world.read(running.exchange, plan) }
-      return try await world.read(running.exchange, plan, by: reader)
-    }
+    if let running = running.take() { return try await world.read(running.exchange, plan) }
     let running = try await pool.begin(request, with: endpoint, in: scope)
     return try await world.read(running.exchange, plan)
   }

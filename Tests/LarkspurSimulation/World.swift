@@ -257,13 +257,7 @@ package final class World: @unchecked Sendable {
   }
 
   func read(_ exchange: Exchange, _ plan: Visit.Plan) async throws(TransportError) -> Outcome {
-    try await read(exchange, plan, by: reader(of: exchange, for: plan))
-  }
-
-  func read(
-    _ exchange: Exchange, _ plan: Visit.Plan, by begun: BodyReader
-  ) async throws(TransportError) -> Outcome {
-    var reader = begun
+    var reader = reader(of: exchange, for: plan)
     switch plan.reading {
     case .all: try await exchange.receiveBody { reader.take($0) }
     case .collect(let bytesMax):

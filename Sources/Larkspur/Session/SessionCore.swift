@@ -21,8 +21,6 @@ final class SessionCore: @unchecked Sendable {
   let hasTaskDelegate: Bool
   /// Whether it wants to be asked what it wants.
   let hasSelectiveDelegate: Bool
-  /// Nobody of the program's own is to be asked in the midst of a load, unless its task has a delegate.
-  let isPlain: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
   /// Of the configuration.
@@ -130,7 +128,6 @@ final class SessionCore: @unchecked Sendable {
     cookieAcceptPolicy = storage.cookieAcceptPolicy
     credentialStorage = storage.credentialStorage
     cache = storage.cache
-    isPlain = !hasTaskDelegate && cookieStorage?.isSubclass != true
     requestCachePolicy = storage.requestCachePolicy
     networkServiceType = storage.networkServiceType
     pipelines = storage.shouldUsePipelining

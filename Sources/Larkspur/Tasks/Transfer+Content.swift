@@ -99,7 +99,8 @@ extension Transfer {
       }
       guard try handOverNow() else { return .content }
     case .network(let exchange, let decoder):
-      guard collects, try deliverNow(from: exchange, decoder) else { return .content }
+      guard collects else { return .content }
+      if let need = try deliverNow(from: exchange, decoder) { return need }
     }
     enter(.delivered)
     return nil
@@ -114,26 +115,27 @@ extension Transfer {
     }
   }
 
-  /// Delivers what has come.
+  /// Delivers what has come. A load that has no worker subscribes to the rest.
   ///
-  /// - Returns: `false` if more is to come.
-  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Bool {
+  /// - Returns: `nil` if the content is complete.
+  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Need? {
+    if hasWorker { return .content }
     while exchange.isReceiving {
       let isTaken: Bool?
       do throws(TransportError) {
-        isTaken = try exchange.takePiece { if let decoder { decoder.append($0) } else { take($0) } }
+        isTaken = try exchange.takePiece(for: self) { if let decoder { decoder.append($0) } else { take($0) } }
       } catch {
         throw URLError(error, url: machine.request.url)
       }
-      guard isTaken != nil else { return false }
+      guard isTaken != nil else { return .callback }
       progressed()
       if let decoder { decodeNow(decoder) }
-      guard try handOverNow() else { return false }
+      guard try handOverNow() else { return .content }
       if let failure = content.lateFailure { throw failure }
-      if isHeldUp { return false }
+      if isHeldUp { return .resumption }
     }
     try finishDecoding(decoder)
-    return true
+    return nil
   }
 
   /// Decodes all that has come, for an owner that collects it.

@@ -258,6 +258,27 @@ public final class Connection: EndOfTickHook {
     }
   }
 
+  /// Lends the next piece of the body to `consume`, if it is there.
+  ///
+  /// - Returns: `false` if the body is complete, or `nil` if `callback` will be performed when it is worth asking again.
+  func takePiece(
+    for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
+  ) throws(TransportError) -> Bool? {
+    defer { tellStory() }
+    while true {
+      switch try pollPiece(consume) {
+      case .ready: return true
+      case .end: return false
+      case .wait(let channel, let reading, let writing):
+        do throws(Channel.Interruption) {
+          if try channel.wait(reading: reading, writing: writing, with: callback) { return nil }
+        } catch {
+          throw core.interrupted(error)
+        }
+      }
+    }
+  }
+
   @inline(__always)
   private func pollPiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> ConnectionCore.Step {
     var chunk = Chunk()

@@ -67,6 +67,16 @@ public struct Exchange {
     return try connection.takePiece(consume)
   }
 
+  /// Lends the next piece of the body to `consume`, if it is there.
+  ///
+  /// - Returns: `false` if the body is complete, or `nil` if `callback` will be performed when it is worth asking again.
+  public func takePiece(
+    for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
+  ) throws(TransportError) -> Bool? {
+    guard isPresent else { throw .localMisuse(.exchangeOver) }
+    return try connection.takePiece(for: callback, consume)
+  }
+
   /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, and returns its length. Nil: the body is
   /// complete.
   public func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {

@@ -235,10 +235,7 @@ public final class Pool: @unchecked Sendable {
     return id
   }
 
-  /// Whether one has come, for `sendNow`.
-  public func hasConnection(for scope: RequestScope) -> Bool { asked(in: scope) != nil }
-
-  /// The same, and the request's place among those that waited.
+  /// The connection that has come of `ask`, and the request's place among those that waited.
   func takeAsked(in scope: RequestScope) -> (PoolMachine.ConnectionID, order: UInt64)? {
     guard let id = asked(in: scope), let index = scope.takeAsking() else { return nil }
     let order = own.state.entries[index].ticket?.order ?? 0

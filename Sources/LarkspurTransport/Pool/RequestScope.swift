@@ -135,9 +135,6 @@ extension RequestScope {
   /// Whether there is one. `Pool.begin` goes on with it where it has to be waited for.
   public final var hasBegun: Bool { begun != nil }
 
-  /// Whether it has got a connection, and been written to it.
-  public final var hasSent: Bool { begun?.number != nil && begun?.failure == nil }
-
   /// Its exchange, if the response's head is there. Nil: `work` is done when it is worth asking again. What it throws is for
   /// `Pool.begin` to look at.
   public final func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {

@@ -1,7 +1,8 @@
 import LarkspurHTTP
 import LarkspurTestSupport
-import LarkspurTransport
 import Testing
+
+@testable import LarkspurTransport
 
 /// A pool's exchange that its owner holds on to.
 @Suite struct RunningExchangeTests {
@@ -96,9 +97,9 @@ import Testing
     let outcome = world.start {
       await Waiter.suspend { waiter in
         #expect(pool.ask(for: endpoint, priority: 128, in: scope, for: Work { waiter.wake() }))
-        #expect(!pool.hasConnection(for: scope))
+        #expect(pool.asked(in: scope) == nil)
       }
-      #expect(pool.hasConnection(for: scope))
+      #expect(pool.asked(in: scope) != nil)
       guard isWanted else {
         pool.stopAsking(in: scope)
         return 0

@@ -1,0 +1,87 @@
+import Foundation
+import LarkspurTestServer
+import LarkspurTransport
+import Testing
+
+@testable import Larkspur
+
+/// Loads of the default kind, over a connection that is there: content codings, validators, a cache that holds something and
+/// cookies need no task of Swift's.
+@Suite(.timeLimit(.minutes(2))) struct WorkerlessLoadTests {
+  let server: TestServer
+  let session: URLSession
+
+  init() throws {
+    server = try TestServer()
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+    session = URLSession(configuration: configuration)
+  }
+
+  private func load(_ path: String) async throws -> (data: Data, status: Int?, hasWorker: Bool) {
+    let url = try #require(URL(string: server.url(path)))
+    let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
+    try await session.core.run(transfer)
+    let hasWorker = await transfer.engine.loop.run { transfer.hasWorker }
+    let (data, response) = try transfer.takeData()
+    return (data, (response as? HTTPURLResponse)?.statusCode, hasWorker)
+  }
+
+  @Test(arguments: ["/bytes/10", "/gzip", "/cookies/set?a=b", "/status/404"]) func responses(path: String) async throws
+  {
+    if path.hasPrefix("/cookies") { server.route("GET", "/cookies/set") { _ in Self.cookie } }
+    let first = try await load(path)
+    #expect(first.hasWorker, "the route has to be found first")
+    for _ in 0..<3 {
+      let next = try await load(path)
+      #expect(next.data.count == first.data.count && next.status == first.status && !next.hasWorker)
+    }
+    #expect(server.requestsReceived == 4)
+  }
+
+  private static let cookie = TestServer.Response(fields: ["Set-Cookie": "a=b"], body: .bytes(Array("ok".utf8)))
+
+  @Test func revalidations() async throws {
+    let first = try await load("/etag/a")
+    for _ in 0..<3 {
+      let next = try await load("/etag/a")
+      #expect(next.data == first.data && next.status == 200 && !next.hasWorker)
+    }
+    #expect(server.requests.map { $0.fields["If-None-Match"] != nil } == [false, true, true, true])
+  }
+
+  @Test func storedResponses() async throws {
+    server.route("GET", "/stored") { _ in
+      TestServer.Response(fields: ["Cache-Control": "max-age=60"], body: .bytes(Array("ok".utf8)))
+    }
+    let first = try await load("/stored")
+    for _ in 0..<3 {
+      let next = try await load("/stored")
+      #expect(next.data == first.data && next.status == 200 && !next.hasWorker)
+    }
+    #expect(server.requestsReceived == 1)
+  }
+
+  /// However many pieces a response has.
+  @Test func piecesOfAResponse() async throws {
+    let pieces: TestServer.Script = [
+      .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n", inPiecesOf: 1),
+      .serveRoutes,
+    ]
+    server.route("GET", "/pieces", script: pieces)
+    #expect(try await load("/bytes/10").hasWorker)
+    for _ in 0..<3 {
+      let next = try await load("/pieces")
+      #expect(next.data == Data("onetwo".utf8) && !next.hasWorker)
+    }
+    let large = try await load("/bytes/3000000")
+    #expect(large.data.count == 3_000_000 && !large.hasWorker)
+  }
+
+  /// A redirection is for a worker: the delegate may have to be asked.
+  @Test func redirections() async throws {
+    _ = try await load("/bytes/10")
+    let redirected = try await load("/redirect-to?url=/bytes/10")
+    #expect(redirected.data.count == 10 && redirected.hasWorker)
+  }
+}
