@@ -127,7 +127,11 @@ extension Transfer {
       } catch {
         throw URLError(error, url: machine.request.url)
       }
-      guard isTaken != nil else { return .callback }
+      guard isTaken != nil else {
+        // A load that takes longer has a task, which shows how far it is.
+        _ = task
+        return .callback
+      }
       progressed()
       if let decoder { decodeNow(decoder) }
       guard try handOverNow() else { return .content }
