@@ -62,7 +62,8 @@ extension Transfer {
     if let stored = arrival.stored {
       if arrival.isUndrained { return .drain }
       endExchange()
-      return use(stored, for: load)
+      use(stored, for: load)
+      return nil
     }
     switch arrival.step {
     case .load:
@@ -89,7 +90,7 @@ extension Transfer {
   }
 
   /// Uses a stored response as it would be used if it had come from the server.
-  func use(_ answer: CacheAnswer, for load: NetworkLoad) -> Need? {
+  func use(_ answer: CacheAnswer, for load: NetworkLoad) {
     if answer.refresh != nil { refresh(load.request) }
     latestResponse = answer.response
     var step = machine.responseReceived(answer.response)
@@ -98,7 +99,6 @@ extension Transfer {
     load.arrival = Arrival(
       answer.response, .cache(answer.data), step, found: collectsMetrics ? Date() : nil)
     enter(.classified)
-    return nil
   }
 
   /// Loads the machine's request next.

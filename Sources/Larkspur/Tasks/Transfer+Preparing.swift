@@ -90,7 +90,9 @@ extension Transfer {
     case .load(let exchange)?, .validate(let exchange)?:
       load.extras.conditions = exchange.addedFields
       load.caching = exchange
-    case .serve(let answer)?: return use(answer, for: load)
+    case .serve(let answer)?:
+      use(answer, for: load)
+      return nil
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
@@ -205,8 +207,7 @@ extension Transfer {
         return loadAgain()
       }
       if interruption == nil, let answer = standIn(for: load.caching) {
-        _ = use(answer, for: load)
-        return
+        return use(answer, for: load)
       }
       throw URLError(error, url: load.request.url)
     }

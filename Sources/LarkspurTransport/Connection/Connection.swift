@@ -214,20 +214,28 @@ public final class Connection: EndOfTickHook {
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { tellStory() }
     while true {
-      do throws(Channel.Interruption) {
-        // Most often this comes right behind the request, and there is nothing else to be done.
-        if core.waitsForInput(), let channel = core.channel, try channel.wait(writing: false, with: work) { return nil }
-      } catch {
-        throw core.interrupted(error)
+      // Most often this comes right behind the request, and there is nothing else to be done.
+      if core.waitsForInput(), let channel = core.channel, try subscribe(work, to: channel, writing: false) {
+        return nil
       }
       guard case .wait(let channel, let reading, let writing) = try core.pollHead() else {
         return Exchange(connection: self, number: number)
       }
-      do throws(Channel.Interruption) {
-        if try channel.wait(reading: reading, writing: writing, with: work) { return nil }
-      } catch {
-        throw core.interrupted(error)
-      }
+      if try subscribe(work, to: channel, reading: reading, writing: writing) { return nil }
+    }
+  }
+
+  /// Subscribes a callback to a channel.
+  ///
+  /// - Returns: `false` if there is nothing to wait for.
+  @inline(__always)
+  private func subscribe(
+    _ callback: any LoopCallback, to channel: Channel, reading: Bool = true, writing: Bool
+  ) throws(TransportError) -> Bool {
+    do throws(Channel.Interruption) {
+      return try channel.wait(reading: reading, writing: writing, with: callback)
+    } catch {
+      throw core.interrupted(error)
     }
   }
 
@@ -270,11 +278,7 @@ public final class Connection: EndOfTickHook {
       case .ready: return true
       case .end: return false
       case .wait(let channel, let reading, let writing):
-        do throws(Channel.Interruption) {
-          if try channel.wait(reading: reading, writing: writing, with: callback) { return nil }
-        } catch {
-          throw core.interrupted(error)
-        }
+        if try subscribe(callback, to: channel, reading: reading, writing: writing) { return nil }
       }
     }
   }

@@ -8,8 +8,8 @@ protocol ChannelWatcher: AnyObject {
 
 /// A socket on a loop: its readiness, the task or callback that waits for it, and the deadline of that wait.
 ///
-/// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows
-/// that it is used up. A channel belongs to the thread that ticks its loop.
+/// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows that it is used up. A
+/// channel belongs to the thread that ticks its loop.
 public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {

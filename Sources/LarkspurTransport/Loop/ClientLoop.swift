@@ -5,9 +5,9 @@ import Synchronization
 /// An event loop: one tick lock and one poller.
 ///
 /// A *tick* takes events, drains the inbox, expires deadlines, runs callbacks and jobs, calls the end-of-tick hooks, and when it
-/// has let go of the lock completes the results that it brought. The loop's own thread ticks whenever something is ready; a thread
-/// that submits work while the loop's thread is parked may run one tick without polling itself, so that a request leaves at once. A
-/// task that prefers the loop as its executor runs on it and crosses no thread.
+/// has let go of the lock completes the results that it brought. The loop's own thread ticks whenever something is ready; a
+/// submitting thread may run one tick without polling itself while the loop's thread is parked, so that a request leaves at once.
+/// A task with the loop as its preferred executor runs on it and crosses no thread.
 ///
 /// ```
 ///  events -> inbox -> deadlines -> channels that have yielded -> callbacks and jobs -> end-of-tick hooks
