@@ -74,8 +74,8 @@ final class Runner {
   private func run(_ count: Int, through pool: Pool, _ endpoint: Endpoint) async throws {
     if workload.lifetime == .idle { return try await idle(count, in: pool, endpoint) }
     guard workload.connections > 1 else {
-      return try await pool.cancelledWithTask { scope in
-        for _ in 0..<count { try await request(through: pool, endpoint, scope) }
+      return try await pool.cancelledWithTask { slot in
+        for _ in 0..<count { try await request(through: pool, endpoint, slot) }
       }
     }
     let left = Counter(count)
@@ -83,8 +83,8 @@ final class Runner {
       for _ in 0..<workload.connections {
         let lane = PoolLane(self, pool, endpoint)
         group.addTask {
-          try await lane.pool.cancelledWithTask { scope in
-            while left.take() { try await lane.runner.request(through: lane.pool, lane.endpoint, scope) }
+          try await lane.pool.cancelledWithTask { slot in
+            while left.take() { try await lane.runner.request(through: lane.pool, lane.endpoint, slot) }
           }
         }
       }
@@ -96,14 +96,14 @@ final class Runner {
   private func idle(_ count: Int, in pool: Pool, _ endpoint: Endpoint) async throws {
     var running: [Running] = []
     for _ in 0..<(count + pool.counts.idle) {
-      let exchange = Running(try await pool.begin(wanted, with: endpoint, in: RequestScope(of: pool)))
+      let exchange = Running(try await pool.begin(wanted, with: endpoint, in: RequestSlot(of: pool)))
       try await exchange.running.exchange.discardBody()
       running.append(exchange)
     }
   }
 
-  private func request(through pool: Pool, _ endpoint: Endpoint, _ scope: RequestScope) async throws {
-    let running = try await pool.begin(wanted, with: endpoint, in: scope)
+  private func request(through pool: Pool, _ endpoint: Endpoint, _ slot: RequestSlot) async throws {
+    let running = try await pool.begin(wanted, with: endpoint, in: slot)
     let received = try await receive(running.exchange)
     guard running.exchange.status == 200, received == workload.bodyBytes else {
       throw Failure(description: "status \(running.exchange.status), \(received) bytes of body")

@@ -94,12 +94,12 @@ import Testing
             try await Connection.open(to: [.loopback(port: port)], as: "localhost", security: security, on: loop))
         }
         defer { for connection in connections { connection.close() } }
-        try await pool.cancelledWithTask { scope in
+        try await pool.cancelledWithTask { slot in
           let wanted = PoolRequest(request())
-          try await exchanges(warmUp, wanted, through: pool, endpoint, scope)
+          try await exchanges(warmUp, wanted, through: pool, endpoint, slot)
           let calls = kernel.counts.value
           let allocations = larkspur_allocations()
-          try await exchanges(requests, wanted, through: pool, endpoint, scope)
+          try await exchanges(requests, wanted, through: pool, endpoint, slot)
           outcome.value = .success(
             Cost(calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations))
         }
@@ -115,11 +115,11 @@ import Testing
   }
 
   static func exchanges(
-    _ count: Int, _ wanted: PoolRequest, through pool: Pool, _ endpoint: Endpoint, _ scope: RequestScope
+    _ count: Int, _ wanted: PoolRequest, through pool: Pool, _ endpoint: Endpoint, _ slot: RequestSlot
   ) async throws {
     for _ in 0..<count {
       var received = 0
-      try await pool.exchange(wanted, with: endpoint, in: scope) { exchange throws(TransportError) in
+      try await pool.exchange(wanted, with: endpoint, in: slot) { exchange throws(TransportError) in
         while try await exchange.receivePiece({ received += $0.count }) {}
       }
       guard received == 13 else { throw TransportError.connectionClosed }

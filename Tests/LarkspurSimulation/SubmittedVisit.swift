@@ -18,7 +18,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private let visit: Visit
   private let world: World
   private let pool: Pool
-  private let scope: RequestScope
+  private let slot: RequestSlot
   private var index = 0
   private var stage = Stage.new
   private var began: UInt64 = 0
@@ -31,7 +31,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
     self.visit = visit
     self.world = world
     self.pool = pool
-    scope = RequestScope(of: pool)
+    slot = RequestSlot(of: pool)
   }
 
   private var plan: Visit.Plan { visit.plans[index] }
@@ -39,7 +39,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private var request: PoolRequest { world.request(for: plan, until: deadline) }
 
   /// Cancels what is left of the visit, as from a second thread.
-  func cancel() { scope.cancel() }
+  func cancel() { slot.cancel() }
 
   func submit() {
     // Inside a tick this thread stands for another one: that one finds the lock taken, and posts.
@@ -56,16 +56,16 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
     case .new:
       began = world.began(plan)
       deadline = world.deadline(of: plan)
-      if pool.beginNow(request, with: endpoint, in: scope) {
+      if pool.beginNow(request, with: endpoint, in: slot) {
         stage = .sent
         receive()
-      } else if plan.timeMax == nil, pool.ask(for: endpoint, priority: plan.priority, in: scope, for: self) {
+      } else if plan.timeMax == nil, pool.ask(for: endpoint, priority: plan.priority, in: slot, for: self) {
         stage = .asking
       } else {
         continueInTask()
       }
     case .asking:
-      guard pool.sendNow(request, in: scope) else { return continueInTask() }
+      guard pool.sendNow(request, in: slot) else { return continueInTask() }
       stage = .sent
       receive()
     case .sent: receive()
@@ -75,7 +75,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
 
   private func receive() {
     do throws(TransportError) {
-      guard let running = try scope.answer(for: self) else { return }
+      guard let running = try slot.answer(for: self) else { return }
       guard case .all = plan.reading else {
         self.running = consume running
         return continueInTask()
@@ -86,7 +86,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
       read()
     } catch {
       // A request without a response: the pool may send it again, and has the last word.
-      if scope.hasBegun { continueInTask() } else { ended(.failed(error)) }
+      if slot.hasBegun { continueInTask() } else { ended(.failed(error)) }
     }
   }
 
@@ -124,7 +124,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
 
   private func rest() async throws(TransportError) -> World.Outcome {
     if let running = running.take() { return try await world.read(running.exchange, plan) }
-    let running = try await pool.begin(request, with: endpoint, in: scope)
+    let running = try await pool.begin(request, with: endpoint, in: slot)
     return try await world.read(running.exchange, plan)
   }
 

@@ -154,12 +154,12 @@ package final class World: @unchecked Sendable {
 
   private func make(_ visit: Visit) async {
     guard let pool else { return }
-    await pool.cancelledWithTask { scope in
+    await pool.cancelledWithTask { slot in
       for plan in visit.plans {
         let request = request(for: plan, until: deadline(of: plan))
         await run(plan, of: visit) { () async throws(TransportError) in
           var outcome = Outcome.left
-          try await pool.exchange(request, with: endpoints[plan.endpoint], in: scope) {
+          try await pool.exchange(request, with: endpoints[plan.endpoint], in: slot) {
             exchange throws(TransportError) in
             outcome = try await read(exchange, plan)
           }

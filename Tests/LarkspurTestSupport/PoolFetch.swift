@@ -23,10 +23,10 @@ package struct PoolReply: Hashable, Sendable {
 extension Pool {
   /// One request, and its answer to the last byte.
   package func fetch(
-    _ request: PoolRequest, from endpoint: Endpoint, in scope: RequestScope, bytesMax: Int = 1 << 24
+    _ request: PoolRequest, from endpoint: Endpoint, in slot: RequestSlot, bytesMax: Int = 1 << 24
   ) async throws(TransportError) -> PoolReply {
     var reply: PoolReply?
-    try await exchange(request, with: endpoint, in: scope) { exchange throws(TransportError) in
+    try await exchange(request, with: endpoint, in: slot) { exchange throws(TransportError) in
       let (status, head) = (exchange.status, exchange.headBytes)
       reply = PoolReply(status: status, head: head, body: try await exchange.collectBody(bytesMax: bytesMax))
     }
@@ -37,8 +37,8 @@ extension Pool {
   /// The same, cancelled with the task.
   package func fetch(_ request: PoolRequest, from route: Route) async throws(TransportError) -> PoolReply {
     var reply: PoolReply?
-    try await cancelledWithTask { scope throws(TransportError) in
-      reply = try await fetch(request, from: endpoint(for: route), in: scope)
+    try await cancelledWithTask { slot throws(TransportError) in
+      reply = try await fetch(request, from: endpoint(for: route), in: slot)
     }
     guard let reply else { throw .internalInconsistency }
     return reply

@@ -13,15 +13,13 @@ final class NetworkLoad {
   var hasCookies = false
   var plan: CachePlan?
   var isPlanned = false
-  var body: Transfer.Body?
+  var body: UploadBody?
   var poolRequest: PoolRequest?
 
   var extras = RequestComposer.Extras()
   var caching: CacheExchange?
   /// When the request was sent, if there is a cache that may have to be told.
   var sendDate: Date?
-  /// The stream that the body of the request before has come from.
-  var usedBefore: InputStream?
 
   /// The response, from its head on.
   var arrival: Arrival?

@@ -133,8 +133,8 @@ final class SessionCore: @unchecked Sendable {
     pipelines = storage.shouldUsePipelining
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
-    timeoutForRequest = TaskClocks.nanoseconds(Duration(interval: storage.timeoutForRequest))
-    timeoutForResource = TaskClocks.nanoseconds(Duration(interval: storage.timeoutForResource))
+    timeoutForRequest = LoadClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
+    timeoutForResource = LoadClock.nanoseconds(Duration(interval: storage.timeoutForResource))
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,
@@ -289,7 +289,7 @@ final class SessionCore: @unchecked Sendable {
       }
       // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
       // it wants to hear does not mind.)
-      begin(transfer, inline: inline && (hasSelectiveDelegate || !transfer.collectsMetrics))
+      begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
     } catch {
       TaskEnding.refuse(task, error, self)
     }

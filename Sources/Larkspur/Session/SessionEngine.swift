@@ -10,7 +10,7 @@ final class SessionEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
   /// The loop's.
-  let clocks: TaskClocks
+  let clocks: LoadClocks
   /// Who carries out the session's tasks.
   let crew: Crew
   private let held: LoopGroup.Held
@@ -80,7 +80,7 @@ final class SessionEngine: @unchecked Sendable {
     held = try LoopGroup.shared.take()
     loop = held.loop
     crew = Crew(on: held.loop)
-    clocks = TaskClocks(on: held.loop)
+    clocks = LoadClocks(on: held.loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)

@@ -1,9 +1,12 @@
+import Foundation
 import LarkspurHTTP
+import LarkspurTransport
 
-/// What a task and its servers say about credentials.
+/// A load's challenges by 401 and 407, and what its requests carry to be let through. Made when there is something to carry, and made
+/// anew for another origin. It belongs to the loop.
 final class TaskAuthentication {
-  /// To one of the two who may ask for them.
-  struct Side {
+  /// The conversation with one of the two that may challenge.
+  private struct Side {
     var talk: AuthenticationConversation?
     /// What the request has to say to be let through.
     var value: String?
@@ -12,11 +15,14 @@ final class TaskAuthentication {
     var isOpen: Bool { talk == nil && value == nil }
   }
 
+  private unowned let transfer: Transfer
   /// The present origin.
-  var origin = Side()
-  var proxy = Side()
+  private var origin = Side()
+  private var proxy = Side()
 
-  subscript(role: AuthenticationTarget.Role) -> Side {
+  init(of transfer: Transfer) { self.transfer = transfer }
+
+  private subscript(role: AuthenticationTarget.Role) -> Side {
     get {
       switch role {
       case .origin: origin
@@ -31,7 +37,106 @@ final class TaskAuthentication {
     }
   }
 
-  /// The server or the proxy has let the request pass. Returns what the storage has to do about it.
+  // MARK: - Before the request
+
+  /// Adds the credentials that a request carries.
+  ///
+  /// - Returns: Whether the load has to keep this object: something has been said.
+  func prepare(_ load: NetworkLoad) -> Bool {
+    load.extras.authorization = origin.value
+    load.extras.proxyAuthorization = proxy.value ?? load.extras.proxyAuthorization
+    defer { if load.extras.authorization != nil { load.extras.speaker = origin.talk?.speaker } }
+    guard !transfer.core.memory.isBlank else { return !origin.isOpen || !proxy.isOpen }
+    // A field that the program has set itself counts until the server refuses it.
+    if origin.isOpen, load.request.value(forHTTPHeaderField: "Authorization") == nil,
+      var talk = conversation(for: .origin, load)
+    {
+      load.extras.authorization = talk.preemptiveValue()
+      origin.talk = talk
+    }
+    if load.forwarder != nil, proxy.isOpen, var talk = conversation(for: .proxy, load) {
+      load.extras.proxyAuthorization = talk.preemptiveValue() ?? load.extras.proxyAuthorization
+      proxy.talk = talk
+    }
+    return !origin.isOpen || !proxy.isOpen
+  }
+
+  private func conversation(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationConversation? {
+    let (request, target, proxy) = (load.request, load.target, load.forwarder)
+    guard let url = request.url,
+      let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
+    else { return nil }
+    let authenticated = AuthenticatedRequest(
+      method: request.own.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
+      to: role, bodyHash: bodyHash(of: request))
+    return AuthenticationConversation(
+      with: peer, about: authenticated, url: url, memory: transfer.core.memory,
+      storage: transfer.core.credentialStorage, task: transfer.task)
+  }
+
+  private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {
+    switch transfer.source {
+    case .request:
+      switch request.own.body {
+      case .none: nil
+      case .data(let data): BodyHashing.of(data)
+      case .stream: BodyHashing.impossible
+      }
+    case .data(let data): BodyHashing.of(data)
+    case .file(let url): BodyHashing.ofFile(at: url.path)
+    case .delegateStream: BodyHashing.impossible
+    }
+  }
+
+  private var canHashBody: Bool {
+    switch transfer.source {
+    case .request: if case .stream = transfer.machine.request.own.body { false } else { true }
+    case .data, .file: true
+    case .delegateStream: false
+    }
+  }
+
+  // MARK: - After the response's head
+
+  /// Finds credentials for what a response demands.
+  ///
+  /// - Returns: Whether the request is to be sent again, with credentials.
+  func answerChallenge(of response: HTTPURLResponse, to load: NetworkLoad) async throws(URLError) -> Bool {
+    let isProxy = response.statusCode == 407
+    // A 407 that comes through a tunnel is not the proxy's: an origin may not ask for the proxy's credentials.
+    guard !isProxy || load.forwarder != nil else { return false }
+    let role: AuthenticationTarget.Role = isProxy ? .proxy : .origin
+    guard var talk = self[role].talk ?? conversation(for: role, load) else { return false }
+    let fields = response.fields.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
+    var step = talk.challenged(fields, canHashBody: canHashBody)
+    while case .ask(let question) = step {
+      step = talk.replied(try await ask(question.challenge(response: response)))
+    }
+    self[role].talk = talk
+    switch step {
+    case .send(let value):
+      self[role].value = value
+      return true
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .ask, .deliver, .nothing: return false
+    }
+  }
+
+  private func ask(
+    _ challenge: URLAuthenticationChallenge
+  ) async throws(URLError) -> AuthenticationConversation.Reply {
+    let task = transfer.task
+    return try await transfer.calls.ask(otherwise: .performDefaultHandling) { session, delegate, answer in
+      challenge.delegateWord.isGiven(by: delegate) {
+        delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
+        return true
+      }
+    }
+  }
+
+  /// The server or the proxy has let the request pass.
+  ///
+  /// - Returns: The calls that the credential storage needs for that.
   func accepted(by response: HTTPURLResponse) -> [@Sendable () -> Void] {
     let ofOrigin =
       response.statusCode == 401
@@ -40,5 +145,18 @@ final class TaskAuthentication {
       response.statusCode == 407
       ? nil : proxy.talk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
     return [ofOrigin, ofProxy].compactMap(\.self)
+  }
+}
+
+extension AuthenticationConversation.Reply {
+  /// What a delegate says to a challenge.
+  init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+    self =
+      switch disposition {
+      case .useCredential: .useCredential(credential)
+      case .performDefaultHandling: .performDefaultHandling
+      case .cancelAuthenticationChallenge: .cancel
+      case .rejectProtectionSpace: .rejectProtectionSpace
+      }
   }
 }

@@ -104,7 +104,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
       let dataTask = task as? URLSessionDataTask, let session
     else { return }
     let (data, core) = (content.data, core)
-    Transfer.call(
+    DelegateCalls.make(
       { session, delegate in
         guard let delegate = core.dataDelegate(delegate) else { return false }
         delegate.urlSession(session, dataTask: dataTask, didReceive: data)
@@ -115,7 +115,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private func tellMetrics() {
     guard let metrics, let session else { return }
     let task = task
-    Transfer.call(
+    DelegateCalls.make(
       { session, delegate in
         delegate.urlSession(session, task: task, didFinishCollecting: metrics)
         return true
@@ -125,7 +125,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private func tellDelegate() {
     guard let session else { return }
     let (task, failure) = (task, failure)
-    Transfer.call(
+    DelegateCalls.make(
       { session, delegate in
         delegate.urlSession(session, task: task, didCompleteWithError: failure)
         return true

@@ -7,7 +7,7 @@ import LarkspurTransport
 extension Transfer {
   /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
   var cache: URLCache? {
-    core.cache == nil || isDownload ? nil : core.cache
+    download == nil ? core.cache : nil
   }
 
   /// There is no cache: nothing can be served, but caches on the way may be told.

@@ -21,7 +21,6 @@ extension Transfer {
     let decoder = isSpecial ? try ContentDecoding.decoder(for: head, fields, of: request) : nil
     let response = HTTPURLResponse(
       url: url, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
-    latestResponse = response
     let arrival = Arrival(response, .network(exchange, decoder), .deliver(response))
     if isSpecial, fields.contains(KnownField.setCookie) {
       if core.cookieStorage?.isSubclass == true {
@@ -76,7 +75,7 @@ extension Transfer {
       return .redirection(response, next)
     case .askCredential(let response): return .credential(response)
     case .deliver(let response):
-      guard try admits(response) else {
+      if let download, try !download.admits(response) {
         arrival.step = .load
         return nil
       }
@@ -89,15 +88,33 @@ extension Transfer {
     }
   }
 
+  /// Asks whether a redirection is followed.
+  func askRedirection(
+    _ response: HTTPURLResponse, to next: URLRequest
+  ) async throws(URLError) -> TaskMachine.Step {
+    let step = machine.redirectionAnswered(try await calls.askRedirection(response, next))
+    // The credentials were for the request before.
+    authentication = nil
+    return step
+  }
+
+  /// Asks for credentials that a response demands.
+  func askCredential(for response: HTTPURLResponse) async throws(URLError) -> TaskMachine.Step {
+    guard let load else { throw Self.inconsistency }
+    let authentication = authentication ?? TaskAuthentication(of: self)
+    self.authentication = authentication
+    let isGiven = try await authentication.answerChallenge(of: response, to: load)
+    return isGiven ? machine.credentialGiven() : machine.credentialRefused()
+  }
+
   /// Uses a stored response as it would be used if it had come from the server.
   func use(_ answer: CacheAnswer, for load: NetworkLoad) {
     if answer.refresh != nil { refresh(load.request) }
-    latestResponse = answer.response
     var step = machine.responseReceived(answer.response)
     // A stored response asks for no credentials.
     if case .askCredential = step { step = machine.credentialRefused() }
     load.arrival = Arrival(
-      answer.response, .cache(answer.data), step, found: collectsMetrics ? Date() : nil)
+      answer.response, .cache(answer.data), step, found: metrics == nil ? nil : Date())
     enter(.classified)
   }
 
@@ -116,7 +133,7 @@ extension Transfer {
   func endExchange() {
     guard let running = running.take() else { return }
     running.end()
-    if let load { collectMetrics(of: load) }
+    if let load { metrics?.collect(load) }
   }
 
   // MARK: - Drain

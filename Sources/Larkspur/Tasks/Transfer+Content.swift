@@ -24,13 +24,13 @@ extension Transfer {
   @inline(__always)
   func beginNow(_ response: URLResponse, length: Int64) -> Bool {
     show(response, length: length)
-    if companion != nil { tellCompanion(of: response) }
+    perCallDelegate?.notify(of: response)
     switch output {
     case .dataHandler, .dataResult: makeRoom(for: length)
     case .bytes(let channel): channel.response.answer(.success(response))
     case .fileHandler, .fileResult: return false
     case .delegate:
-      guard !isDownload, !wants(.response) else { return false }
+      guard download == nil, !wants(.response) else { return false }
       if !deliversPieces { makeRoom(for: length) }
     }
     return true
@@ -55,34 +55,13 @@ extension Transfer {
   }
 
   private func beginContent(of response: URLResponse, length: Int64) async throws(URLError) {
-    guard !isDownload else { return try await openFile(for: response) }
+    if let download { return try await download.openFile(for: response) }
     if !deliversPieces { makeRoom(for: length) }
     try await decideDisposition(of: response)
   }
 
   private func makeRoom(for length: Int64) {
     if length > 0 { content.data.reserveCapacity(min(Int(clamping: length), Self.reservedBytesMax)) }
-  }
-
-  func decideDisposition(of response: URLResponse) async throws(URLError) {
-    guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
-    let disposition = try await ask(otherwise: URLSession.ResponseDisposition.allow) { session, delegate, answer in
-      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
-      return true
-    }
-    switch disposition {
-    case .allow: break
-    case .cancel: throw URLError.make(.cancelled, "cancelled")
-    case .becomeDownload:
-      try await openFile(for: response)
-      try await become(URLSessionDownloadTask(core, request: task.originalRequest, output: .delegate)) {
-        session, delegate, old, new in
-        guard let old = old as? URLSessionDataTask, let new = new as? URLSessionDownloadTask else { return }
-        delegate.urlSession(session, dataTask: old, didBecome: new)
-      }
-    case .becomeStream: throw URLError.make(.unsupportedURL, "stream tasks are not supported")
-    }
   }
 
   // MARK: - From the network
@@ -111,7 +90,7 @@ extension Transfer {
     switch output {
     case .dataHandler, .dataResult: true
     case .fileHandler, .fileResult, .bytes: false
-    case .delegate: file == nil && !deliversPieces
+    case .delegate: download == nil && !deliversPieces
     }
   }
 
@@ -178,11 +157,13 @@ extension Transfer {
     }
     switch arrival.content {
     case .cache(let data):
-      collectMetrics(
-        without: load.request, arrival.response, since: arrival.foundDate ?? startDate, bytes: Int64(data.count),
-        .localCache)
+      if let metrics {
+        metrics.collect(
+          without: load.request, arrival.response, since: arrival.foundDate ?? metrics.startDate,
+          bytes: Int64(data.count), .localCache)
+      }
     case .network:
-      let isPart = try wantsAnotherPart()
+      let isPart = try download?.wantsAnotherPart() ?? false
       endExchange()
       if isPart {
         loadAgain()
@@ -224,7 +205,7 @@ extension Transfer {
         try await decode(decoder)
         return goesOn && content.lateFailure == nil
       }
-      if let file {
+      if let file = download?.file {
         guard let count = try await exchange.receivePiece(into: file.file) else { return false }
         content.pendingCount += count
         return gather(from: exchange) { (_) throws(TransportError) in
@@ -292,14 +273,14 @@ extension Transfer {
     case .bytes: content.piece.append(copying: piece)
     case .fileHandler, .fileResult: write(piece)
     case .delegate:
-      if file == nil { content.data.append(copying: piece) } else { write(piece) }
+      if download == nil { content.data.append(copying: piece) } else { write(piece) }
     }
   }
 
   /// Takes the whole content of a stored response. An owner that gets the content as a whole shares the cache's bytes: nothing is
   /// copied, however long it is.
   private func takeWhole(_ data: Data) {
-    guard file == nil, content.data.isEmpty, content.kept == nil else { return take(data.span) }
+    guard download == nil, content.data.isEmpty, content.kept == nil else { return take(data.span) }
     switch output {
     case .dataHandler, .dataResult, .delegate:
       content.pendingCount += data.count
@@ -310,7 +291,7 @@ extension Transfer {
 
   private func write(_ piece: Span<UInt8>) {
     do throws(URLError) {
-      try file?.write(piece)
+      try download?.file?.write(piece)
     } catch {
       if content.failure == nil { content.failure = error }
     }
@@ -318,7 +299,7 @@ extension Transfer {
 
   /// Whether the delegate gets the content as it comes. A download's comes from its file.
   private var deliversPieces: Bool {
-    guard file == nil, !isDownload else { return wants(.writtenData) }
+    guard download == nil else { return wants(.writtenData) }
     return task.prefersIncrementalDelivery && wants(.pieces)
   }
 
@@ -353,7 +334,7 @@ extension Transfer {
       )
     }
     if isWatched { currentTask.updateProgress() }
-    if companion != nil { tellCompanion(ofContent: count, received) }
+    perCallDelegate?.notify(ofContent: count, received)
     return received
   }
 
@@ -385,7 +366,7 @@ extension Transfer {
     defer { resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.shown.bytesExpectedToReceive }
-      try await tellOfContent { session, delegate in
+      try await calls.notifyOfContent { session, delegate in
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
           session, downloadTask: downloadTask, didWriteData: Int64(count), totalBytesWritten: received,
@@ -397,51 +378,10 @@ extension Transfer {
     guard let dataTask = task as? URLSessionDataTask else { return }
     let data = content.data
     content.data = Data()
-    try await tellOfContent { session, delegate in
+    try await calls.notifyOfContent { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: data)
       return true
     }
-  }
-}
-
-/// What a task has received so far.
-struct TaskContent {
-  var response: URLResponse?
-  /// The length that the response has said, in bytes, or -1 if it is not known.
-  var expectedCount: Int64 = 0
-  var data = Data()
-  /// For a reader of bytes.
-  var piece: [UInt8] = []
-  /// Whether the delegate gets at the end what is in `data`.
-  var isHeldBack = false
-  /// Bytes that have been taken since the owner last heard.
-  var pendingCount = 0
-  /// Why the content cannot be taken.
-  var failure: URLError?
-  /// Why nothing comes behind what has been taken.
-  var lateFailure: URLError?
-  /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
-  private(set) var kept: Data?
-  private var keptMax = 0
-
-  mutating func takeData() -> Data {
-    var taken = Data()
-    swap(&taken, &data)
-    return taken
-  }
-
-  mutating func keepsCopy(upTo bytesMax: Int, for output: TaskOutput) {
-    switch output {
-    case .dataHandler, .dataResult: return
-    default: kept = Data()
-    }
-    keptMax = bytesMax
-  }
-
-  mutating func keep(_ piece: Span<UInt8>) {
-    guard let count = kept?.count else { return }
-    // A body that is too long is not stored at all.
-    if count + piece.count > keptMax { kept = nil } else { kept?.append(copying: piece) }
   }
 }

@@ -12,9 +12,9 @@ extension Transfer {
   }
 
   func loadLocally(_ url: URL) async throws(URLError) {
-    let start = collectsMetrics ? Date() : .distantPast
+    let start = metrics == nil ? .distantPast : Date()
     if url.scheme?.lowercased() == "file" { try await loadFile(url) } else { try await loadData(url) }
-    collectMetrics(without: machine.request, task.response, since: start, bytes: task.countOfBytesReceived)
+    metrics?.collect(without: machine.request, task.response, since: start, bytes: task.countOfBytesReceived)
     enter(.complete)
   }
 

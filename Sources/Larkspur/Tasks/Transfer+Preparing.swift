@@ -9,7 +9,7 @@ extension Transfer {
 
   func begin() throws(URLError) -> Need? {
     adoptTaskState()
-    companion = currentTask.flatMap { Companion(of: $0) }
+    perCallDelegate = PerCallDelegate.of(self)
     startClock()
     enter(.requested)
     // First of all: a program that cancels a download which was to continue still wants to continue it later.
@@ -97,10 +97,7 @@ extension Transfer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHeldUp { return .resumption }
-    if load.body == nil {
-      load.usedBefore = usedStream
-      load.body = try knownBody(of: request)
-    }
+    if load.body == nil { load.body = try knownBody(of: request) }
     guard let body = load.body else { return .bodyStream }
     if body.length == .chunked, way.endpoint.answersByHTTP10 {
       throw URLError.make(
@@ -108,10 +105,10 @@ extension Transfer {
         "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
         url: request.url)
     }
-    if body.length != .none { expectToSend(body) }
+    if body.length != .none { upload.expectToSend(body) }
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: way, load.extras, body.content, body.length, priority: priority)
-    if isObserved(body) { observe(&poolRequest, url: request.url) }
+    if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
     load.poolRequest = poolRequest
     enter(.prepared)
     return nil
@@ -142,10 +139,28 @@ extension Transfer {
   private func fill(_ load: NetworkLoad, _ way: SessionEngine.Way) {
     load.extras = core.extras(of: load.request, by: way, to: load.target, isRedirected: machine.redirectCount > 0)
     load.extras.isElsewhere = machine.isElsewhere
-    if download != nil { load.extras.conditions = downloadConditions }
+    if let download { load.extras.conditions = download.conditions }
     if authentication != nil || !core.memory.isBlank {
-      prepareAuthentication(of: load.request, load.target, load.forwarder, &load.extras)
+      let authentication = authentication ?? TaskAuthentication(of: self)
+      if authentication.prepare(load) { self.authentication = authentication }
     }
+  }
+
+  private func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
+    if case .request = source, case .none = request.own.body { return UploadBody() }
+    return try upload.knownBody(of: request)
+  }
+
+  func askForBody() async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    load.body = try await upload.askForBody(of: load.request)
+  }
+
+  /// Whether events of the request have an observer: the sending of its body, or interim responses.
+  private func isObserved(_ body: UploadBody) -> Bool {
+    guard let currentTask else { return !body.isLittle }
+    if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
+    return !body.isLittle || currentTask.read { $0.progress != nil }
   }
 
   static var inconsistency: URLError { .make(.unknown, "a stage of the load has come out of its order") }
@@ -155,22 +170,22 @@ extension Transfer {
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
   func send() throws(URLError) -> Need? {
     if hasWorker { return .response }
-    if !hasBegun {
+    if !slot.hasBegun {
       guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
       let pool = engine.pool
-      if isAsking {
-        guard pool.sendNow(request, in: self) else { return .response }
+      if slot.isAsking {
+        guard pool.sendNow(request, in: slot) else { return .response }
       } else {
         guard mayBeSubscribed(load, request) else { return .response }
         guard pool.hasIdleConnection(to: way.endpoint) else {
-          return pool.ask(for: way.endpoint, priority: priority, in: self, for: self) ? .callback : .response
+          return pool.ask(for: way.endpoint, priority: priority, in: slot, for: self) ? .callback : .response
         }
-        guard pool.beginNow(request, with: way.endpoint, in: self) else { return .response }
+        guard pool.beginNow(request, with: way.endpoint, in: slot) else { return .response }
       }
-      if request.observer == nil { allSent() }
+      sent(request)
     }
     do throws(TransportError) {
-      guard let running = try answer(for: self) else { return .callback }
+      guard let running = try slot.answer(for: self) else { return .callback }
       answered(by: running)
       return nil
     } catch {
@@ -185,6 +200,13 @@ extension Transfer {
       && (load.body?.isLittle ?? true)
   }
 
+  /// A request without an observer has been sent.
+  private func sent(_ request: PoolRequest) {
+    guard request.observer == nil else { return }
+    progressed()
+    uploadIfAny?.allSent()
+  }
+
   private func answered(by running: consuming RunningExchange) {
     load?.way?.endpoint.answered(by: running.exchange)
     self.running = consume running
@@ -195,15 +217,14 @@ extension Transfer {
   func awaitResponse() async throws(URLError) {
     guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
     do throws(TransportError) {
-      let running = try await engine.pool.begin(request, with: way.endpoint, in: self)
+      let running = try await engine.pool.begin(request, with: way.endpoint, in: slot)
       progressed()
-      if request.observer == nil { allSent() }
+      sent(request)
       answered(by: running)
     } catch {
-      collectMetrics(of: load)
-      if try await hasWaitedForConnectivity(after: error) {
-        // Nothing has been read from it.
-        usedStream = load.usedBefore
+      metrics?.collect(load)
+      if core.waitsForConnectivity, interruption == nil, try await connectivityWait.hasWaited(after: error) {
+        uploadIfAny?.streamIsUnread()
         return loadAgain()
       }
       if interruption == nil, let answer = standIn(for: load.caching) {
@@ -216,13 +237,13 @@ extension Transfer {
   /// Gives up the exchange of a load that has failed.
   func abandonExchange() {
     if let running = running.take() {
-      failedPeer = running.exchange.peer
+      slot.failedPeer = running.exchange.peer
       running.end()
-      if let load { collectMetrics(of: load) }
-    } else if hasBegun {
-      giveUp()
+      if let load { metrics?.collect(load) }
+    } else if slot.hasBegun {
+      slot.giveUp()
     } else {
-      engine.pool.stopAsking(in: self)
+      engine.pool.stopAsking(in: slot)
     }
   }
 }

@@ -39,10 +39,10 @@ extension Transfer {
   /// True: the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
-    if case .delegateStream = source, let stream = try await bodyStreamOfDelegate() {
+    if case .delegateStream = source, let stream = try await upload.askForStream() {
       load.client.request.httpBodyStream = stream
     }
-    let start = collectsMetrics ? Date() : .distantPast
+    let start = metrics == nil ? .distantPast : Date()
     let hearing = ProtocolHearing(load, cache: core.cache, policy: core.policy(of: load.client.request))
     load.start(for: task, cache: hearing.readableCache)
     let result: Result<Bool, URLError>
@@ -53,7 +53,7 @@ extension Transfer {
     }
     // A protocol that has not yet returned from its start is not waited for: it may never return.
     await load.stop(waits: load.client.hasStarted)
-    collectMetrics(without: load.client.request, hearing.response, since: start, bytes: task.countOfBytesReceived)
+    metrics?.collect(without: load.client.request, hearing.response, since: start, bytes: task.countOfBytesReceived)
     return try result.get()
   }
 
@@ -107,7 +107,6 @@ extension Transfer {
 
   private func begin(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.response = response
-    latestResponse = response as? HTTPURLResponse
     try await begin(response, length: response.expectedContentLength)
     try await passGate()
     for data in hearing.takeEarly() { try await deliver(data, hearing) }
@@ -118,9 +117,8 @@ extension Transfer {
   private func adopt(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.hasContentWithoutResponse = false
     hearing.response = response
-    latestResponse = response as? HTTPURLResponse
     show(response, length: response.expectedContentLength)
-    if companion != nil { tellCompanion(of: response) }
+    perCallDelegate?.notify(of: response)
     if case .delegate = output { try await decideDisposition(of: response) }
     try await passGate()
   }
@@ -133,7 +131,7 @@ extension Transfer {
     case .dataResult, .fileResult, .bytes: return try await begin(blank, hearing)
     case .delegate, .dataHandler, .fileHandler: hearing.response = blank
     }
-    if task is URLSessionDownloadTask { try await openFile(for: blank) }
+    try await download?.openFile(for: blank)
   }
 
   private func deliver(_ data: Data, _ hearing: ProtocolHearing) async throws(URLError) {
@@ -148,7 +146,7 @@ extension Transfer {
   ) async throws(URLError) -> Bool {
     var step = machine.protocolRedirected(by: response as? HTTPURLResponse, to: next)
     if case .askRedirection(let response, let next) = step {
-      step = try await redirection(response, to: next)
+      step = try await askRedirection(response, to: next)
     }
     switch step {
     case .load:
@@ -188,7 +186,7 @@ extension Transfer {
     }
     let none = StoringWord(cached: unasked, isOfDelegate: false)
     let isCalled = Handover<Bool>()
-    let word = try await ask(otherwise: none) { session, delegate, answer in
+    let word = try await calls.ask(otherwise: none) { session, delegate, answer in
       isCalled.value = true
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
@@ -214,7 +212,7 @@ extension Transfer {
     let task = task
     let asked = Handover<Question<AuthenticationConversation.Reply>>()
     pauseClock()
-    await tell { session, delegate in
+    await calls.notify { session, delegate in
       let question = Question<AuthenticationConversation.Reply>()
       let hasWord = challenge.delegateWord.isGiven(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }

@@ -103,20 +103,20 @@ extension Transfer {
 
   /// Completes the load, if nothing of its end has to be waited for.
   private func completeNow() -> Bool {
-    guard file == nil, lastTold == nil else { return false }
+    guard download == nil, callsIfAny?.isPending != true else { return false }
     switch output {
-    case .dataResult, .fileResult, .bytes: if collectsMetrics { return false }
+    case .dataResult, .fileResult, .bytes: if metrics != nil { return false }
     case .dataHandler, .fileHandler, .delegate: break
     }
     stopClock()
-    finish(nil, collectsMetrics ? makeMetrics() : nil)
+    complete(failure: nil, metrics?.make())
     return true
   }
 
   /// Has a task carry the load on.
   func startWorker() {
     hasWorker = true
-    if !hasBegun, !isAsking {
+    if !slot.hasBegun, !slot.isAsking {
       isStarting = true
       engine.startingCount += 1
     }
@@ -144,18 +144,18 @@ extension Transfer {
       loadFailure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
     }
     stopClock()
-    // A protocol's own error, unless the task has been ended before. What comes from here on changes nothing.
+    // A protocol's own error, unless the task has been ended before. From here on nothing can change the result.
     let ownFailure = interruption == nil ? protocolFailure : nil
     let failure = loadFailure ?? cancellation
-    if file != nil, failure == nil { await giveFile() }
-    var metrics = collectsMetrics ? makeMetrics() : nil
+    if failure == nil { await download?.giveFile() }
+    var finalMetrics: URLSessionTaskMetrics?
     switch output {
-    // One way to the queue is enough for the last two calls.
-    case .delegate, .dataHandler, .fileHandler: break
-    case .dataResult, .fileResult, .bytes: if let told = metrics.take() { await tell(told) }
+    // Performance: one dispatch to the queue brings the last two calls.
+    case .delegate, .dataHandler, .fileHandler: finalMetrics = metrics?.make()
+    case .dataResult, .fileResult, .bytes: await metrics?.notifyBeforeResult()
     }
-    if lastTold != nil, !core.isQueueStuck.load(ordering: .relaxed) { await waitForTold() }
-    finish(ownFailure ?? failure?.failing(at: machine.request.url).from(failedPeer), metrics)
+    if let callsIfAny, !core.isQueueStuck.load(ordering: .relaxed) { await callsIfAny.waitForPending() }
+    complete(failure: ownFailure ?? failure?.failing(at: machine.request.url).from(slot.failedPeer), finalMetrics)
   }
 
   /// Runs the worker on the task of the caller that awaits the result.
@@ -180,8 +180,8 @@ extension Transfer {
     case .callback: break
     case .chores: try await doChores()
     case .drain: try await drainResponse()
-    case .redirection(let response, let next): load?.arrival?.step = try await redirection(response, to: next)
-    case .credential(let response): load?.arrival?.step = try await answerChallenge(of: response)
+    case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)
+    case .credential(let response): load?.arrival?.step = try await askCredential(for: response)
     case .beginning(let response, let length): try await beginLater(response, length: length)
     case .content: try await deliverRest()
     case .storing(let storing): try await askAndStore(storing)

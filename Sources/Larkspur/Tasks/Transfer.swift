@@ -5,14 +5,15 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// One load, from its first `resume` or its awaited call to its end: the state that its stages share. See `Transfer+Stages`.
+/// One load, from its first `resume` or its awaited call to its end: the state that its stages share, and the owners of its parts.
+/// See `Transfer+Stages`.
 ///
 /// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the program asks
 /// the session for its tasks.
 ///
 /// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's inbox. The
 /// result belongs to the caller that awaits it, once it has come. Everything else belongs to the loop.
-final class Transfer: TimedWork, @unchecked Sendable {
+final class Transfer: @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
   let engine: SessionEngine
@@ -28,13 +29,8 @@ final class Transfer: TimedWork, @unchecked Sendable {
   var place: Int?
   /// The load's task at present: another one when a data task becomes a download.
   private(set) var currentTask: URLSessionTask?
-
   /// The session's delegate, if it says which calls it wants.
   let selective: (any URLSessionSelectiveDelegate)?
-  /// The delegate of one call of an async function.
-  var companion: Companion?
-  /// When the load was set running, if a delegate wants to know.
-  let startDate: Date
 
   // MARK: - Stages
 
@@ -58,6 +54,9 @@ final class Transfer: TimedWork, @unchecked Sendable {
     _modify { yield &own.state.content }
   }
 
+  /// The load's side of the pool.
+  let slot: RequestSlot
+  var clock: LoadClock
   /// The present request, from its URL's being understood to its end.
   var load: NetworkLoad?
   /// The exchange of the present request, from its response's head to its end.
@@ -69,40 +68,57 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Why the load has failed, before it has been completed.
   var loadFailure: URLError?
 
-  // MARK: - Owners' state
+  // MARK: - Owners
 
-  var transactions: [URLSessionTaskTransactionMetrics] = []
-  /// The last call that was not awaited, on a queue that makes several at once.
-  var lastTold: Task<Void, Never>?
-  /// Whether a call has been on its way to the delegate queue.
-  var hasTold = false
+  /// `nil` if no delegate wants metrics.
+  private(set) var metrics: TaskMetrics?
   /// What has been said about credentials, if anything.
   var authentication: TaskAuthentication?
-  /// The latest response of a server.
-  var latestResponse: HTTPURLResponse?
-  /// A download's file, while it is being written, and behind that while its owner looks at it.
-  var file: DownloadFile?
+  /// `nil` if the load's task is not a download.
+  var download: TaskDownload?
+  /// The delegate of one call of an async function.
+  var perCallDelegate: PerCallDelegate?
   /// The router of challenges of the connection that was requested last.
   var challenges: SessionChallenges?
-  /// Whether a download's delegate has had the file: from then on the task has succeeded.
-  var hasGivenFile = false
-  /// The state of a download that continues another one, or may be continued.
-  var download: DownloadState?
-  /// The stream of a request that a body has come from.
-  var usedStream: InputStream?
-  /// Whether the delegate has been told that there is no network.
-  var hasWaitedForConnectivity = false
-  var hasTriedAgainAtOnce = false
-  lazy var sentBytes = Untold<SentBytes>()
   /// The error of a program's protocol, which becomes the task's error as it is.
   var protocolFailure: (any Error)?
 
-  /// Why it is to end before its time.
+  /// `nil` if no delegate has been called.
+  private(set) var callsIfAny: DelegateCalls?
+  /// `nil` if the load has sent no body, and its request has no observer.
+  private(set) var uploadIfAny: TaskUpload?
+  /// `nil` if the load has never failed for want of a network.
+  private var connectivity: ConnectivityWait?
+
+  var calls: DelegateCalls {
+    if let callsIfAny { return callsIfAny }
+    let calls = DelegateCalls(of: self)
+    callsIfAny = calls
+    return calls
+  }
+
+  var upload: TaskUpload {
+    if let uploadIfAny { return uploadIfAny }
+    let upload = TaskUpload(of: self)
+    uploadIfAny = upload
+    return upload
+  }
+
+  var connectivityWait: ConnectivityWait {
+    if let connectivity { return connectivity }
+    let wait = ConnectivityWait(of: self)
+    connectivity = wait
+    return wait
+  }
+
+  // MARK: - Interruption
+
+  /// Why the load is to end before its time.
   private(set) var interruption: URLError.Code?
-  /// It has been cancelled, and may not have heard of it yet.
+  /// Whether the load has been cancelled. It may not have been interrupted yet.
   private let isUnwanted = Atomic(false)
   private let isSuspended = Atomic(false)
-  /// Waits for the end of the suspension.
+  /// The wait for the end of a suspension.
   private var gate: Waiter?
   private var stopsAtGate = false
   /// Cancels the operation in progress. Called on interruption.
@@ -144,13 +160,13 @@ final class Transfer: TimedWork, @unchecked Sendable {
     output = task?.output ?? .dataResult
     source = task?.source ?? .request
     self.selective = selective
-    startDate = isWatched ? Date() : .distantPast
     own = Confined(State(machine: TaskMachine(request)))
+    slot = RequestSlot(of: engine.pool, collectsMetrics: isWatched)
     let idle =
-      request.own.timeoutInterval?.asTimeout.map { TaskClocks.nanoseconds(Duration(interval: $0)) }
+      request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
-    super.init(
-      idle: idle, total: core.timeoutForResource, by: engine.clocks, in: engine.pool, collectsMetrics: isWatched)
+    clock = LoadClock(idle: idle, total: core.timeoutForResource)
+    if isWatched { metrics = TaskMetrics(of: self) }
   }
 
   // MARK: - The task
@@ -179,8 +195,6 @@ final class Transfer: TimedWork, @unchecked Sendable {
   /// Another task continues in place of the present one.
   func continues(as other: URLSessionTask) { currentTask = other }
 
-  var isDownload: Bool { currentTask is URLSessionDownloadTask }
-
   var priority: UInt8 { currentTask?.poolPriority ?? URLSessionTask.poolPriorityDefault }
 
   // MARK: - Interruption
@@ -194,7 +208,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
   private func interrupted(_ code: URLError.Code) {
     guard interruption == nil else { return }
     interruption = code
-    cancel()
+    slot.cancel()
     giveUpWait?()
     openGate()
   }
@@ -207,7 +221,7 @@ final class Transfer: TimedWork, @unchecked Sendable {
     isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
   }
 
-  override func timeIsUp() { interrupted(.timedOut) }
+  func timeIsUp() { interrupted(.timedOut) }
 
   /// Whether something keeps it from going on at once. It is asked often, and is hardly ever true.
   var isHeldUp: Bool {
@@ -248,10 +262,10 @@ final class Transfer: TimedWork, @unchecked Sendable {
       stopsAtGate = isSuspended
       if isSuspended {
         pauseClock()
-        hold()
+        slot.hold()
       } else {
         resumeClock()
-        letGo()
+        slot.letGo()
       }
     }
     if !isSuspended { openGate() }
@@ -287,6 +301,10 @@ final class Transfer: TimedWork, @unchecked Sendable {
   func takeData() throws -> (Data, URLResponse) { try success(content.takeData()) }
 
   func takeFile() throws -> (URL, URLResponse) { try success(resultFile) }
+}
+
+extension Transfer: TimedLoad {
+  var clocks: LoadClocks { engine.clocks }
 }
 
 extension Transfer: Awaited, LoopCompletion {

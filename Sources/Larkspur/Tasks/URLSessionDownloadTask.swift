@@ -25,7 +25,9 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   override var isIncremental: Bool { false }
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
-    if let resumption { try transfer.goOn(from: resumption) }
+    let download = TaskDownload(of: transfer)
+    transfer.download = download
+    if let resumption { try download.resume(from: resumption) }
   }
 
   /// Cancels the download so that it can go on later, with ``URLSession/downloadTask(withResumeData:)``.

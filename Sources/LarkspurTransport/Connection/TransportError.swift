@@ -62,7 +62,7 @@ public enum TransportError: Error, Hashable, Sendable {
     case exchangeRunning = "another exchange is still running on the connection"
     case exchangeOver = "the exchange is over"
     case bodyLengthWrong = "the body is not as long as the request's head says"
-    case scopeBusy = "the scope has another request"
+    case slotBusy = "the slot has another request"
     case poolShutDown = "the pool has been shut down"
     case recipientWrong = "a request for a proxy goes to a server, or the other way round"
     case securityMissing = "the proxy speaks TLS, and how is not said"

@@ -5,107 +5,107 @@ import LarkspurHTTP
 extension Pool {
   /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
   public func exchange(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope,
+    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot,
     _ consume: (Exchange) async throws(TransportError) -> Void
   ) async throws(TransportError) {
-    let running = try await begin(request, with: endpoint, in: scope)
+    let running = try await begin(request, with: endpoint, in: slot)
     do throws(TransportError) {
       try await consume(running.exchange)
     } catch {
-      throw scope.isCancelled ? .cancelled : error
+      throw slot.isCancelled ? .cancelled : error
     }
   }
 
   /// Sends a request, and returns its exchange when the response's head is there. The connection is others' when what is
-  /// returned goes out of scope: what is unread then costs the connection. `scope` may cancel the request, and has
+  /// returned goes out of scope: what is unread then costs the connection. `slot` may cancel the request, and has
   /// no other one at the same time.
   ///
   /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
   /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
-  /// metrics to the scope, if that wants them.
+  /// metrics to the slot, if that wants them.
   ///
   /// Where the request has been sent by `beginNow` or `sendNow`, this goes on with it.
   public func begin(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
+    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if !scope.hasBegun, !scope.isAsking {
-      if scope.isCancelled { throw .cancelled }
-      guard scope.begin(at: loop.now) else { throw .localMisuse(.scopeBusy) }
+    if !slot.hasBegun, !slot.isAsking {
+      if slot.isCancelled { throw .cancelled }
+      guard slot.begin(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
     do throws(TransportError) {
-      return try await run(request, with: endpoint, in: scope)
+      return try await run(request, with: endpoint, in: slot)
     } catch {
-      scope.end()
-      throw scope.isCancelled ? .cancelled : error
+      slot.end()
+      throw slot.isCancelled ? .cancelled : error
     }
   }
 
   /// The same where nothing has to be waited for but the answer. False: there is something, and nothing has been done.
-  public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope) -> Bool {
-    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, request.body.isRepeatable else { return false }
+  public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
+    guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
-    guard !demand.isPipelinable, scope.begin(at: loop.now) else { return false }
+    guard !demand.isPipelinable, slot.begin(at: loop.now) else { return false }
     guard let (id, order) = take(endpoint, demand) else {
-      scope.end()
+      slot.end()
       return false
     }
     if waitsForProof(request, of: id) {
       if let connection = openConnection(id) { release(connection, id, nil) }
-      scope.end()
+      slot.end()
       return false
     }
-    scope.begun = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: scope), in: scope)
+    slot.begun = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: slot), in: slot)
     return true
   }
 
   /// Sends a request over the connection that has come of `ask`. False: none has, or it has to be waited for something else;
   /// `begin` looks at it.
-  public func sendNow(_ request: PoolRequest, in scope: RequestScope) -> Bool {
-    guard request.body.isRepeatable, let asked = asked(in: scope), !waitsForProof(request, of: asked),
-      let (id, order) = takeAsked(in: scope)
+  public func sendNow(_ request: PoolRequest, in slot: RequestSlot) -> Bool {
+    guard request.body.isRepeatable, let asked = asked(in: slot), !waitsForProof(request, of: asked),
+      let (id, order) = takeAsked(in: slot)
     else { return false }
-    scope.begun = send(
-      request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: scope), in: scope)
+    slot.begun = send(
+      request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: slot), in: slot)
     return true
   }
 
   @inline(__always)
   private func run(
-    _ request: PoolRequest, with endpoint: Endpoint, in scope: RequestScope
+    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
-    let deadline = deadline(of: request, in: scope)
+    let deadline = deadline(of: request, in: slot)
     var demand = demand(of: request)
-    var next = scope.takeBegun()
+    var next = slot.takeBegun()
     while true {
       let present: BegunRequest
       if let begun = next.take() {
         present = begun
       } else {
         let (id, order) =
-          if !scope.isAsking, let free = take(endpoint, demand) {
+          if !slot.isAsking, let free = take(endpoint, demand) {
             free
           } else {
-            try await wait(for: endpoint, demand, in: scope, deadline: deadline)
+            try await wait(for: endpoint, demand, in: slot, deadline: deadline)
           }
-        if waitsForProof(request, of: id) { try await waitForProof(of: id, in: scope, deadline: deadline) }
-        if scope.isHeld {
+        if waitsForProof(request, of: id) { try await waitForProof(of: id, in: slot, deadline: deadline) }
+        if slot.isHeld {
           // Others may want the connection. The place among those that wait stays.
           if let connection = openConnection(id) { release(connection, id, nil) }
           demand.order = order
-          await scope.whileHeld()
-          guard !scope.isCancelled else { throw .cancelled }
+          await slot.whileHeld()
+          guard !slot.isCancelled else { throw .cancelled }
           continue
         }
-        present = send(request, over: id, demand, order: order, deadline: deadline, in: scope)
+        present = send(request, over: id, demand, order: order, deadline: deadline, in: slot)
       }
       do throws(TransportError) {
-        return try await answer(to: present, of: request, deadline: deadline, in: scope)
+        return try await answer(to: present, of: request, deadline: deadline, in: slot)
       } catch {
         if let connection = present.connection {
-          scope.failedPeer = connection.dialRecord?.peer
-          ended(connection, present.id, present.number, in: scope)
-          guard !scope.isCancelled, connection.mayReplay(request, present.number != nil, after: error) else {
+          slot.failedPeer = connection.dialRecord?.peer
+          ended(connection, present.id, present.number, in: slot)
+          guard !slot.isCancelled, connection.mayReplay(request, present.number != nil, after: error) else {
             throw error
           }
         }
@@ -118,8 +118,8 @@ extension Pool {
     }
   }
 
-  private func deadline(of request: PoolRequest, in scope: RequestScope) -> Deadline {
-    request.timeouts?.end(from: scope.requested, within: request.deadline) ?? request.deadline
+  private func deadline(of request: PoolRequest, in slot: RequestSlot) -> Deadline {
+    request.timeouts?.end(from: slot.requested, within: request.deadline) ?? request.deadline
   }
 
   private func demand(of request: PoolRequest) -> PoolMachine.Demand {
@@ -133,7 +133,7 @@ extension Pool {
   @inline(__always)
   private func send(
     _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, order: UInt64,
-    deadline: Deadline, in scope: RequestScope
+    deadline: Deadline, in slot: RequestSlot
   ) -> BegunRequest {
     // It may have been closed since it was chosen.
     let connection = openConnection(id)
@@ -145,7 +145,7 @@ extension Pool {
     if let observer = request.observer { connection.observe(observer) }
     do throws(TransportError) {
       let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
-      scope.runs(on: connection, number)
+      slot.runs(on: connection, number)
       begun.number = number
     } catch {
       begun.failure = error
@@ -155,14 +155,14 @@ extension Pool {
 
   @inline(__always)
   private func answer(
-    to begun: BegunRequest, of request: PoolRequest, deadline: Deadline, in scope: RequestScope
+    to begun: BegunRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     if let failure = begun.failure { throw failure }
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
     if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
     if begun.mayBeUnanswered(on: connection) { throw .connectionClosed }
-    if scope.failedPeer != nil { scope.failedPeer = nil }
-    return RunningExchange(exchange, on: begun.id, in: scope)
+    if slot.failedPeer != nil { slot.failedPeer = nil }
+    return RunningExchange(exchange, on: begun.id, in: slot)
   }
 }

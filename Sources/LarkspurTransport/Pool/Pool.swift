@@ -6,8 +6,8 @@ import LarkspurIO
 ///
 /// ```swift
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
-/// try await pool.cancelledWithTask { scope in
-///   try await pool.exchange(PoolRequest(head), with: endpoint, in: scope) { exchange in
+/// try await pool.cancelledWithTask { slot in
+///   try await pool.exchange(PoolRequest(head), with: endpoint, in: slot) { exchange in
 ///     try await exchange.receiveBody { ... }
 ///   }
 /// }
@@ -112,36 +112,36 @@ public final class Pool: @unchecked Sendable {
 
   /// The exchange is not used any more.
   @inline(__always)
-  func ended(_ exchange: Exchange, _ id: PoolMachine.ConnectionID, in scope: RequestScope) {
-    ended(exchange.connection, id, exchange.number, in: scope)
-    scope.end()
+  func ended(_ exchange: Exchange, _ id: PoolMachine.ConnectionID, in slot: RequestSlot) {
+    ended(exchange.connection, id, exchange.number, in: slot)
+    slot.end()
   }
 
   func ended(
-    _ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?, in scope: RequestScope
+    _ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?, in slot: RequestSlot
   ) {
-    if scope.collectsMetrics, let number, let metrics = connection.metrics(of: number, requested: scope.requested) {
-      scope.metrics.append(metrics)
+    if slot.collectsMetrics, let number, let metrics = connection.metrics(of: number, requested: slot.requested) {
+      slot.metrics.append(metrics)
     }
-    scope.runsNowhere()
+    slot.runsNowhere()
     if connection.isObserved { connection.stopObserving() }
     release(connection, id, number)
   }
 
-  /// Runs `operation` with a scope that is cancelled with the task. One scope serves any number of requests, one after
+  /// Runs `operation` with a slot that is cancelled with the task. One slot serves any number of requests, one after
   /// another.
   public func cancelledWithTask<E: Error>(
-    _ operation: (RequestScope) async throws(E) -> Void
+    _ operation: (RequestSlot) async throws(E) -> Void
   ) async throws(E) {
-    let scope = RequestScope(of: self)
+    let slot = RequestSlot(of: self)
     let result: Result<Void, E> = await withTaskCancellationHandler {
       do throws(E) {
-        return .success(try await operation(scope))
+        return .success(try await operation(slot))
       } catch {
         return .failure(error)
       }
     } onCancel: {
-      scope.cancel()
+      slot.cancel()
     }
     try result.get()
   }
@@ -164,60 +164,60 @@ public final class Pool: @unchecked Sendable {
 
   /// Waits until it has. If it closes meanwhile, nothing is lost.
   func waitForProof(
-    of id: PoolMachine.ConnectionID, in scope: RequestScope, deadline: Deadline
+    of id: PoolMachine.ConnectionID, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) {
     guard let moment = openConnection(id)?.provenAt else { return }
-    let timer = loop.startTimer(min(moment, deadline)) { scope.endPause() }
-    await Waiter.suspend { scope.pause = $0 }
+    let timer = loop.startTimer(min(moment, deadline)) { slot.endPause() }
+    await Waiter.suspend { slot.pause = $0 }
     loop.stopTimer(timer)
-    guard scope.isCancelled else { return }
+    guard slot.isCancelled else { return }
     if let connection = openConnection(id) { release(connection, id, nil) }
     throw .cancelled
   }
 
   /// Waits for a connection.
   func wait(
-    for endpoint: Endpoint, _ demand: PoolMachine.Demand, in scope: RequestScope, deadline: Deadline
+    for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
-    let asked = scope.takeAsking()
+    let asked = slot.takeAsking()
     let index = asked ?? takeEntry()
-    scope.entry = index
+    slot.entry = index
     defer {
       if let dial = own.state.entries[index].failedDial {
-        scope.failedPeer = dial.peer
-        if scope.collectsMetrics {
-          var metrics = ExchangeMetrics(requested: scope.requested)
+        slot.failedPeer = dial.peer
+        if slot.collectsMetrics {
+          var metrics = ExchangeMetrics(requested: slot.requested)
           metrics.opening = dial.finished()
-          scope.metrics.append(metrics)
+          slot.metrics.append(metrics)
         }
       }
-      scope.entry = nil
+      slot.entry = nil
       releaseEntry(index)
     }
     if asked == nil { ask(index, endpoint, demand) }
     if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
     switch own.state.entries[index].state {
     case .running(let id):
-      guard scope.isCancelled else { return (id, order: own.state.entries[index].ticket?.order ?? 0) }
+      guard slot.isCancelled else { return (id, order: own.state.entries[index].ticket?.order ?? 0) }
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
     case .failed(let error):
       // If no dial has told this one that it failed, it has waited for the latest.
-      if own.state.entries[index].failedDial == nil { scope.failedPeer = endpoint.latestDial?.peer }
+      if own.state.entries[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
 
   /// Asks for a connection, for a request that is not pipelined. `work` is done when there is one, or none to be had: `sendNow`
-  /// or `begin` goes on from there. False: the scope may not have a request now.
-  public func ask(for endpoint: Endpoint, priority: UInt8, in scope: RequestScope, for work: any LoopCallback) -> Bool {
-    guard loop.isCurrent, !scope.isCancelled, !scope.isHeld, scope.begin(at: loop.now) else { return false }
+  /// or `begin` goes on from there. False: the slot may not have a request now.
+  public func ask(for endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback) -> Bool {
+    guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, slot.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
     let index = takeEntry()
-    scope.entry = index
-    scope.isAsking = true
+    slot.entry = index
+    slot.isAsking = true
     ask(index, endpoint, demand)
     if case .waiting = own.state.entries[index].state {
       own.state.entries[index].work = work
@@ -228,31 +228,31 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// The connection that has come of `ask`. Nil: `begin` has to look at what has.
-  func asked(in scope: RequestScope) -> PoolMachine.ConnectionID? {
-    guard scope.isAsking, !scope.isCancelled, !scope.isHeld, let index = scope.entry,
+  func asked(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
+    guard slot.isAsking, !slot.isCancelled, !slot.isHeld, let index = slot.entry,
       case .running(let id) = own.state.entries[index].state
     else { return nil }
     return id
   }
 
   /// The connection that has come of `ask`, and the request's place among those that waited.
-  func takeAsked(in scope: RequestScope) -> (PoolMachine.ConnectionID, order: UInt64)? {
-    guard let id = asked(in: scope), let index = scope.takeAsking() else { return nil }
+  func takeAsked(in slot: RequestSlot) -> (PoolMachine.ConnectionID, order: UInt64)? {
+    guard let id = asked(in: slot), let index = slot.takeAsking() else { return nil }
     let order = own.state.entries[index].ticket?.order ?? 0
-    scope.entry = nil
+    slot.entry = nil
     releaseEntry(index)
     return (id, order)
   }
 
   /// What has come of `ask` is not wanted.
-  public func stopAsking(in scope: RequestScope) {
-    guard let index = scope.takeAsking() else { return }
+  public func stopAsking(in slot: RequestSlot) {
+    guard let index = slot.takeAsking() else { return }
     if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
       release(connection, id, nil)
     }
-    scope.entry = nil
+    slot.entry = nil
     releaseEntry(index)
-    scope.end()
+    slot.end()
   }
 
   /// Asks the machine for a connection.
@@ -293,11 +293,11 @@ public final class Pool: @unchecked Sendable {
     wake(index)
   }
 
-  /// Ends what goes on in a scope.
-  func cancel(_ scope: RequestScope) {
-    scope.cancelRunning()
-    scope.endWaits()
-    if let entry = scope.entry { giveUp(entry, .cancelled) }
+  /// Ends what goes on in a slot.
+  func cancel(_ slot: RequestSlot) {
+    slot.cancelRunning()
+    slot.endWaits()
+    if let entry = slot.entry { giveUp(entry, .cancelled) }
   }
 
   private func wake(_ index: Int) {

@@ -131,8 +131,8 @@ import Testing
       var request = PoolRequest(request("GET", "/halves"))
       request.deadline = load.loop.kernel.now().advanced(by: .seconds(4))
       await #expect(throws: TransportError.timedOut(.receivingBody)) {
-        try await load.pool.cancelledWithTask { scope in
-          try await load.pool.exchange(request, with: load.pool.endpoint(for: route), in: scope) {
+        try await load.pool.cancelledWithTask { slot in
+          try await load.pool.exchange(request, with: load.pool.endpoint(for: route), in: slot) {
             exchange throws(TransportError) in
             _ = try await exchange.receivePiece { _ in }
             if begun.withLock({
@@ -166,9 +166,9 @@ import Testing
     let route = Route(host: "10.9.0.2", port: UInt16(server.port))
     let hosts = hosts
     try await load.run(1) { _ in
-      try await load.pool.cancelledWithTask { scope in
+      try await load.pool.cancelledWithTask { slot in
         try await load.pool.exchange(
-          PoolRequest(request("GET", "/halves")), with: load.pool.endpoint(for: route), in: scope
+          PoolRequest(request("GET", "/halves")), with: load.pool.endpoint(for: route), in: slot
         ) {
           exchange throws(TransportError) in
           _ = try await exchange.receivePiece { _ in }

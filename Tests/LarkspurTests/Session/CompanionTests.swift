@@ -91,7 +91,7 @@ import Testing
 
   /// One that is slower than the network holds nothing up, and hears of more at a time.
   @Test func whatIsUntold() {
-    let untold = Untold<ReceivedBytes>()
+    let untold = CoalescedUpdates<ReceivedBytes>()
     func add(_ text: String, _ total: Int64) -> Bool {
       untold.add(ReceivedBytes(data: Data(text.utf8), count: Int64(text.utf8.count), total: total))
     }
@@ -100,7 +100,7 @@ import Testing
     let piece = untold.take()
     #expect(piece?.data == Data("abc".utf8) && piece?.count == 3 && piece?.total == 3)
     #expect(!add("d", 4))
-    untold.callIsLost()
+    untold.dropped()
     #expect(add("e", 5))
     #expect(untold.take()?.total == 5)
     #expect(untold.take() == nil)

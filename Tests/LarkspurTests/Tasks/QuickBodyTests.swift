@@ -227,9 +227,9 @@ import Testing
     let load = Task { try await session.data(for: request) }
     try await hasCome.wait()
     let transfer = try #require(await session.allTasks.first?.read { $0.transfer })
-    let before = await transfer.engine.loop.run { transfer.lastProgress }
+    let before = await transfer.engine.loop.run { transfer.clock.lastProgress }
     mayGoOn.fire()
-    while await transfer.engine.loop.run({ transfer.lastProgress }) == before { await Task.yield() }
+    while await transfer.engine.loop.run({ transfer.clock.lastProgress }) == before { await Task.yield() }
     load.cancel()
     _ = await load.result
   }

@@ -4,10 +4,10 @@ import Testing
 
 @Suite struct SentBytesTests {
   @Test func aCallThatIsDroppedIsMadeUpFor() {
-    let bytes = Untold<SentBytes>()
+    let bytes = CoalescedUpdates<SentBytes>()
     #expect(bytes.add(SentBytes(from: 0, to: 5)))
     #expect(!bytes.add(SentBytes(from: 5, to: 7)))
-    bytes.callIsLost()
+    bytes.dropped()
     #expect(bytes.add(SentBytes(from: 7, to: 9)))
     let told = bytes.take()
     #expect(told?.from == 0 && told?.to == 9)
@@ -17,7 +17,7 @@ import Testing
 
   /// What is told of the first time is no part of the second.
   @Test func aBodyThatBeginsAgain() {
-    let bytes = Untold<SentBytes>()
+    let bytes = CoalescedUpdates<SentBytes>()
     #expect(bytes.add(SentBytes(from: 0, to: 5)))
     for (from, to) in [(5, 7), (0, 3), (3, 7)] as [(Int64, Int64)] {
       #expect(!bytes.add(SentBytes(from: from, to: to)))

@@ -14,11 +14,11 @@ import Testing
   }
 
   private func fetch(
-    _ head: RequestHead, body: RequestBody = .none, through pool: Pool, in scope: RequestScope
+    _ head: RequestHead, body: RequestBody = .none, through pool: Pool, in slot: RequestSlot
   ) -> Running<Int> {
     world.start {
       let endpoint = pool.endpoint(for: PoolTests.route)
-      let running = try await pool.begin(PoolRequest(head, body: body), with: endpoint, in: scope)
+      let running = try await pool.begin(PoolRequest(head, body: body), with: endpoint, in: slot)
       let status = running.exchange.status
       try await running.exchange.discardBody()
       running.end()
@@ -31,20 +31,20 @@ import Testing
   /// Nothing of a body leaves meanwhile, whatever the kernel would take; and all of it does in the end.
   @Test(arguments: [false, true]) func aRequestThatIsUnderWay(isInPieces: Bool) {
     let pool = tests.pool()
-    let scope = RequestScope(of: pool)
+    let slot = RequestSlot(of: pool)
     let body = pattern(20_000)
     kernel.peer().setSendRoom(5_000)
     let file = kernel.makeFile(body)
     let content: RequestBody = isInPieces ? .file(file.openFile, offset: 0, length: body.count) : .bytes(body)
-    let running = fetch(request("PUT", body: body.count), body: content, through: pool, in: scope)
+    let running = fetch(request("PUT", body: body.count), body: content, through: pool, in: slot)
     world.settle()
     #expect(kernel.peer().received.count == 5_000)
-    onLoop { scope.hold() }
+    onLoop { slot.hold() }
     kernel.peer().setSendRoom(1 << 20)
     world.settle()
     world.advance(by: .seconds(100))
     #expect(kernel.peer().received.count == 5_000)
-    onLoop { scope.letGo() }
+    onLoop { slot.letGo() }
     world.settle()
     #expect(Array(kernel.peer().received.suffix(body.count)) == body)
     kernel.peer().send(PoolTests.response)
@@ -56,12 +56,12 @@ import Testing
   /// It takes no connection from others, and gets one when it wants it.
   @Test(arguments: [false, true]) func aRequestThatWaitsForAConnection(isCancelled: Bool) {
     let pool = tests.pool { $0.perEndpointMax = 1 }
-    let (scope, others) = (RequestScope(of: pool), [RequestScope(of: pool), RequestScope(of: pool)])
+    let (slot, others) = (RequestSlot(of: pool), [RequestSlot(of: pool), RequestSlot(of: pool)])
     let first = fetch(request("GET", "/first"), through: pool, in: others[0])
     world.settle()
-    let held = fetch(request("GET", "/held"), through: pool, in: scope)
+    let held = fetch(request("GET", "/held"), through: pool, in: slot)
     world.settle()
-    onLoop { scope.hold() }
+    onLoop { slot.hold() }
     let last = fetch(request("GET", "/last"), through: pool, in: others[1])
     world.settle()
     for (running, path) in [(first, "/first"), (last, "/last")] {
@@ -72,11 +72,11 @@ import Testing
     }
     #expect(!kernel.peer().receivedText.contains("/held") && kernel.socketCount == 1)
     if isCancelled {
-      scope.cancel()
+      slot.cancel()
       world.settle()
       #expect(held.transportError == .cancelled)
     } else {
-      onLoop { scope.letGo() }
+      onLoop { slot.letGo() }
       world.settle()
       #expect(kernel.peer().receivedText.contains("GET /held "))
       kernel.peer().send(PoolTests.response)

@@ -17,15 +17,15 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// Requests in one scope, one after another, and the metrics of all their tries.
+  /// Requests in one slot, one after another, and the metrics of all their tries.
   func fetch(_ heads: [RequestHead], body: [UInt8] = [], through pool: Pool) -> Running<[ExchangeMetrics]> {
     world.start {
-      let scope = RequestScope(of: pool, collectsMetrics: true)
+      let slot = RequestSlot(of: pool, collectsMetrics: true)
       for head in heads {
         var wanted = PoolRequest(head)
         wanted.body = .bytes(body)
         do throws(TransportError) {
-          try await pool.exchange(wanted, with: pool.endpoint(for: PoolTests.route), in: scope) {
+          try await pool.exchange(wanted, with: pool.endpoint(for: PoolTests.route), in: slot) {
             exchange throws(TransportError) in
             try await exchange.discardBody()
           }
@@ -33,7 +33,7 @@ import Testing
           continue
         }
       }
-      return scope.metrics
+      return slot.metrics
     }
   }
 
@@ -167,13 +167,13 @@ import Testing
     let metrics = try await loop.run { () async throws(TransportError) in
       let pool = Pool(on: loop)
       defer { pool.shutDown() }
-      let scope = RequestScope(of: pool, collectsMetrics: true)
+      let slot = RequestSlot(of: pool, collectsMetrics: true)
       let endpoint = pool.endpoint(for: Route(host: "localhost", port: port, security: security))
-      try await pool.exchange(PoolRequest(request("GET", "/get")), with: endpoint, in: scope) {
+      try await pool.exchange(PoolRequest(request("GET", "/get")), with: endpoint, in: slot) {
         exchange throws(TransportError) in
         try await exchange.discardBody()
       }
-      return scope.metrics
+      return slot.metrics
     }
     let connection = try #require(metrics.first?.connection)
     #expect(connection.tlsVersion == .tls13)

@@ -32,8 +32,8 @@ import Testing
       request.body = .bytes(body)
       request.deadline = deadline.map { world.loop.now.advanced(by: $0) } ?? .never
       let outcome = Shared<Outcome?>(nil)
-      try await pool.cancelledWithTask { scope in
-        try await pool.exchange(request, with: pool.endpoint(for: route), in: scope) {
+      try await pool.cancelledWithTask { slot in
+        try await pool.exchange(request, with: pool.endpoint(for: route), in: slot) {
           exchange throws(TransportError) in
           let status = exchange.status
           let body = try await exchange.collectBody(bytesMax: 1 << 20)
@@ -186,8 +186,8 @@ import Testing
     let pool = pool()
     let running = world.start {
       let request = PoolRequest(request("POST", body: 0))
-      try await pool.cancelledWithTask { scope in
-        try await pool.exchange(request, with: pool.endpoint(for: Self.route), in: scope) {
+      try await pool.cancelledWithTask { slot in
+        try await pool.exchange(request, with: pool.endpoint(for: Self.route), in: slot) {
           _ throws(TransportError) in throw .connectionClosed
         }
       }
@@ -330,13 +330,13 @@ import Testing
   @Test func thePeerOfARequestThatIsGivenUp() {
     kernel.willConnect(.never)
     let (pool, world) = (pool(), world)
-    let scope = RequestScope(of: pool)
+    let slot = RequestSlot(of: pool)
     let running = world.start {
-      defer { #expect(scope.failedPeer == .ipv4(0xc000_0201, port: 80)) }
-      _ = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: Self.route), in: scope)
+      defer { #expect(slot.failedPeer == .ipv4(0xc000_0201, port: 80)) }
+      _ = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: Self.route), in: slot)
     }
     world.settle()
-    scope.cancel()
+    slot.cancel()
     world.settle()
     #expect(running.transportError == .cancelled)
     #expect(leftovers(of: pool) == [])
@@ -417,7 +417,7 @@ import Testing
     let pool = pool()
     let running = world.start {
       let endpoint = pool.endpoint(for: Self.route)
-      try await pool.exchange(PoolRequest(request()), with: endpoint, in: RequestScope(of: pool)) { _ in }
+      try await pool.exchange(PoolRequest(request()), with: endpoint, in: RequestSlot(of: pool)) { _ in }
     }
     world.settle()
     kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
@@ -481,8 +481,8 @@ import Testing
     let endpoint = pool.endpoint(for: Self.route)
     for _ in 0..<2 {
       let running = world.start {
-        let scope = RequestScope(of: pool)
-        try await pool.exchange(PoolRequest(request()), with: endpoint, in: scope) { exchange throws(TransportError) in
+        let slot = RequestSlot(of: pool)
+        try await pool.exchange(PoolRequest(request()), with: endpoint, in: slot) { exchange throws(TransportError) in
           try await exchange.discardBody()
         }
       }
@@ -532,7 +532,7 @@ import Testing
       var wanted = PoolRequest(request("PUT", body: 4))
       wanted.body = .produced(length: 4) { try await $0.write(Array("body".utf8)) }
       let endpoint = pool.endpoint(for: Self.route)
-      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+      try await pool.exchange(wanted, with: endpoint, in: RequestSlot(of: pool)) { _ in }
     }
     world.turn(5)
     kernel.peer(0).close()
@@ -550,14 +550,14 @@ import Testing
       wanted.timeouts = Timeouts()
       wanted.timeouts?.firstByte = .milliseconds(500)
       let endpoint = pool.endpoint(for: Self.route)
-      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+      try await pool.exchange(wanted, with: endpoint, in: RequestSlot(of: pool)) { _ in }
     }
     let second = world.start {
       var wanted = PoolRequest(request())
       wanted.timeouts = Timeouts()
       wanted.timeouts?.total = .milliseconds(300)
       let endpoint = pool.endpoint(for: Self.route)
-      try await pool.exchange(wanted, with: endpoint, in: RequestScope(of: pool)) { _ in }
+      try await pool.exchange(wanted, with: endpoint, in: RequestSlot(of: pool)) { _ in }
     }
     world.settle()
     world.advance(by: .milliseconds(300))

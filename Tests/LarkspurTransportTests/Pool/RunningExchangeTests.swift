@@ -17,12 +17,12 @@ import Testing
     let pool = tests.pool { $0.perEndpointMax = 1 }
     let elsewhere = Route(host: "192.0.2.2", port: 80)
     let first = world.start {
-      let scope = RequestScope(of: pool)
-      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: scope)
+      let slot = RequestSlot(of: pool)
+      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
       let body = try await running.exchange.collectBody(bytesMax: 100)
       // Nothing is missing any more, and it is held on to while something else is waited for.
       let other = try await pool.begin(
-        PoolRequest(request()), with: pool.endpoint(for: elsewhere), in: RequestScope(of: pool))
+        PoolRequest(request()), with: pool.endpoint(for: elsewhere), in: RequestSlot(of: pool))
       return [running.exchange.status, body.count, other.exchange.status]
     }
     world.settle()
@@ -43,16 +43,16 @@ import Testing
   @Test func aScopeHasOneAtATime() {
     let pool = tests.pool()
     let outcome = world.start {
-      let scope = RequestScope(of: pool)
+      let slot = RequestSlot(of: pool)
       let endpoint = pool.endpoint(for: PoolTests.route)
       do {
-        let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
-        await #expect(throws: TransportError.localMisuse(.scopeBusy)) {
-          _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+        let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+        await #expect(throws: TransportError.localMisuse(.slotBusy)) {
+          _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
         }
         try await running.exchange.discardBody()
       }
-      let next = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+      let next = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
       return next.exchange.status
     }
     for _ in 1...2 {
@@ -67,12 +67,12 @@ import Testing
   /// Also while its first one waits for a connection.
   @Test func aScopeWaitsForOneAtATime() {
     let pool = tests.pool()
-    let scope = RequestScope(of: pool)
+    let slot = RequestSlot(of: pool)
     let endpoint = pool.endpoint(for: PoolTests.route)
-    let first = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: scope).exchange.status }
+    let first = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
     let second = world.start {
-      await #expect(throws: TransportError.localMisuse(.scopeBusy)) {
-        _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+      await #expect(throws: TransportError.localMisuse(.slotBusy)) {
+        _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
       }
       return 0
     }
@@ -92,20 +92,20 @@ import Testing
   /// Whatever becomes of the connection that work has waited for: it is given back.
   @Test(arguments: [true, false]) func workWaitsForAConnection(isWanted: Bool) {
     let pool = tests.pool()
-    let scope = RequestScope(of: pool)
+    let slot = RequestSlot(of: pool)
     let endpoint = pool.endpoint(for: PoolTests.route)
     let outcome = world.start {
       await Waiter.suspend { waiter in
-        #expect(pool.ask(for: endpoint, priority: 128, in: scope, for: Work { waiter.wake() }))
-        #expect(pool.asked(in: scope) == nil)
+        #expect(pool.ask(for: endpoint, priority: 128, in: slot, for: Work { waiter.wake() }))
+        #expect(pool.asked(in: slot) == nil)
       }
-      #expect(pool.asked(in: scope) != nil)
+      #expect(pool.asked(in: slot) != nil)
       guard isWanted else {
-        pool.stopAsking(in: scope)
+        pool.stopAsking(in: slot)
         return 0
       }
-      #expect(pool.sendNow(PoolRequest(request()), in: scope))
-      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: scope)
+      #expect(pool.sendNow(PoolRequest(request()), in: slot))
+      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
       try await running.exchange.discardBody()
       return 200
     }
@@ -113,8 +113,8 @@ import Testing
     if isWanted { tests.kernel.peer().send(PoolTests.response) }
     world.settle()
     #expect(outcome.value == (isWanted ? 200 : 0))
-    // The scope is free again.
-    let next = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: scope).exchange.status }
+    // The slot is free again.
+    let next = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
     world.settle()
     tests.kernel.peer().send(PoolTests.response)
     world.settle()
@@ -124,15 +124,15 @@ import Testing
 
   @Test func itCanBeCancelled() {
     let pool = tests.pool()
-    let scope = RequestScope(of: pool)
+    let slot = RequestSlot(of: pool)
     let running = world.start {
-      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: scope)
+      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
       return try await running.exchange.collectBody(bytesMax: 100)
     }
     world.settle()
     tests.kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
     world.settle()
-    scope.cancel()
+    slot.cancel()
     world.settle()
     #expect(running.transportError == .cancelled)
     #expect(pool.counts.connections == 0)
@@ -144,7 +144,7 @@ import Testing
     let pool = tests.pool()
     let running = world.start {
       let running = try await pool.begin(
-        PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: RequestScope(of: pool))
+        PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: RequestSlot(of: pool))
       return running.exchange.status
     }
     world.settle()

@@ -72,10 +72,10 @@ import Testing
     let running = world.start {
       var request = PoolRequest(request("POST", body: 4))
       request.body = .bytes(Array("body".utf8))
-      let (endpoint, scope) = (pool.endpoint(for: PoolTests.route), RequestScope(of: pool))
-      #expect(pool.beginNow(request, with: endpoint, in: scope) == isProven)
+      let (endpoint, slot) = (pool.endpoint(for: PoolTests.route), RequestSlot(of: pool))
+      #expect(pool.beginNow(request, with: endpoint, in: slot) == isProven)
       guard isProven else { return 0 }
-      return try await pool.begin(request, with: endpoint, in: scope).exchange.status
+      return try await pool.begin(request, with: endpoint, in: slot).exchange.status
     }
     world.settle()
     #expect(kernel.peer().receivedText.contains("POST") == isProven)

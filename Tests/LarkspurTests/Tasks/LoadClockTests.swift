@@ -6,40 +6,41 @@ import Testing
 @testable import Larkspur
 
 /// A task's two times, on a clock that only the test moves.
-@Suite struct TimedWorkTests {
+@Suite struct LoadClockTests {
   let world: ScriptedWorld
-  let clocks: TaskClocks
+  let clocks: LoadClocks
 
   init() throws {
     world = try ScriptedWorld()
-    clocks = TaskClocks(on: world.loop)
+    clocks = LoadClocks(on: world.loop)
   }
 
   /// A clock that runs, and how often it has expired.
-  private func start(idle: Duration?, total: Duration?) -> (clock: Work, expiries: Shared<Int>) {
-    let clock = Work(idle: idle, total: total, by: clocks, in: Pool(on: world.loop))
+  private func start(idle: Duration?, total: Duration?) -> (clock: Load, expiries: Shared<Int>) {
+    let clock = Load(idle: idle, total: total, clocks)
     world.turn()
     clock.startClock()
     return (clock, clock.expiries)
   }
 
-  private func end(_ clock: Work) {
+  private func end(_ clock: Load) {
     clock.stopClock()
     clocks.stopTimer()
     #expect(world.leftovers == [])
   }
 
-  private final class Work: TimedWork, @unchecked Sendable {
+  private final class Load: TimedLoad {
     let expiries = Shared(0)
     var expired: (() -> Void)?
+    var clock: LoadClock
+    let clocks: LoadClocks
 
-    init(idle: Duration?, total: Duration?, by clocks: TaskClocks, in pool: Pool) {
-      super.init(
-        idle: TaskClocks.nanoseconds(idle), total: TaskClocks.nanoseconds(total), by: clocks, in: pool,
-        collectsMetrics: false)
+    init(idle: Duration?, total: Duration?, _ clocks: LoadClocks) {
+      clock = LoadClock(idle: LoadClock.nanoseconds(idle), total: LoadClock.nanoseconds(total))
+      self.clocks = clocks
     }
 
-    override func timeIsUp() {
+    func timeIsUp() {
       expiries.value += 1
       expired?()
     }
@@ -132,7 +133,7 @@ import Testing
 
   /// One timer serves all. Each is told when its own time is up, and only then.
   @Test func manyClocks() {
-    var all: [(clock: Work, expiries: Shared<Int>)] = []
+    var all: [(clock: Load, expiries: Shared<Int>)] = []
     for seconds in [30, 10, 20, 40, 10] { all.append(start(idle: .seconds(seconds), total: nil)) }
     let kept = start(idle: nil, total: nil)
     #expect(world.loop.slotsInUse == 1)

@@ -1,0 +1,157 @@
+import Foundation
+import LarkspurTransport
+
+extension Transfer {
+  /// Whether the task has a delegate, its own or the session's. A task may get a delegate at any time.
+  var hasDelegate: Bool {
+    guard let currentTask else { return false }
+    return currentTask.isKnown && (core.hasTaskDelegate || currentTask.read { $0.delegate != nil })
+  }
+
+  /// Whether a delegate method is to be called. Only a `URLSessionSelectiveDelegate` does without some.
+  func wants(_ call: URLSessionDelegateCall) -> Bool {
+    guard let selective else { return true }
+    return task.read { $0.delegate != nil } || selective.urlSession(session, wants: call, for: task)
+  }
+}
+
+/// A load's calls of its delegates, on the session's delegate queue. It belongs to the loop.
+///
+/// Calls of one task come one after another, also on a queue that runs several operations at once.
+final class DelegateCalls {
+  /// Calls a delegate.
+  ///
+  /// - Returns: Whether the delegate is of the kind that can be called.
+  typealias Call = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool
+
+  private unowned let transfer: Transfer
+  /// The last call that is not awaited, on a queue that runs several operations at once.
+  private var pendingNotification: Task<Void, Never>?
+  /// Whether anything has been dispatched to the delegate queue.
+  private(set) var hasDispatched = false
+
+  init(of transfer: Transfer) { self.transfer = transfer }
+
+  /// Whether a call that is not awaited may not have returned yet.
+  var isPending: Bool { pendingNotification != nil }
+
+  /// Waits until the calls that are not awaited have returned.
+  func waitForPending() async {
+    while let notification = pendingNotification.take() { await notification.value }
+  }
+
+  // MARK: - Notifications
+
+  /// Calls the task's own delegate, or the session's if that one does not implement the method, and returns when the call has
+  /// returned.
+  ///
+  /// - Parameter isOften: Whether it is one of many calls.
+  func notify(isOften: Bool = false, _ call: @escaping Call) async {
+    guard transfer.hasDelegate else { return }
+    hasDispatched = true
+    let (task, session, core) = (transfer.task, transfer.session, transfer.core)
+    await waitForPending()
+    await core.delegateQueue.run({ Self.make(call, for: task, of: session, core) }, isOften: isOften)
+  }
+
+  /// Calls the delegate as `notify` does, without waiting.
+  func post(_ call: @escaping @Sendable (URLSession, URLSessionTask, any URLSessionTaskDelegate) -> Void) {
+    let (task, session, core) = (transfer.task, transfer.session, transfer.core)
+    dispatch {
+      Self.make(
+        { session, delegate in
+          call(session, task, delegate)
+          return true
+        }, for: task, of: session, core)
+    }
+  }
+
+  /// Runs `work` on the delegate queue, without waiting: for calls that have no influence on the task.
+  ///
+  /// - Parameter dropped: Called, on any thread, if the program cancels the operation that was to run `work`.
+  func dispatch(dropped: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () -> Void) {
+    hasDispatched = true
+    let queue = transfer.core.delegateQueue
+    guard queue.isConcurrent else { return queue.async(work, isOften: true, otherwise: dropped) }
+    // On such a queue only a call that has returned is sure to have come before.
+    let before = pendingNotification
+    pendingNotification = Task(executorPreference: transfer.engine.loop) { @concurrent in
+      await before?.value
+      if await !queue.run(work) { dropped() }
+    }
+  }
+
+  /// Notifies of content, as `notify` does, unless the task has been cancelled before the call's turn: the object that the
+  /// delegate works for may be gone by then.
+  func notifyOfContent(_ call: @escaping Call) async throws(URLError) {
+    let task = transfer.task
+    await notify(isOften: true) { session, delegate in task.state == .canceling || call(session, delegate) }
+    if task.state == .canceling { try await awaitInterruption() }
+  }
+
+  /// Makes a call, on the delegate queue.
+  static func make(_ call: Call, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
+    if let own = task.delegate, task.delegateWord.isGiven(by: own, { call(session, own) }) { return }
+    if let delegate = core.taskDelegate { _ = call(session, delegate) }
+  }
+
+  // MARK: - Questions
+
+  /// Asks the task's own delegate, or the session's if that one does not implement the method, and waits for the answer. The
+  /// delegate of a cancelled task is not asked.
+  ///
+  /// - Parameter standard: The answer if no delegate implements the method.
+  func ask<Answer: Sendable>(
+    otherwise standard: Answer,
+    _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
+  ) async throws(URLError) -> Answer {
+    guard transfer.hasDelegate else { return standard }
+    hasDispatched = true
+    let (task, session, core) = (transfer.task, transfer.session, transfer.core)
+    let asked = Handover<Question<Answer>>()
+    try await transfer.passGate()
+    transfer.pauseClock()
+    await waitForPending()
+    await core.delegateQueue.run {
+      guard task.state != .canceling else { return }
+      let delegates = [task.delegate, core.taskDelegate]
+      for case let delegate? in delegates {
+        let question = Question<Answer>()
+        let hasMethod = task.delegateWord.isGiven(by: delegate) {
+          call(session, delegate, { question.answer($0) })
+        }
+        if hasMethod { return asked.value = question }
+      }
+    }
+    transfer.resumeClock()
+    if task.state == .canceling { try await awaitInterruption() }
+    guard let question = asked.value else { return standard }
+    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    return answer ?? standard
+  }
+
+  /// Waits for the interruption of a task that has been cancelled, so that no other call comes before its end.
+  private func awaitInterruption() async throws(URLError) {
+    let never = Question<Void>()
+    _ = try await transfer.waiting(givingUpBy: { never.giveUp() }, timeCounts: true) { await never.wait() }
+  }
+
+  /// Asks whether a redirection is followed.
+  ///
+  /// - Returns: The request that is loaded next, or `nil` if the redirecting response is the task's.
+  func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    let task = transfer.task
+    // A load of the cache's own, of which no delegate knows, stays with its URL.
+    guard task.isKnown else { return nil }
+    guard !transfer.core.isBackground, transfer.wants(.redirection) else { return next }
+    if transfer.isHeldUp { try await transfer.passGate() }
+    // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
+    let timer = transfer.startIdleTimer { task.show { $0.response = response } }
+    defer { transfer.engine.loop.stopTimer(timer) }
+    return try await ask(otherwise: next) { session, delegate, answer in
+      delegate.urlSession(
+        session, task: task, willPerformHTTPRedirection: response, newRequest: next, completionHandler: answer)
+      return true
+    }
+  }
+}

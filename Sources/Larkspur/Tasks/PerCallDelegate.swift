@@ -1,0 +1,59 @@
+import Foundation
+
+/// The delegate of one call of an async function: data, an upload or a download. Besides challenges, redirections and metrics it is
+/// notified of the response and its content, as in FoundationNetworking. No call holds the task up: the caller gets the result in
+/// any case, after these calls, as it does after the one with the metrics.
+final class PerCallDelegate {
+  private unowned let transfer: Transfer
+  private let data: (any URLSessionDataDelegate)?
+  private let download: (any URLSessionDownloadDelegate)?
+  private let updates = CoalescedUpdates<ReceivedBytes>()
+
+  private init(_ delegate: any URLSessionTaskDelegate, of transfer: Transfer) {
+    self.transfer = transfer
+    data = delegate as? any URLSessionDataDelegate
+    download = delegate as? any URLSessionDownloadDelegate
+  }
+
+  /// - Returns: `nil` if the load's task has no delegate of its own, or one that gets its content in any case.
+  static func of(_ transfer: Transfer) -> PerCallDelegate? {
+    guard let task = transfer.currentTask else { return nil }
+    switch transfer.output {
+    case .dataResult, .fileResult: break
+    case .dataHandler, .fileHandler, .bytes, .delegate: return nil
+    }
+    return task.read { $0.delegate }.map { PerCallDelegate($0, of: transfer) }
+  }
+
+  func notify(of response: URLResponse) {
+    guard let delegate = data, let dataTask = transfer.task as? URLSessionDataTask else { return }
+    let session = transfer.session
+    transfer.calls.dispatch {
+      guard dataTask.state != .canceling else { return }
+      delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: { _ in })
+    }
+  }
+
+  /// - Parameters:
+  ///   - count: How many bytes have come since the last call.
+  ///   - total: How many have come in all.
+  func notify(ofContent count: Int, _ total: Int64) {
+    guard count > 0 else { return }
+    let (task, session, updates, data, download) = (transfer.task, transfer.session, updates, data, download)
+    // Performance: copied, because a slice would make the next piece move all that has come.
+    let piece = task is URLSessionDownloadTask || data == nil ? Data() : Data(transfer.content.data.suffix(count))
+    guard updates.add(ReceivedBytes(data: piece, count: Int64(count), total: total)) else { return }
+    transfer.calls.dispatch(dropped: { updates.dropped() }) {
+      // The object that the delegate works for may be gone when the task has been cancelled.
+      while let piece = updates.take(), task.state != .canceling {
+        if let downloadTask = task as? URLSessionDownloadTask {
+          download?.urlSession(
+            session, downloadTask: downloadTask, didWriteData: piece.count, totalBytesWritten: piece.total,
+            totalBytesExpectedToWrite: task.read { $0.shown.bytesExpectedToReceive })
+        } else if let dataTask = task as? URLSessionDataTask {
+          data?.urlSession(session, dataTask: dataTask, didReceive: piece.data)
+        }
+      }
+    }
+  }
+}

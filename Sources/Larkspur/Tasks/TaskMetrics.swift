@@ -1,0 +1,105 @@
+import Foundation
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+import Synchronization
+
+/// What a delegate learns of a load in numbers. Made for a load that has a delegate when it is set running. It belongs to the loop.
+final class TaskMetrics {
+  private unowned let transfer: Transfer
+  /// When the load was set running.
+  let startDate = Date()
+  private var transactions: [URLSessionTaskTransactionMetrics] = []
+
+  init(of transfer: Transfer) { self.transfer = transfer }
+
+  /// Records the tries of a request that is over.
+  func collect(_ load: NetworkLoad) {
+    let clock = ClockReading(now: transfer.engine.loop.kernel.now(), date: Date())
+    let tries = transfer.slot.takeMetrics()
+    let (received, sent, expectedToSend) = transfer.task.read {
+      ($0.shown.bytesReceived, $0.shown.bytesSent, $0.shown.bytesExpectedToSend)
+    }
+    for (index, metrics) in tries.enumerated() {
+      let isLast = index == tries.count - 1
+      // The length of a stream is not known beforehand; and a request that a redirection has turned into a GET has no body.
+      let bodyBytes = metrics.requestBodyBytes == 0 ? 0 : expectedToSend < 0 ? sent : expectedToSend
+      transactions.append(
+        URLSessionTaskTransactionMetrics(
+          metrics, request: load.request, response: isLast ? load.arrival?.response : nil,
+          isProxied: load.way?.proxy != nil,
+          bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
+          start: transactions.last?.responseEndDate ?? startDate, clock: clock))
+    }
+  }
+
+  /// Records a load that has needed no connection.
+  func collect(
+    without request: URLRequest, _ response: URLResponse?, since start: Date, bytes: Int64,
+    _ type: URLSessionTaskMetrics.ResourceFetchType = .unknown
+  ) {
+    transactions.append(
+      URLSessionTaskTransactionMetrics(
+        cached: request, response: response, start: start, end: max(start, Date()), bytes: bytes, type: type))
+  }
+
+  func make() -> URLSessionTaskMetrics {
+    URLSessionTaskMetrics(
+      transactions: transactions, start: transfer.task.creationDate, end: Date(),
+      redirectCount: transfer.machine.redirectCount)
+  }
+
+  // MARK: - Awaited loads
+
+  /// Decides between a call and its time limit: the first of the two counts.
+  private final class Beginning: Sendable {
+    private let isDecided = Atomic(false)
+
+    /// - Returns: `false` if the other one came first.
+    func decide() -> Bool {
+      isDecided.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+    }
+  }
+
+  /// How long the call below may take to begin.
+  private static let callMax = Duration.seconds(1)
+
+  /// Gives the delegate the metrics of a load whose result a caller awaits. The call has returned when the caller resumes; but where
+  /// it cannot be made, because the queue is suspended, or blocked by code that waits for this very result, the caller resumes
+  /// without it.
+  func notifyBeforeResult() async {
+    guard transfer.hasDelegate else { return }
+    let (task, session, core, metrics) = (transfer.task, transfer.session, transfer.core, make())
+    let (called, beginning) = (Question<Void>(), Beginning())
+    transfer.calls.dispatch {
+      core.isQueueStuck.store(false, ordering: .relaxed)
+      called.giveUp()
+    } _: {
+      _ = beginning.decide()
+      core.isQueueStuck.store(false, ordering: .relaxed)
+      DelegateCalls.make(
+        { session, delegate in
+          delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+          return true
+        }, for: task, of: session, core)
+      called.answer(())
+    }
+    guard !core.isQueueStuck.load(ordering: .relaxed) else { return }
+    let loop = transfer.engine.loop
+    let timer = loop.startTimer(loop.now.advanced(by: Self.callMax)) {
+      guard beginning.decide() else { return }
+      core.isQueueStuck.store(true, ordering: .relaxed)
+      called.giveUp()
+    }
+    _ = await called.wait()
+    loop.stopTimer(timer)
+  }
+}
+
+extension Duration {
+  /// The duration in seconds.
+  var interval: TimeInterval {
+    let (seconds, attoseconds) = components
+    return TimeInterval(seconds) + TimeInterval(attoseconds) * 1e-18
+  }
+}

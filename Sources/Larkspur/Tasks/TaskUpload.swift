@@ -1,0 +1,225 @@
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// The body of one request: how it is sent, and how its length is told.
+struct UploadBody {
+  var content = RequestBody.none
+  var length = RequestWriter.Body.none
+
+  init() {}
+
+  init(content: RequestBody, length: RequestWriter.Body) {
+    self.content = content
+    self.length = length
+  }
+
+  init(_ data: Data) {
+    guard !data.isEmpty else { return }
+    content = .bytes([UInt8](data))
+    length = .length(UInt(data.count))
+  }
+
+  /// Whether the body is so short that it usually leaves at once.
+  var isLittle: Bool {
+    switch content {
+    case .none: true
+    case .bytes(let bytes): bytes.count <= Self.littleBytesMax
+    case .file, .produced: false
+    }
+  }
+
+  private static let littleBytesMax = 16 * 1024
+}
+
+/// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent. Made for a load
+/// that sends a body, or whose request is observed. It belongs to the loop.
+final class TaskUpload {
+  private unowned let transfer: Transfer
+  /// The request's stream, once a body has come from it: a stream can be read once.
+  private var usedStream: InputStream?
+  private var usedBefore: InputStream?
+  private let sentBytes = CoalescedUpdates<SentBytes>()
+
+  init(of transfer: Transfer) { self.transfer = transfer }
+
+  // MARK: - The body
+
+  /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Each request of a load
+  /// asks: a redirection or a challenge may need the body once more.
+  func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
+    usedBefore = usedStream
+    switch transfer.source {
+    case .request:
+      switch request.own.body {
+      case .none: return UploadBody()
+      case .data(let data): return UploadBody(data)
+      case .stream: return nil
+      }
+    case .data, .file, .delegateStream:
+      // A redirection that has turned the request into a GET has removed its body.
+      if request.own.method == "GET", transfer.machine.redirectCount > 0 { return UploadBody() }
+    }
+    switch transfer.source {
+    case .data(let data): return UploadBody(data)
+    case .file(let url): return try file(url)
+    case .request, .delegateStream: return nil
+    }
+  }
+
+  /// The latest request has not been sent, and nothing has been read from its stream.
+  func streamIsUnread() { usedStream = usedBefore }
+
+  private func file(_ url: URL) throws(URLError) -> UploadBody {
+    guard url.isFileURL else { throw URLError.make(.fileDoesNotExist, "not a file URL: \(url.absoluteString)") }
+    let problem: URLError
+    do throws(Errno) {
+      switch try FilePaths.kind(of: url.path) {
+      case nil: problem = .make(.fileDoesNotExist, "there is no file \(url.path)")
+      case .directory: problem = .make(.fileIsDirectory, "\(url.path) is a directory")
+      case .other: return body(readFrom: url)
+      case .regularFile:
+        let file = try OpenFile(readingRegular: url.path)
+        let length = try file.size(by: transfer.engine.loop.kernel)
+        if length > 0 {
+          return UploadBody(content: .file(file, offset: 0, length: length), length: .length(UInt(length)))
+        }
+        // Files that the kernel makes up as they are read (`/proc`) say that they are empty.
+        if try !file.read(atMost: 1).isEmpty { return body(readFrom: url) }
+        return UploadBody(content: .none, length: .length(0))
+      }
+    } catch {
+      let code: URLError.Code =
+        switch error {
+        case .accessDenied, .notPermitted: .noPermissionsToReadFile
+        case .notDirectory, .noSuchFile: .fileDoesNotExist
+        default: .cannotOpenFile
+        }
+      problem = URLError.make(
+        code, "\(url.path): \(error)",
+        underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue)))
+    }
+    throw problem
+  }
+
+  /// The body of a file whose length is not known before it has been read.
+  private func body(readFrom url: URL) -> UploadBody {
+    UploadBody(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
+  }
+
+  /// Returns the body of a request with a stream. The delegate is asked for the second one, and if there is none.
+  func askForBody(of request: URLRequest) async throws(URLError) -> UploadBody {
+    let own = request.httpBodyStream === usedStream ? nil : request.httpBodyStream
+    let asksFirst = if case .delegateStream = transfer.source { true } else { false }
+    var stream = asksFirst ? nil : own
+    if stream == nil { stream = try await askForStream() }
+    guard let stream = stream ?? own else {
+      throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
+    }
+    // A stream of the delegate's is not in the next request.
+    if stream === own { usedStream = own }
+    let length = request.saidLength
+    return UploadBody(
+      content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
+  }
+
+  func askForStream() async throws(URLError) -> InputStream? {
+    let task = transfer.task
+    let answer = try await transfer.calls.ask(otherwise: StreamBox(nil)) { session, delegate, answer in
+      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
+      return true
+    }
+    return answer.stream
+  }
+
+  private func produced(by stream: InputStream?, length: Int?) -> RequestBody {
+    guard let stream else { return .produced(length: length) { _ in throw URLError(.cannotOpenFile) } }
+    let reader = StreamReader(stream)
+    return .produced(length: length) { writer in
+      defer { reader.close() }
+      while let piece = try await reader.next() { try await writer.write(piece) }
+    }
+  }
+
+  // MARK: - While it is sent
+
+  /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be another one.
+  func expectToSend(_ body: UploadBody) {
+    guard let task = transfer.currentTask else { return }
+    let isAgain = task.show { shown in
+      if case .length(let count) = body.length {
+        shown.bytesExpectedToSend = Int64(clamping: count)
+      } else {
+        shown.bytesExpectedToSend = NSURLSessionTransferSizeUnknown
+      }
+      defer { shown.bytesSent = 0 }
+      return shown.bytesSent > 0
+    }
+    if isAgain { task.updateProgress() }
+  }
+
+  func observe(_ poolRequest: inout PoolRequest, url: URL?) {
+    poolRequest.observer = { [transfer] event, _ in
+      switch event {
+      case .bodySent(let bytes): transfer.upload.sent(Int64(bytes))
+      case .requestSent: transfer.upload.allSent()
+      case .interimReceived(let status, let bytes, let fields):
+        transfer.progressed()
+        guard transfer.hasDelegate, status != 101, let url, transfer.wants(.informationalResponse) else { return }
+        let response = HTTPURLResponse(
+          url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
+          isDecoded: false)
+        transfer.calls.post { session, task, delegate in
+          delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+      default: break
+      }
+    }
+  }
+
+  /// All of the body has been sent.
+  func allSent() {
+    guard let task = transfer.currentTask else { return }
+    sent(task.read { max($0.shown.bytesSent, $0.shown.bytesExpectedToSend) })
+  }
+
+  /// - Parameter total: The number of the body's bytes that have been sent.
+  private func sent(_ total: Int64) {
+    transfer.progressed()
+    guard let task = transfer.currentTask else { return }
+    let (before, expected) = task.show { shown in
+      defer { shown.bytesSent = max(shown.bytesSent, total) }
+      return (shown.bytesSent, shown.bytesExpectedToSend)
+    }
+    guard total > before else { return }
+    task.updateProgress()
+    guard transfer.hasDelegate, transfer.wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else {
+      return
+    }
+    notify(expecting: expected)
+  }
+
+  /// Notifies the delegate of what has been sent of a body of `expected` bytes.
+  private func notify(expecting expected: Int64) {
+    let (task, session, core, sentBytes) = (transfer.task, transfer.session, transfer.core, sentBytes)
+    transfer.calls.dispatch(dropped: { sentBytes.dropped() }) {
+      while let sent = sentBytes.take() {
+        DelegateCalls.make(
+          { session, delegate in
+            delegate.urlSession(
+              session, task: task, didSendBodyData: sent.to - sent.from, totalBytesSent: sent.to,
+              totalBytesExpectedToSend: expected)
+            return true
+          }, for: task, of: session, core)
+      }
+    }
+  }
+}
+
+/// Carries a stream from the delegate's queue.
+struct StreamBox: @unchecked Sendable {
+  let stream: InputStream?
+
+  init(_ stream: InputStream?) { self.stream = stream }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import LarkspurTransport
+
+/// The end of a load.
+extension Transfer {
+  /// Completes the task, and notifies its owner: the last step of a load.
+  func complete(failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
+    // The request's observer refers to the load.
+    load = nil
+    guard let task = currentTask ?? core.end(self) else {
+      self.failure = failure
+      return resultHasCome()
+    }
+    if currentTask == nil { showContent(by: task) }
+    let hasGivenFile = download?.hasGivenFile ?? false
+    var failure = failure ?? (hasGivenFile ? nil : cancellation)
+    var resumeData: Data?
+    if let error = failure as? URLError, let data = download?.resumeData(after: error) {
+      resumeData = data
+      failure = error.adding(resumeData: data)
+    }
+    challenges?.isOver(task)
+    failure = task.complete(failure, isGiven: hasGivenFile)
+    if case .dataResult = output {
+      self.failure = failure
+      core.ended(task)
+      return resultHasCome()
+    }
+    let ending = TaskEnding(task, self, core, failure, content)
+    ending.resumeData = resumeData
+    ending.metrics = metrics
+    ending.file = download?.takeFile()
+    if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.endOnQueue) {
+      ending.isForAnyThread = true
+    }
+    if case .fileResult = output, isCallersOwn { return ending.complete() }
+    engine.loop.completeAfterTick(ending)
+  }
+
+  /// Why the task is to end, if it has been cancelled and the load has not been interrupted yet.
+  var cancellation: URLError? {
+    currentTask?.state == .canceling ? .make(.cancelled, "cancelled").failing(at: machine.request.url) : nil
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import LarkspurTransport
+
+/// The disposition of a response: the data task continues, ends, or becomes a download.
+extension Transfer {
+  func decideDisposition(of response: URLResponse) async throws(URLError) {
+    guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
+    let disposition = try await calls.ask(otherwise: URLSession.ResponseDisposition.allow) {
+      session, delegate, answer in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+      return true
+    }
+    switch disposition {
+    case .allow: break
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .becomeDownload:
+      let download = TaskDownload(of: self)
+      try await download.openFile(for: response)
+      self.download = download
+      await becomeDownload()
+    case .becomeStream: throw URLError.make(.unsupportedURL, "stream tasks are not supported")
+    }
+  }
+
+  /// A new download task takes the place of the data task, and the delegate is notified.
+  private func becomeDownload() async {
+    guard let old = task as? URLSessionDataTask else { return }
+    let new = URLSessionDownloadTask(core, request: old.originalRequest, output: .delegate)
+    // One step: a call that suspends or cancels the old task comes before it, and counts for the new one, or has no effect.
+    let details = old.read { details in
+      defer {
+        details.transfer = nil
+        details.state = .completed
+      }
+      return details
+    }
+    new.read {
+      // A resumption that is under way finds the old task over.
+      $0.state = details.isResuming ? .running : details.state
+      $0.hasBegun = true
+      $0.suspensions = details.suspensions
+      $0.adopt(details.shown)
+      $0.delegate = details.delegate
+      $0.description = details.description
+      $0.priority = details.priority
+      $0.earliestBeginDate = details.earliestBeginDate
+      $0.clientExpectsToSend = details.clientExpectsToSend
+      $0.clientExpectsToReceive = details.clientExpectsToReceive
+      $0.progress = details.progress
+      $0.transfer = self
+    }
+    if let progress = details.progress { new.isSteered(by: progress) }
+    core.replace(old, by: new, of: session)
+    continues(as: new)
+    if details.isResuming { suspensionChanged(of: new) }
+    await calls.notify { session, delegate in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      // The default implementation of the method reports the old task.
+      return old.delegateWord.isGiven(by: delegate) {
+        delegate.urlSession(session, dataTask: old, didBecome: new)
+        return true
+      }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+/// The pool's side of requests that are made one after another: the request that is in flight, and its cancellation.
+///
+/// `cancel` may be called from any thread. Everything else belongs to the loop.
+public final class RequestSlot: @unchecked Sendable {
+  public let pool: Pool
+  private(set) var isCancelled = false
+  private var isBusy = false
+  /// When the present request was made.
+  private(set) var requested = Deadline.never
+  /// The connection that the present request runs on, and the number of its exchange there.
+  private var connection: Connection?
+  private var number: UInt64 = 0
+  /// The index of the pool's entry for the request, while it waits for a connection.
+  var entry: Int?
+  /// Whether the entry was made by `ask`, and has not been looked at since.
+  public internal(set) var isAsking = false
+  /// The request that has been sent. Only ever replaced, never mutated in place: that avoids exclusivity checks.
+  var begun: BegunRequest?
+  /// The wait before the request leaves.
+  var pause: Waiter?
+  /// Whether requests are held back: nothing is sent, and no connection is taken.
+  private(set) var isHeld = false
+  /// The wait for the end of that.
+  private var held: Waiter?
+
+  /// Whether `metrics` are wanted.
+  public let collectsMetrics: Bool
+  /// One for each try of each request, in their order.
+  public internal(set) var metrics: [ExchangeMetrics] = []
+  /// The address of the latest failed request's peer, if one was reached.
+  public var failedPeer: SocketAddress?
+
+  /// Returns the metrics that have been added since the last call.
+  public func takeMetrics() -> [ExchangeMetrics] {
+    guard !metrics.isEmpty else { return [] }
+    defer { metrics = [] }
+    return metrics
+  }
+
+  /// Creates a slot without a request.
+  public init(of pool: Pool, collectsMetrics: Bool = false) {
+    self.pool = pool
+    self.collectsMetrics = collectsMetrics
+  }
+
+  public func cancel() {
+    pool.loop.post { [self] in
+      isCancelled = true
+      pool.cancel(self)
+    }
+  }
+
+  /// Holds back what has not been sent, until `letGo`. On the loop.
+  public func hold() {
+    isHeld = true
+    connection?.holdBack(number)
+  }
+
+  /// Lets go what is held back. On the loop.
+  public func letGo() {
+    isHeld = false
+    connection?.goOn(number)
+    held.take()?.wake()
+  }
+
+  /// Suspends while requests are held back, unless the slot is cancelled.
+  func whileHeld() async {
+    while isHeld, !isCancelled { await Waiter.suspend { held = $0 } }
+  }
+
+  /// - Returns: `false` if the slot has a request already.
+  func begin(at now: Deadline) -> Bool {
+    guard !isBusy else { return false }
+    isBusy = true
+    requested = now
+    return true
+  }
+
+  func end() { isBusy = false }
+
+  /// Returns the entry that was made by `ask`, once.
+  func takeAsking() -> Int? {
+    defer { isAsking = false }
+    return isAsking ? entry : nil
+  }
+
+  func runs(on connection: Connection, _ number: UInt64) {
+    self.connection = connection
+    self.number = number
+  }
+
+  func runsNowhere() {
+    // Let go of it when nothing is being changed here.
+    var last: Connection?
+    swap(&last, &connection)
+  }
+
+  func endPause() { pause.take()?.wake() }
+
+  /// Ends the waits for the request's owner, which then finds that the request is cancelled.
+  func endWaits() {
+    endPause()
+    held.take()?.wake()
+  }
+
+  func cancelRunning() { connection?.cancel(number) }
+}
+
+/// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
+extension RequestSlot {
+  /// Whether a request is in flight. `Pool.begin` continues it where it has to be waited for.
+  public var hasBegun: Bool { begun != nil }
+
+  /// Looks for the response's head. `Pool.begin` handles the errors that this throws.
+  ///
+  /// - Returns: The exchange, or `nil` if the head is not there yet; `work` is called back when it is worth looking again.
+  public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
+    if let failure = begun?.failure { throw failure }
+    guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
+      throw .connectionClosed
+    }
+    do throws(TransportError) {
+      guard let exchange = try connection.head(of: number, for: work) else { return nil }
+      if begun?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
+      begun = nil
+      if failedPeer != nil { failedPeer = nil }
+      return RunningExchange(exchange, on: id, in: self)
+    } catch {
+      var failed = begun
+      failed?.failure = error
+      begun = failed
+      throw error
+    }
+  }
+
+  /// Drops the request that is in flight.
+  public func giveUp() {
+    guard let given = takeBegun() else { return }
+    if let connection = given.connection { pool.ended(connection, given.id, given.number, in: self) }
+    end()
+  }
+
+  func takeBegun() -> BegunRequest? {
+    defer { if begun != nil { begun = nil } }
+    return begun
+  }
+}
+
+/// A request of a pool's that has been sent, or could not be sent. It has a connection of its own, or is behind others there.
+struct BegunRequest {
+  let id: PoolMachine.ConnectionID
+  let order: UInt64
+  /// The connection, or `nil` if it had been closed.
+  let connection: Connection?
+  /// Whether the request needs a connection that has served no request before.
+  let wantsFresh: Bool
+  /// The number of the exchange, or `nil` if it has not begun.
+  var number: UInt64?
+  var isAlone = true
+  private let isRepeatable: Bool
+  private let isIdempotent: Bool
+  /// Why there is no response. Boxed, because errors are large and rare.
+  var failure: TransportError? {
+    get { failed?.error }
+    set { failed = newValue.map(Failure.init) }
+  }
+  private var failed: Failure?
+
+  private final class Failure {
+    let error: TransportError
+    init(_ error: TransportError) { self.error = error }
+  }
+
+  init(
+    id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
+    isIdempotent: Bool
+  ) {
+    self.id = id
+    self.order = order
+    self.connection = connection
+    self.wantsFresh = wantsFresh
+    self.isRepeatable = isRepeatable
+    self.isIdempotent = isIdempotent
+  }
+
+  /// Whether the head that has come may belong to another request, and this one may be sent once more.
+  @inline(__always)
+  func mayBeUnanswered(on connection: Connection) -> Bool {
+    connection.mayHaveBeenLate && !wantsFresh && isRepeatable && (isIdempotent || connection.holdsBody)
+  }
+}
+
+/// A request of a pool's from its response's head on. It keeps its connection until it ends. It belongs to the loop's thread.
+public struct RunningExchange: ~Copyable {
+  public let exchange: Exchange
+  private let id: PoolMachine.ConnectionID
+  private let slot: RequestSlot
+
+  @inline(__always)
+  init(_ exchange: Exchange, on id: PoolMachine.ConnectionID, in slot: RequestSlot) {
+    self.exchange = exchange
+    self.id = id
+    self.slot = slot
+  }
+
+  /// Gives the connection back.
+  public consuming func end() {}
+
+  deinit {
+    guard !slot.pool.loop.isCurrent else { return slot.pool.ended(exchange, id, in: slot) }
+    let late = Late(exchange: exchange, id: id, slot: slot)
+    slot.pool.loop.post { late.slot.pool.ended(late.exchange, late.id, in: late.slot) }
+  }
+
+  /// The end of an exchange, on its way back to the loop.
+  private struct Late: @unchecked Sendable {
+    let exchange: Exchange
+    let id: PoolMachine.ConnectionID
+    let slot: RequestSlot
+  }
+}
