@@ -37,7 +37,29 @@ extension Transfer {
     guard !core.isOutsideCache(load.request, cache, now: now) else { return nil }
     let fields = core.composer.fields(of: load.request, load.extras)
     load.plan = planNow(load.request, fields, cache)
-    return load.plan == nil ? .cachePlan(fields, cache) : nil
+    if load.plan != nil { return nil }
+    // A cache of the program's own may take its time, and may never answer.
+    if hasWorker || cache.isSubclass { return .cachePlan(fields, cache) }
+    subscribeToPlan(of: cache, fields, for: load)
+    return .callback
+  }
+
+  /// Has the cache plan on its queue. The plan comes by a callback of the loop.
+  private func subscribeToPlan(of cache: URLCache, _ fields: CacheFields, for load: NetworkLoad) {
+    giveUpWait = { [self] in perform() }
+    let callback = PlanCallback(self, load)
+    cache.plan(for: load.request, fields: fields, policy: core.policy(of: load.request), now: cache.now) {
+      callback.plan = $0
+      callback.transfer.engine.loop.submit(callback, inline: true)
+    }
+  }
+
+  fileprivate func planHasCome(_ callback: PlanCallback) {
+    // An interruption does not wait for the plan.
+    guard !hasWorker, callback.load === load else { return }
+    giveUpWait = nil
+    load?.plan = callback.plan
+    perform()
   }
 
   /// Waits for the plan of a cache that has to ask its disk, which takes time.
@@ -154,6 +176,20 @@ extension Transfer {
     core.register(task, session)
     task.resume()
   }
+}
+
+/// A cache's plan, on its way from the cache's queue to the loop.
+private final class PlanCallback: LoopCallback, @unchecked Sendable {
+  let transfer: Transfer
+  let load: NetworkLoad
+  var plan: CachePlan?
+
+  init(_ transfer: Transfer, _ load: NetworkLoad) {
+    self.transfer = transfer
+    self.load = load
+  }
+
+  func perform() { transfer.planHasCome(self) }
 }
 
 /// What the cache loads for itself. No delegate hears of a task that its program has not made; but who trusts servers is asked

@@ -122,7 +122,7 @@ final class Transfer: @unchecked Sendable {
   private var gate: Waiter?
   private var stopsAtGate = false
   /// Cancels the operation in progress. Called on interruption.
-  private var giveUpWait: (() -> Void)?
+  var giveUpWait: (() -> Void)?
 
   // MARK: - The result
 

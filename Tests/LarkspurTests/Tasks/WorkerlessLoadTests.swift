@@ -18,7 +18,10 @@ import Testing
     session = URLSession(configuration: configuration)
   }
 
-  private func load(_ path: String) async throws -> (data: Data, status: Int?, hasWorker: Bool) {
+  private func load(
+    _ path: String, by session: URLSession? = nil
+  ) async throws -> (data: Data, status: Int?, hasWorker: Bool) {
+    let session = session ?? self.session
     let url = try #require(URL(string: server.url(path)))
     let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
     try await session.core.run(transfer)
@@ -60,6 +63,53 @@ import Testing
       #expect(next.data == first.data && next.status == 200 && !next.hasWorker)
     }
     #expect(server.requestsReceived == 1)
+  }
+
+  /// A cache whose responses are all on disk, under a folder of the test's own.
+  private func withDiskSession(_ body: (URLSession, URLCache) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    server.route("GET", "/stored") { _ in
+      TestServer.Response(fields: ["Cache-Control": "max-age=60"], body: .bytes(Array("ok".utf8)))
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: folder)
+    configuration.urlCache = cache
+    let session = URLSession(configuration: configuration)
+    try await body(session, cache)
+    session.invalidateAndCancel()
+  }
+
+  @Test func storedResponsesOnDisk() async throws {
+    try await withDiskSession { session, cache in
+      _ = try await load("/stored", by: session)
+      cache.core.settle()
+      for _ in 0..<3 {
+        let next = try await load("/stored", by: session)
+        #expect(next.data == Data("ok".utf8) && next.status == 200 && !next.hasWorker)
+      }
+      #expect(server.requestsReceived == 1)
+    }
+  }
+
+  /// A cancelled load does not wait for the disk, and what the disk says later has no effect.
+  @Test func aDiskThatHangs() async throws {
+    try await withDiskSession { session, cache in
+      _ = try await load("/stored", by: session)
+      cache.core.settle()
+      let disk = DispatchSemaphore(value: 0)
+      cache.core.run { disk.wait() }
+      let url = try #require(URL(string: server.url("/stored")))
+      let task = Task { try await session.data(from: url) }
+      while session.core.tasks.isEmpty { await Task.yield() }
+      task.cancel()
+      let error = await #expect(throws: URLError.self) { try await task.value }
+      #expect(error?.code == .cancelled)
+      let late = Task { try await session.data(from: url) }
+      disk.signal()
+      #expect(try await late.value.0 == Data("ok".utf8))
+      #expect(server.requestsReceived == 1)
+    }
   }
 
   /// However many pieces a response has.
