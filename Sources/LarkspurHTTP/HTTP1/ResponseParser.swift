@@ -304,7 +304,7 @@ extension ResponseParser {
     case 6: guard byte == UInt8(ascii: ".") else { throw .versionUnsupported }
     case 7:
       guard ASCII.isDigit(byte) else { throw .versionUnsupported }
-      // RFC 9110 2.5: a higher minor version is understood as the highest that we know.
+      // RFC 9110 2.5: a higher minor version is understood as the highest known one.
       head.minorVersion = byte == UInt8(ascii: "0") ? 0 : 1
     case 8: guard byte == ASCII.space else { throw .versionUnsupported }
     case 9, 10, 11:

@@ -38,7 +38,7 @@ extension PoolMachine {
 
   public typealias Actions = [Action]
 
-  /// What a request needs of its connection.
+  /// The requirements of a request for its connection.
   public struct Demand: Hashable, Sendable {
     /// Priority in the queue: requests of a larger one are served first.
     public var priority: UInt8 = 128
@@ -54,7 +54,7 @@ extension PoolMachine {
     public init() {}
   }
 
-  /// What the end of an exchange says about its connection.
+  /// The consequences of the end of an exchange for its connection.
   public struct Ending: Hashable, Sendable {
     /// Whether another request may follow on the connection.
     public var isReusable: Bool
