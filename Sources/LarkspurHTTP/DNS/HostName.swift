@@ -1,13 +1,12 @@
-/// A host's name that may be looked up: letters, digits, `-` and `_` in labels, which for other
-/// scripts are A-labels (`xn--...`).
+/// A host name that may be looked up: labels of letters, digits, `-` and `_`. Labels in other scripts have to be
+/// A-labels (`xn--...`).
 ///
 /// A name whose last label is a number is refused. The system's resolver takes `127.1` and `0x7f000001` for addresses,
-/// which would lead round every check of the text. To the URL standard such a
-/// host is no name either.
+/// which would evade every check of the text. By the URL standard, too, such a host is not a name.
 public struct HostName: Hashable, Sendable {
-  /// In lower case, without the dot that may end it.
+  /// The name in lower case, without a dot at its end.
   public let text: String
-  /// A dot ended it: no search domain is to be tried.
+  /// Whether a dot ended the name, so that the resolver tries no search domain.
   public let isComplete: Bool
 
   public enum Invalid: String, Error, Hashable, Sendable, CaseIterable {
@@ -20,7 +19,8 @@ public struct HostName: Hashable, Sendable {
     case number = "the name ends in a number, and is not an IP address"
   }
 
-  /// RFC 1035 2.3.4, without the length bytes of the wire's form.
+  /// Maximum length of a name in bytes, without a dot at its end (RFC 1035 2.3.4, less the bytes that only the wire
+  /// format has).
   public static let bytesMax = 253
   public static let labelBytesMax = 63
 
@@ -36,13 +36,13 @@ public struct HostName: Hashable, Sendable {
     text = String(name)
   }
 
-  /// What the system's resolver is asked.
+  /// The text that the system's resolver is asked for, with the dot if the name is complete.
   public var question: String { isComplete ? text + "." : text }
 
-  /// RFC 6761 6.3: `localhost` and all names below it.
+  /// Whether the name is `localhost` or below it (RFC 6761 6.3).
   public var isLocalhost: Bool { text == "localhost" || text.hasSuffix(".localhost") }
 
-  /// In lower case, as far as it is ASCII.
+  /// Returns the name with its ASCII letters in lower case.
   public static func normal(_ host: String) -> String {
     String(decoding: host.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
@@ -58,7 +58,7 @@ public struct HostName: Hashable, Sendable {
       || byte == UInt8(ascii: "_")
   }
 
-  /// Decimal, octal, or hexadecimal with `0x` before it.
+  /// Whether the label reads as a decimal, an octal, or, behind `0x`, a hexadecimal number.
   private static func isNumber(_ label: Substring.UTF8View) -> Bool {
     label.allSatisfy(ASCII.isDigit) || label.starts(with: "0x".utf8) && label.dropFirst(2).allSatisfy(isHexDigit)
   }

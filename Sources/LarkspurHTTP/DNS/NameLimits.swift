@@ -1,27 +1,31 @@
-/// How long names are remembered, and how much may be under way. Every limit is inclusive.
+/// How long the answers for names are cached, and how many look-ups may be in progress. Every limit is inclusive.
 public struct NameLimits: Hashable, Sendable {
-  /// How long addresses are kept. The system's resolver does not tell how long they may be: half a minute saves
-  /// most questions, and a host that moves is found again before its users give up.
+  /// How long addresses are cached. The system's resolver does not report their time to live. Half a minute saves most
+  /// look-ups, and a host that moves is found again before its users give up.
   public var foundLifetime = Duration.seconds(30)
 
-  /// How long it is remembered that a name does not exist. Long enough for a burst of requests, too short to be in the
-  /// way of somebody who has just created it. Other failures are not kept at all.
+  /// How long the answer that a name does not exist is cached: long enough for a burst of requests, and short enough
+  /// that a new name is soon found. Other failures are not cached at all.
   public var noSuchNameLifetime = Duration.seconds(2)
 
-  /// Look-ups that run at once. With the system's resolver each of them holds a thread.
+  /// Maximum number of look-ups that run at once; a value below 1 counts as 1. With the system's resolver, each look-up
+  /// holds a thread.
   public var lookUpsMax = 4
 
-  /// Look-ups that nobody waits for any more and that their source cannot end: they go on beside the others. A few names whose
-  /// servers do not answer would otherwise keep all names from being looked up; and without a limit each would hold a thread.
+  /// Maximum number of abandoned look-ups that do not count against `lookUpsMax`. A look-up is abandoned when no caller
+  /// waits for it any more and its source cannot cancel it. If abandoned look-ups counted, a few names whose servers do
+  /// not answer would keep all other names from being looked up; without a limit, each of them would hold a thread.
   public var abandonedLookUpsMax = 28
 
-  /// Names that wait for their turn. A resolver that hangs would otherwise make the queue grow with every request.
+  /// Maximum number of names in the queue for a look-up. A resolver that hangs would otherwise make the queue grow with
+  /// every request.
   public var queuedNamesMax = 1000
 
-  /// Callers that wait, all names together. Many may wait for one name, which costs one look-up but a record each.
+  /// Maximum number of waiting callers, all names together. Callers that wait for one name share a look-up, but each of
+  /// them takes memory.
   public var waitersMax = 10_000
 
-  /// Names that are remembered. A crawler, or a page full of made-up names, would otherwise fill the memory.
+  /// Maximum number of cached names. A crawler, or a page full of made-up names, would otherwise fill the memory.
   public var entriesMax = 1000
 
   public init() {}

@@ -1,47 +1,51 @@
 import LarkspurBytes
 
-/// What a source has found out about a name.
+/// A source's answer to the look-up of a name.
 public enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
   case found(Addresses)
   /// The name does not exist, or has no address.
   case noSuchName(reason: String)
-  /// Nobody could tell: another time it may be different.
+  /// The look-up failed for a reason that may pass.
   case failed(reason: String)
-  /// This machine is out of something that looking up needs; the system's number for it.
+  /// This machine lacks a resource that the look-up needs; `errno` says which.
   case unavailable(errno: Int32)
 }
 
-/// Decides which names are looked up when, and who gets to know what.
+/// Decides when a name is looked up, and which callers get the answer (decision 10).
 ///
-/// Theory of operation. It owns what is remembered of names, the look-ups that run, and the queue of names whose turn
-/// has not come. A name has at most one look-up, however many wait for it. The queue is first come, first served.
+/// Theory of operation. The machine owns the cache of answers, the running look-ups, and the queue of names that wait
+/// for a look-up. A name has at most one look-up, however many callers wait for it. The queue is first come, first
+/// served.
 ///
 /// ```
-///  unknown --wanted-----------> running --answered--> remembered --expired, evicted--> unknown
+///  unknown --wanted-----------> running --answered--> cached --expired, evicted--> unknown
 ///     |                         ^  ^ |\--failed----> unknown
-///     |                 its turn|  | +--cancelled, nobody waits--> unknown
+///     |                 its turn|  | +--cancelled, no waiters----> unknown
 ///     |                         |  +---cancelled, others wait: another look-up
 ///     +--wanted, all busy--> queued --abandoned by all--> unknown
 /// ```
 ///
-/// A running look-up that nobody waits for is to be cancelled. A source that cannot do that goes on beside the look-ups that
-/// are allowed at once; those who come meanwhile join, and its answer is remembered. Failures that may pass go to those who wait and are not remembered.
+/// When no caller waits for a running look-up any more, the machine asks its source to cancel it. If the source cannot,
+/// the look-up continues, and up to `NameLimits.abandonedLookUpsMax` of these do not count against
+/// `NameLimits.lookUpsMax`. Callers that ask for the name meanwhile join the look-up, and its answer is cached.
+/// Failures that may pass go to the waiting callers and are not cached.
 ///
-/// It does not know: what an address is, threads, the clock, how a source works.
+/// The machine does not know what an address is, threads, the clock, or how a source works.
 ///
-/// Invariants. Every waiter is answered, refused or has abandoned, exactly once. No name is queued while a look-up is
-/// free. Every `start` is followed by one `answered` or `cancelled`; what comes for other numbers is ignored.
+/// Invariants. Every waiter is answered, is refused, or abandons its name, exactly once. No name is queued while
+/// another look-up may start. Every `start` is followed by one `answered` or `cancelled`; facts with other numbers are
+/// ignored.
 public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
-  /// A caller's number: it has not been used before.
+  /// Number of a caller, unique for each call of `wanted(_:by:now:into:)`.
   public typealias Waiter = UInt64
   public typealias LookUp = UInt64
 
   public enum Action: Sendable, Equatable {
     case start(LookUp, HostName)
-    /// Nobody waits for it any more.
+    /// Cancel the look-up: no caller waits for it any more.
     case cancel(LookUp, HostName)
     case answer(Waiter, NameAnswer<Addresses>)
-    /// There is too much under way.
+    /// Refuse the caller: `waitersMax` or `queuedNamesMax` is reached.
     case refuse(Waiter)
   }
 
@@ -54,7 +58,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
 
   private struct Pending {
     var waiters: Set<Waiter>
-    /// Nil: queued.
+    /// The running look-up, or `nil` while the name is queued.
     var lookUp: LookUp?
   }
 
@@ -63,19 +67,19 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var pending: [HostName: Pending] = [:]
   private var queue: [HostName] = []
   private var running: [LookUp: HostName] = [:]
-  /// Those of them that nobody waited for, and that could not be cancelled.
+  /// The abandoned ones among `running`: their source could not cancel them.
   private var left: Set<LookUp> = []
   private var waiters: [Waiter: HostName] = [:]
   private var lookUpsBegun: LookUp = 0
 
   public init(limits: NameLimits = NameLimits()) {
     self.limits = limits
-    // With none at all everybody would wait for ever.
+    // Without any look-up, all callers would wait for ever.
     self.limits.lookUpsMax = max(limits.lookUpsMax, 1)
     self.limits.abandonedLookUpsMax = max(limits.abandonedLookUpsMax, 0)
   }
 
-  /// Names that are remembered, whether their time is up or not.
+  /// Number of cached names, expired ones included.
   public var entryCount: Int { entries.count }
   public var waiterCount: Int { waiters.count }
   public var runningCount: Int { running.count }
@@ -102,7 +106,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     waiters[waiter] = name
   }
 
-  /// The waiter has gone: its time is up, or it is cancelled.
+  /// The waiter has given up: its time is up, or it is cancelled.
   public mutating func abandoned(by waiter: Waiter, into actions: inout Actions) {
     guard let name = waiters.removeValue(forKey: waiter), var wait = pending[name] else { return }
     wait.waiters.remove(waiter)
@@ -119,7 +123,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     guard let name = running.removeValue(forKey: lookUp) else { return }
     left.remove(lookUp)
     remember(answer, of: name, now)
-    // In the order in which they came: a hash table's own order differs from run to run.
+    // In the order of the waiters' numbers, because the order of a hash table differs from run to run.
     for waiter in (pending.removeValue(forKey: name)?.waiters ?? []).sorted() {
       waiters[waiter] = nil
       actions.append(.answer(waiter, answer))
@@ -127,14 +131,15 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     startQueued(&actions)
   }
 
-  /// The source cannot end the look-up that nobody waits for.
+  /// The source cannot cancel the look-up, which continues as an abandoned one.
   public mutating func wentOn(_ lookUp: LookUp, into actions: inout Actions) {
     guard running[lookUp] != nil else { return }
     left.insert(lookUp)
     startQueued(&actions)
   }
 
-  /// The source has ended the look-up and will not answer. Those who have come since it was told need another one.
+  /// The source has cancelled the look-up and will not answer. Callers that have asked for the name since then get a
+  /// new look-up.
   public mutating func cancelled(_ lookUp: LookUp, into actions: inout Actions) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
     left.remove(lookUp)
@@ -168,7 +173,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     case .failed, .unavailable: return
     }
     guard limits.entriesMax > 0 else { return }
-    // The one that would be gone first goes. What has expired is such a one.
+    // Evict the entry that expires first, or that expired longest ago.
     if entries.count >= limits.entriesMax, let first = entries.min(by: { $0.value.expiry < $1.value.expiry }) {
       entries[first.key] = nil
     }

@@ -1,10 +1,10 @@
 import LarkspurBytes
 
-/// Decides which of a host's addresses is tried when: happy eyeballs, RFC 8305.
+/// Decides which of a host's addresses is tried when: happy eyeballs (RFC 8305, decision 9).
 ///
-/// Theory of operation. Addresses are tried in their order. The next one begins when one has failed, or when none has
-/// answered for the attempt delay; those that have begun go on. The first that answers wins, and the others are
-/// abandoned.
+/// Theory of operation. The machine tries the addresses in their order. The next attempt starts when an attempt has
+/// failed, or when the attempt delay has passed without success; attempts in progress continue. The first attempt that
+/// succeeds wins, and the machine abandons the others.
 ///
 /// ```
 ///  ready --begin--> racing --attemptSucceeded--> over   (abandon the others, succeed)
@@ -14,8 +14,9 @@ import LarkspurBytes
 ///                     +---ended--> over   (abandon all)
 /// ```
 ///
-/// It does not know: addresses (only how many there are), sockets, the clock. Invariant: every `start` is followed by
-/// exactly one of the attempt's own facts and `abandon`, and a race has exactly one of `succeed`, `fail` and `ended`.
+/// The machine does not know addresses (only their number), sockets or the clock. Invariant: every `start` is followed
+/// by exactly one of `attemptSucceeded`, `attemptFailed` and `abandon`, and a race ends with exactly one of `succeed`,
+/// `fail` and `ended`.
 public struct DialMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready
@@ -25,10 +26,10 @@ public struct DialMachine: Sendable {
 
   public enum Action: Hashable, Sendable {
     case start(Int)
-    /// The attempt is not needed any more.
+    /// Close the attempt: its outcome is not needed any more.
     case abandon(Int)
     case succeed(Int)
-    /// All have failed.
+    /// All attempts have failed.
     case fail
   }
 
@@ -43,7 +44,9 @@ public struct DialMachine: Sendable {
   private var next = 0
   private var running: [Int] = []
 
-  /// RFC 8305 5 recommends a delay of 250 ms.
+  /// - Parameters:
+  ///   - count: The number of addresses.
+  ///   - delay: The attempt delay; RFC 8305 section 5 recommends 250 ms.
   public init(count: Int, delay: Duration = .milliseconds(250)) {
     self.count = count
     self.delay = delay
@@ -73,7 +76,8 @@ public struct DialMachine: Sendable {
     startNext(now, &actions)
   }
 
-  /// Nobody waits any more: the time is up, the task is cancelled, or nothing can be tried.
+  /// Ends the race from outside and abandons all attempts: its time is up, its task is cancelled, or this machine can
+  /// start no attempt.
   public mutating func ended(into actions: inout Actions) {
     guard state == .racing else { return }
     actions += running.map(Action.abandon)

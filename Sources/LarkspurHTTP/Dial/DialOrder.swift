@@ -1,7 +1,12 @@
 /// The order in which a host's addresses are tried.
 public enum DialOrder {
-  /// Indices of the addresses in their order, the two families in turn, beginning with the first address's (RFC 8305 4):
-  /// a dead family costs one attempt delay and not one per address. Those that `hasFailed` come last.
+  /// Returns the indices of the addresses in the order of attempts: the two families in turn, beginning with the family
+  /// of the first address (RFC 8305 section 4), so that a dead family costs one attempt delay and not one per address.
+  ///
+  /// - Parameters:
+  ///   - isIPv6: The family of each address, in the resolver's order.
+  ///   - hasFailed: Whether each address could not be connected to lately. Such addresses come last, their families in
+  ///     turn as well.
   public static func interleaved(isIPv6: [Bool], hasFailed: [Bool]) -> [Int] {
     let good = isIPv6.indices.filter { !hasFailed[$0] }
     let bad = isIPv6.indices.filter { hasFailed[$0] }

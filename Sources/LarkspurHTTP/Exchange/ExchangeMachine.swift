@@ -1,11 +1,15 @@
-/// Decides, for one connection, what becomes of each exchange and of the connection.
+/// Decides, for one connection, how each exchange ends and whether the connection stays open.
 ///
 /// Theory of operation. A connection serves one exchange after another. An exchange has two sides that end
-/// independently: the request is sent, the response is received. The connection lives on only when both ended
-/// well and the server allows it; every other end closes it. A request that the server stops taking does not
-/// fail the exchange: the server may have answered already, and closed (RFC 9112 9.5), so the answer is waited
-/// for, and only the connection is lost. Likewise an answer that comes early and wants no more of the request. One that
-/// comes early and wants the rest (a 2xx: the server answers while it reads) is complete when the request has been sent.
+/// independently: the request is sent, and the response is received. The connection stays open only when both sides
+/// ended well and the server allows it; every other end closes the connection.
+///
+/// - The server stops taking the request: the exchange does not fail, because the server may have answered already and
+///   closed (RFC 9112 9.5). The machine waits for the response, and then closes the connection.
+/// - A response with a status of 300 or more comes before the request has been sent: the machine stops sending,
+///   receives the response, and closes the connection.
+/// - A 2xx comes before the request has been sent, because the server answers while it reads: the exchange is complete
+///   when the response has ended and the rest of the request has been sent (decision 21).
 ///
 /// ```
 ///                           +-------------- responseEnded, sent, persistent -------------+
@@ -18,22 +22,22 @@
 ///          bytes            |     timedOut, any other end      |
 /// ```
 ///
-/// It does not know: bytes, sockets, the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
+/// The machine does not know bytes, sockets or the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
 /// and `handOver`, and a closed connection exactly one `close`.
 public struct ExchangeMachine {
-  /// The request's side.
+  /// State of the request's side.
   public enum Sending: Hashable, CaseIterable, Sendable {
     case running
     case done
-    /// The server takes no more of it.
+    /// The rest of the request is not sent: the server takes no more of it, or has answered without needing it.
     case stopped
   }
 
-  /// The response's side.
+  /// State of the response's side.
   public enum Receiving: Hashable, Sendable {
     case head
     case body(isPersistent: Bool)
-    /// It is complete, and the rest of the request is still wanted.
+    /// The response is complete, and the rest of the request is still to be sent.
     case ended
   }
 
@@ -47,41 +51,42 @@ public struct ExchangeMachine {
   /// Why an exchange ended without its response.
   public enum Failure: Error, Hashable, Sendable {
     case response(ResponseError)
-    /// The connection broke: not closed in an orderly way.
+    /// The connection broke, or the server closed it during the exchange.
     case connectionLost
-    /// A fact came that does not fit the state: a defect of ours, which costs one connection and no more.
+    /// A fact does not fit the state, which is a defect of this library. Only this connection fails.
     case internalInconsistency
     case timedOut
     case cancelled
-    /// The body could not be had: from its file or producer, or into its file.
+    /// The request's body could not be read from its file or producer, or the response's body could not be written to
+    /// its file; or a tunnel began before the request's body had been sent.
     case bodyFailed
   }
 
   /// Why a connection was closed.
   public enum CloseReason: Hashable, Sendable {
-    /// The response said so, or could only end so.
+    /// The response allows no further exchange on the connection: `ResponseHead.isPersistent` is `false`.
     case serverWillClose
-    /// The response came before the request had been sent.
+    /// The response is complete, and the rest of the request is not sent.
     case requestUnfinished
     case exchangeFailed
     case peerClosed
     case unsolicitedBytes
     case connectionLost
-    /// The owner does not need it any more.
+    /// The owner released the connection.
     case unneeded
   }
 
   public enum Action: Hashable, Sendable {
     case complete
     case fail(Failure)
-    /// The connection is another protocol's from here on.
+    /// Hand the connection over to the protocol that follows the response.
     case handOver
     case close(CloseReason)
-    /// What is still queued of the request is not to be sent.
+    /// Discard what is still queued of the request.
     case stopSending
   }
 
-  /// The decisions on one fact, in order. There are never more than two.
+  /// The actions that follow from one fact, in order: two at most.
   public struct Actions: Hashable, Sendable {
     public private(set) var first: Action?
     public private(set) var second: Action?
@@ -99,10 +104,12 @@ public struct ExchangeMachine {
 
   public var isIdle: Bool { state == .idle }
 
-  /// Whether nothing is missing but the rest of the request.
+  /// Whether the response is complete and only the rest of the request is missing.
   public var isSendingOnly: Bool { state == .active(.running, .ended) }
 
-  /// A request is about to be sent. False: the connection is not free.
+  /// Begins an exchange, before its request is sent.
+  ///
+  /// - Returns: Whether the exchange has begun; `false` if the connection is not idle.
   public mutating func begin() -> Bool {
     guard state == .idle else { return false }
     state = .active(.running, .head)
@@ -117,7 +124,7 @@ public struct ExchangeMachine {
     actions.append(.complete)
   }
 
-  /// The kernel takes no more of the request: the peer has closed or reset.
+  /// The kernel takes no more of the request, because the server has closed or reset the connection.
   public mutating func sendingFailed(into actions: inout Actions) {
     guard case .active(.running, let receiving) = state else { return }
     guard receiving != .ended else { return completeWithoutRest(.requestUnfinished, &actions) }
@@ -125,18 +132,24 @@ public struct ExchangeMachine {
     actions.append(.stopSending)
   }
 
-  /// `holdsBody`: the body waits for a 100 (Continue), and nothing of it has been sent.
+  /// The final response's head has arrived.
+  ///
+  /// - Parameters:
+  ///   - status: The status code.
+  ///   - isPersistent: Whether the connection may be used again after the response.
+  ///   - holdsBody: Whether the request's body still waits for a 100 (Continue), so that nothing of it has been sent.
   public mutating func headReceived(
     status: Int = 200, isPersistent: Bool, holdsBody: Bool = false, into actions: inout Actions
   ) {
     guard case .active(let sending, .head) = state else { return inconsistent(&actions) }
     state = .active(sending, .body(isPersistent: isPersistent))
-    // RFC 9112 9.5: whoever answers so does not want the rest. After a 2xx it may be read while the answer is written.
-    // RFC 9110 10.1.1: a final response in place of a 100 asks for no body at all.
+    // RFC 9112 9.5: after a status of 300 or more, the server does not need the rest. With a 2xx, the server may read
+    // the request while it writes the response. RFC 9110 10.1.1: a final response in place of a 100 asks for no body at
+    // all.
     if sending == .running, status >= 300 || holdsBody { sendingFailed(into: &actions) }
   }
 
-  /// A 101, or a 2xx to CONNECT.
+  /// The head of a 101, or of a 2xx to CONNECT, has arrived.
   public mutating func tunnelBegan(into actions: inout Actions) {
     guard case .active(_, .head) = state else { return inconsistent(&actions) }
     state = .tunnel
@@ -160,28 +173,30 @@ public struct ExchangeMachine {
     }
   }
 
-  /// The response breaks the rules, or ended too soon.
+  /// The response breaks the rules of HTTP, or ended too soon.
   public mutating func responseFailed(_ error: ResponseError, into actions: inout Actions) {
     fail(.response(error), &actions)
   }
 
   public mutating func bodyFailed(into actions: inout Actions) { fail(.bodyFailed, &actions) }
 
-  /// The end of the stream while nothing was asked.
+  /// The server closed the connection while no response was expected: in between two exchanges, or after the response
+  /// was complete and before the request had been sent.
   public mutating func peerClosed(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.peerClosed, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
     close(.peerClosed, &actions)
   }
 
-  /// Bytes while nothing was asked: whatever they are, they must never answer a later request.
+  /// Bytes arrived while no response was expected. They must never answer a later request.
   public mutating func unsolicitedBytes(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.unsolicitedBytes, &actions) }
     guard state == .idle else { return inconsistent(&actions) }
     close(.unsolicitedBytes, &actions)
   }
 
-  /// Reading failed.
+  /// The connection broke: receiving failed, the stream ended during the exchange, or the server closed the connection
+  /// before any of the request was taken.
   public mutating func connectionLost(into actions: inout Actions) {
     if isSendingOnly { return completeWithoutRest(.connectionLost, &actions) }
     guard state == .idle else { return fail(.connectionLost, &actions) }
@@ -192,7 +207,7 @@ public struct ExchangeMachine {
 
   public mutating func cancelled(into actions: inout Actions) { fail(.cancelled, &actions) }
 
-  /// The owner lets go of the connection.
+  /// The owner releases the connection.
   public mutating func released(into actions: inout Actions) {
     switch state {
     case .idle, .tunnel: close(.unneeded, &actions)
@@ -211,7 +226,8 @@ public struct ExchangeMachine {
     }
   }
 
-  /// The response is there. What is left of the request the server does not get.
+  /// Completes the exchange with the response that is there, and closes the connection without sending the rest of the
+  /// request.
   private mutating func completeWithoutRest(_ reason: CloseReason, _ actions: inout Actions) {
     actions.append(.complete)
     close(reason, &actions)

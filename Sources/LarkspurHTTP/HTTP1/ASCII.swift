@@ -1,4 +1,4 @@
-/// Small readings of ASCII in a span.
+/// ASCII constants and classes of ASCII bytes.
 public enum ASCII {
   static let tab = UInt8(ascii: "\t")
   static let lf = UInt8(ascii: "\n")
@@ -13,10 +13,11 @@ public enum ASCII {
 
   static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
-  /// White space inside a field value: SP and HTAB, and the CR and LF of a fold, the only ones that pass the parser.
+  /// Whether the byte is white space in a field value: SP, HTAB, or the CR or LF of a fold. The parser lets no other CR
+  /// or LF through.
   static func isWhitespace(_ byte: UInt8) -> Bool { byte == space || byte == tab || byte == cr || byte == lf }
 
-  /// Of a URI's scheme (RFC 3986 3.1).
+  /// Whether the byte may stand in a URI's scheme, apart from the rule that a letter comes first (RFC 3986 3.1).
   public static func isSchemeCharacter(_ byte: UInt8) -> Bool {
     isLetterOrDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
   }

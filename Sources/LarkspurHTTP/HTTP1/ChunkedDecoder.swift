@@ -1,18 +1,18 @@
 import LarkspurBytes
 
-/// Takes the chunked transfer coding (RFC 9112 7.1) off a body.
+/// Decodes the chunked transfer coding (RFC 9112 7.1) of a body.
 ///
-/// Theory of operation. Chunk heads are read byte by byte and nothing of them is kept, so they may be cut
-/// anywhere. Data is handed on as ranges. The trailer section, like a head, has to be in one place until it is
-/// complete: `consumed` stays at its first byte meanwhile.
+/// Theory of operation. The decoder reads chunk heads byte by byte and keeps none of their bytes, so that they may be
+/// split anywhere. It reports data as ranges. The owner has to keep the bytes of the trailer section together, like
+/// those of a head, until the section is complete: `consumed` stays at its first byte meanwhile.
 ///
 /// ```
 ///  size --';'--> extension --CR--> sizeLF --LF, size > 0--> data -> dataCR -> dataLF -> size
 ///     \--CR----------------------/      \---LF, size == 0--> trailers -> complete
 /// ```
 ///
-/// The decoder refuses to guess: white space around a size, a bare LF behind it, more than sixteen digits, or data that is not
-/// followed by CRLF are errors. Each has been a way to make two parsers see two different bodies.
+/// The decoder does not guess: white space around a size, a bare LF after it, more than sixteen digits, and data that
+/// is not followed by CRLF are errors. Each of these has been used to make two parsers see two different bodies.
 public struct ChunkedDecoder {
   public enum Event: Hashable {
     case needMore
@@ -41,17 +41,17 @@ public struct ChunkedDecoder {
   private var extensionBytes = 0
   private let trailersMayEndWithLF: Bool
 
-  /// - Parameter trailersMayEndWithLF: Whether the lines of the trailer section may all end with LF alone, because those of
-  ///   the response's head do. The lines of chunks end with CRLF in any case.
+  /// - Parameter trailersMayEndWithLF: Whether all lines of the trailer section may end with LF alone, because the
+  ///   lines of the response's head do. The lines of chunks end with CRLF in any case.
   public init(trailersMayEndWithLF: Bool = false) { self.trailersMayEndWithLF = trailersMayEndWithLF }
 
-  /// What a connection's end would cut off here.
+  /// The part of the response that an end of the connection would cut off now.
   var place: ResponseError.Place {
     if case .trailers = state { return .trailers }
     return .chunkedBody
   }
 
-  /// Reads on from `consumed`, and moves it past what is done with.
+  /// Reads from index `consumed`, and moves it past the bytes that are no longer needed.
   public mutating func next(
     in bytes: Span<UInt8>, consumed: inout Int, limits: Limits, trailers: inout FieldTable
   ) throws(ResponseError) -> Event {
@@ -67,7 +67,7 @@ public struct ChunkedDecoder {
 
       case .trailers(var lines):
         let base = consumed
-        // The empty line comes on top of the limit.
+        // The limit does not count the empty line.
         let bounds = FieldLineParser.Bounds(
           sectionBytesMax: limits.trailerBytesMax + 2, tooLarge: .trailersTooLarge(limit: limits.trailerBytesMax))
         let isComplete = try lines.parse(bytes, base: base, bounds: bounds, limits: limits, into: &trailers)
@@ -90,7 +90,7 @@ public struct ChunkedDecoder {
     }
   }
 
-  /// One byte of a chunk's head or end.
+  /// Reads one byte of a chunk's head or of the CRLF after its data.
   private mutating func read(_ byte: UInt8, limits: Limits) throws(ResponseError) {
     switch state {
     case .size:
@@ -147,8 +147,9 @@ public struct ChunkedDecoder {
   }
 }
 
-/// `chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`, one byte at a time, from behind
-/// the first semicolon.
+/// Recognizer of chunk extensions, one byte at a time, from the byte after the first semicolon.
+///
+/// `chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`
 private struct ChunkExtensionGrammar {
   private enum State {
     case beforeName, name, afterName, beforeValue, token, quoted, escaped, afterQuoted, afterValue
@@ -156,7 +157,7 @@ private struct ChunkExtensionGrammar {
 
   private var state = State.beforeName
 
-  /// Whether the line may end here. White space at its end is not part of the grammar.
+  /// Whether the line may end here. The grammar has no white space at the end of a line.
   var mayEnd: Bool {
     switch state {
     case .name, .token, .afterQuoted: true
@@ -195,7 +196,7 @@ private struct ChunkExtensionGrammar {
     }
   }
 
-  /// What may stand behind a name or a value: white space, the next extension, and `=` behind a name.
+  /// Accepts a byte after a name or a value: white space, the semicolon of the next extension, and `=` after a name.
   private mutating func accept(_ byte: UInt8, _ isSpace: Bool, after: State, mayHaveValue: Bool) -> Bool {
     if isSpace {
       state = after

@@ -2,35 +2,35 @@ import LarkspurBytes
 
 /// Reads field lines up to the empty line that ends them: the second part of a head, and a trailer section.
 ///
-/// Theory of operation. The bytes of the whole section must stay in one place until it is complete; the parser
-/// remembers how far it has read, so that no byte is looked at again when more of them arrive. A field goes
-/// into the table at its line feed. If the next line begins with white space it is a fold (RFC 9112 5.2), and
-/// the field's value is extended in place.
+/// Theory of operation. The owner has to keep the bytes of the whole section together until it is complete. The parser
+/// remembers how far it has read, and continues there when more bytes arrive. A field goes into the table at its line
+/// feed. If the next line begins with white space, it is a fold (RFC 9112 5.2), and the field's value is extended in
+/// place.
 ///
 /// ```
 ///  lineStart --CR--> lastLF --LF--> complete
-///    |  ^  \--SP/HTAB--> leadingSpace            (a fold of the field before)
+///    |  ^  \--SP/HTAB--> leadingSpace            (a fold of the previous field)
 ///    v  |                   v
 ///  name -> leadingSpace -> value --CR--> lineLF --LF--> lineStart
 /// ```
 ///
 /// In a section whose lines end with LF alone, LF takes the place of CR and LF, and CR is an error (RFC 9112 2.2).
 ///
-/// Invariants: all positions count from the section's first byte. A search never looks past a limit, so an
-/// error depends only on the bytes and not on how they were cut.
+/// Invariants: all positions count from the section's first byte. A search never looks past a limit, so that an error
+/// depends only on the bytes, and not on how they are split between calls.
 struct FieldLineParser {
   private enum Phase {
     case lineStart, name, leadingSpace, value, lineLF, lastLF
   }
 
-  /// How the lines of a section end: all of them alike.
+  /// How all lines of a section end.
   enum LineEnd {
     case crlf, lf
     /// The first line decides.
     case undecided
   }
 
-  /// How large the section may be, and what it is called when it is larger.
+  /// The maximum size of the section, and the error for a larger one.
   struct Bounds {
     var sectionBytesMax: Int
     var tooLarge: ResponseError
@@ -46,14 +46,17 @@ struct FieldLineParser {
   private var isFold = false
 
   /// - Parameters:
-  ///   - position: Where the first field line starts: behind the status line, or 0.
+  ///   - position: Where the first field line starts: after the status line, or 0.
   ///   - lineEnd: How the section's lines end.
   init(from position: Int, lineEnd: LineEnd) {
     self.position = position
     self.lineEnd = lineEnd
   }
 
-  /// Reads on. `base` is the section's first byte in `bytes`. True: the section is complete, and `position` is its size.
+  /// Continues reading at `position`.
+  ///
+  /// - Parameter base: The index of the section's first byte in `bytes`.
+  /// - Returns: Whether the section is complete; `position` is then its size.
   mutating func parse(
     _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
   ) throws(ResponseError) -> Bool {
@@ -62,7 +65,7 @@ struct FieldLineParser {
         parsePlainLines(bytes, base: base, bounds: bounds, limits: limits, into: &table)
       }
       let index = base + position
-      // A section that has used up its allowance and is not complete can only become too large.
+      // An incomplete section that has reached its limit can only become too large.
       guard position < bounds.sectionBytesMax else { throw bounds.tooLarge }
       guard index < bytes.count else { return false }
       // No search looks past this index.
@@ -163,8 +166,10 @@ struct FieldLineParser {
     phase = .lineStart
   }
 
-  /// Takes complete, plain lines in one go each, as far as they lead. What they leave, an error included, is
-  /// for the state machine, which starts at the line's first byte.
+  /// Reads complete, plain lines, each in one step. Leaves the first other line, such as one with an error, to the
+  /// state machine, which starts at that line's first byte.
+  ///
+  /// Performance: most lines are plain.
   private mutating func parsePlainLines(
     _ bytes: Span<UInt8>, base: Int, bounds: Bounds, limits: Limits, into table: inout FieldTable
   ) {
@@ -175,7 +180,7 @@ struct FieldLineParser {
     position = next - base
   }
 
-  /// Which limit a search ran into.
+  /// Returns the error for the limit that a search has reached.
   private func limitReached(_ limits: Limits, _ bounds: Bounds) -> ResponseError {
     position > lineStart + limits.fieldLineBytesMax
       ? .fieldLineTooLong(limit: limits.fieldLineBytesMax) : bounds.tooLarge

@@ -1,9 +1,10 @@
-/// The `Keep-Alive` field (RFC 2068 19.7.1.1, and what servers send since).
+/// The `Keep-Alive` field (RFC 2068 19.7.1.1, and the forms that servers have sent since).
 public enum KeepAlive {
-  /// How long the server keeps an idle connection, less a margin, and how many requests it still takes. What cannot be
-  /// read is not there.
+  /// Reads the parameters of a `Keep-Alive` value. Parameters that cannot be read are ignored.
   ///
-  /// A request that arrives when the server is just closing is lost: the margin is a second, or half of a shorter time.
+  /// - Returns: How long the server keeps an idle connection (`timeout`), less a margin, and how many further requests
+  ///   it takes on the connection (`max`); `nil` for a missing parameter. The margin is one second, or half of a
+  ///   timeout below two seconds: a request that arrives while the server closes the connection is lost.
   public static func parameters(_ value: String) -> (idle: Duration?, requestsLeft: Int?) {
     var idle: Duration?
     var requestsLeft: Int?
@@ -19,7 +20,8 @@ public enum KeepAlive {
     return (idle, requestsLeft)
   }
 
-  /// Decimal digits, perhaps in quotation marks. Nine of them are thirty years.
+  /// Reads one to nine decimal digits, with or without quotation marks. Nine digits suffice for thirty years in
+  /// seconds.
   private static func number(_ text: Substring.UTF8View) -> Int? {
     var digits = trimmed(text)
     if digits.count >= 2, digits.first == ASCII.quote, digits.last == ASCII.quote {

@@ -1,17 +1,19 @@
-/// Why a request cannot be written. Every case is the caller's doing, and nothing has been sent.
+/// Why a request head or a trailer section cannot be written. In every case the caller is at fault, and nothing of that
+/// head or trailer section has been sent.
 public enum RequestError: Error, Hashable, Sendable {
   /// The method is empty or holds a byte that is not a token character.
   case methodInvalid(String)
-  /// The target is empty or holds white space, a control character or a byte beyond ASCII.
+  /// The target is empty or holds white space, a control character or a byte beyond ASCII; or the request goes to a
+  /// proxy, is no CONNECT, and its target does not begin with `http://`.
   case targetInvalid(String)
   /// A field name is empty or holds a byte that is not a token character.
   case fieldNameInvalid(String)
-  /// The value of the named field holds CR, LF, NUL or another control character.
+  /// The value of the named field holds CR, LF, NUL or another control character except HTAB.
   case fieldValueInvalid(name: String)
-  /// The named field is the writer's own: `Host`, and those that say how long the body is (`Content-Length`,
-  /// `Transfer-Encoding`).
+  /// The named field is one that the writer sets itself: `Host`, or a field that delimits the body (`Content-Length`,
+  /// `Transfer-Encoding`). In trailers only the latter two are reserved.
   case fieldReserved(name: String)
-  /// The named field is for proxies, and the request is not.
+  /// The named field is for proxies only, and stands in a request to an origin server or in trailers.
   case fieldForProxies(name: String)
 }
 

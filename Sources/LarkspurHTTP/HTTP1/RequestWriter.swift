@@ -1,7 +1,7 @@
 import LarkspurBytes
 
-/// Writes a request head. What would change the message's shape (CR, LF, NUL, white space where none belongs)
-/// is refused with an error that says which part; nothing is ever split, escaped or repaired.
+/// Writes a request head. Bytes that would change the structure of the message (CR, LF, NUL, misplaced white space) are
+/// refused with an error that names the part; the writer never splits, escapes or repairs anything.
 ///
 /// ```swift
 /// var writer = try RequestWriter(method: "GET", target: "/index.html", host: "example.org")
@@ -9,20 +9,20 @@ import LarkspurBytes
 /// let request = writer.finish()
 /// ```
 public struct RequestWriter: Sendable {
-  /// How the body's length is told (RFC 9112 6).
+  /// How the length of the body is announced (RFC 9112 6).
   public enum Body: Hashable, Sendable {
-    /// No body. Methods that usually carry one (POST, PUT, PATCH) say `Content-Length: 0` (RFC 9110 8.6).
+    /// No body. Methods that usually have one (POST, PUT, PATCH) announce `Content-Length: 0` (RFC 9110 8.6).
     case none
     case length(UInt)
     /// The chunked coding: see `ChunkedEncoder`.
     case chunked
   }
 
-  /// What may be done with a request when its fate is not known.
+  /// Class of a request method, which decides whether the request may be repeated or pipelined.
   enum Method: Hashable, Sendable {
-    /// RFC 9110 9.2.1, but for TRACE: it asks, and changes nothing.
+    /// A safe method (RFC 9110 9.2.1) except TRACE: the request reads, and changes nothing.
     case safe
-    /// RFC 9110 9.2.2: several times is as good as once.
+    /// Another idempotent method (RFC 9110 9.2.2): repeating the request has no further effect.
     case idempotent
     case other
 
@@ -41,7 +41,13 @@ public struct RequestWriter: Sendable {
   private var usuallyHasBody = false
   private let recipient: RequestHead.Recipient
 
-  /// To a proxy the target goes in absolute form, `http://host/path`, or with CONNECT as `host:port` (RFC 9112 3.2).
+  /// Begins a head with its request line and its `Host` field.
+  ///
+  /// - Parameters:
+  ///   - target: The request target. To a proxy it is in absolute form, `http://host/path`, or, with CONNECT,
+  ///     `host:port` (RFC 9112 3.2).
+  ///   - host: The value of `Host`, which may be empty.
+  ///   - recipient: The first reader of the head.
   public init(
     method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
@@ -49,7 +55,7 @@ public struct RequestWriter: Sendable {
     try begin(host: host)
   }
 
-  /// A head that goes on with what has been checked and written before.
+  /// Begins a head with a request line and fields that have been checked and written before.
   public init(
     method: String, target: String, _ common: CommonFields, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
@@ -58,11 +64,11 @@ public struct RequestWriter: Sendable {
     context.adopt(common.context)
   }
 
-  /// With the method and the target written.
+  /// Writes the method and the target.
   private init(_ method: String, _ target: String, _ recipient: RequestHead.Recipient) throws(RequestError) {
     self.recipient = recipient
     self.method = Method(method)
-    // Most are GET, and no string is cheap to compare with one that it is not.
+    // Performance: most methods are GET, and comparisons of unequal strings are not cheap.
     if method != "GET" {
       guard isToken(method) else { throw .methodInvalid(method) }
       switch method {
@@ -81,7 +87,7 @@ public struct RequestWriter: Sendable {
     bytes.append(copying: target.utf8Span.span)
   }
 
-  /// Ends the request line.
+  /// Ends the request line and writes `Host`.
   private mutating func begin(host: String) throws(RequestError) {
     bytes.append(contentsOf: " HTTP/1.1\r\n".utf8)
     // RFC 9110 7.2: Host comes first, and is sent even when it is empty.
@@ -93,13 +99,13 @@ public struct RequestWriter: Sendable {
     guard isToken(name) else { throw .fieldNameInvalid(name) }
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
     let span = name.utf8Span.span
-    // RFC 9112 3.2: a second Host line makes a request bad, and is how two servers come to see two hosts.
+    // RFC 9112 3.2: a second Host line makes a request invalid, and two servers may see two different hosts.
     guard !isReserved(name), !Word.host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
-    // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
+    // RFC 9110 11.7.2: this field is for the proxy, and must not reach a server behind it.
     guard recipient == .proxy || !isForProxies(name) else { throw .fieldForProxies(name: name) }
     if Word.upgrade.matches(span, span.indices) { context.offersUpgrade = true }
     if Word.connection.matches(span, span.indices) {
-      // RFC 9112 9.6: after `close` no further request is sent, whatever the server says.
+      // RFC 9112 9.6: after `close` no further request is sent, whatever the server answers.
       let options = value.split(separator: ",").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
       if options.contains("close") { context.closesConnection = true }
     }
@@ -131,7 +137,7 @@ public struct RequestWriter: Sendable {
   }
 }
 
-/// What many requests to one host have in common, checked and written once: all that comes behind the target.
+/// The part of a head that many requests to one host share, checked and written once: everything after the target.
 public struct CommonFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
@@ -145,7 +151,7 @@ public struct CommonFields: Sendable {
 }
 
 extension RequestContext {
-  /// What the fields say that have been added.
+  /// Adds the facts that the fields of `other` imply.
   fileprivate mutating func adopt(_ other: RequestContext) {
     if other.offersUpgrade { offersUpgrade = true }
     if other.closesConnection { closesConnection = true }
@@ -153,12 +159,12 @@ extension RequestContext {
   }
 }
 
-/// A request head, ready to be sent as often as one likes.
+/// A finished request head, which may be sent any number of times.
 public struct RequestHead: Hashable, Sendable {
-  /// Who reads the head first. A connection sends only what is for its other end.
+  /// The first reader of a head. A connection sends only heads that are meant for its peer.
   public enum Recipient: Hashable, Sendable {
     case origin
-    /// A proxy that is asked for the resource, or for a tunnel.
+    /// A proxy, which gets a request for a resource or for a tunnel.
     case proxy
   }
 
@@ -168,7 +174,7 @@ public struct RequestHead: Hashable, Sendable {
   private let body: RequestWriter.Body
   private let method: RequestWriter.Method
 
-  /// Whether the body has to come in the chunked coding.
+  /// Whether the body has to be sent in the chunked coding.
   public var isChunked: Bool { if case .chunked = body { true } else { false } }
 
   init(
@@ -182,19 +188,21 @@ public struct RequestHead: Hashable, Sendable {
     self.method = method
   }
 
-  /// Whether the request may be sent again without knowing what became of it (RFC 9110 9.2.2).
+  /// Whether the request may be sent again although it may have been processed (RFC 9110 9.2.2).
   public var isIdempotent: Bool { method != .other }
 
-  /// The same of one whose body waits for the server's consent: without it nothing of the body has left.
+  /// Whether the request may be sent again after a lost connection, as long as no response has arrived: it is
+  /// idempotent, or its body waits for the server's consent, without which nothing of the body is sent.
   public var mayBeSentAgain: Bool { isIdempotent || context.expectsContinue }
 
   /// Whether the request may follow another one that has not been answered.
   public var isPipelinable: Bool {
-    // A body wants a framing of its own, which a queue of heads does not give it.
+    // A queue of heads has no room for a body.
     method == .safe && body == .none && !context.closesConnection && !context.offersUpgrade
   }
 
-  /// Whether a body of so many bytes is what the head announces. Any other would end in the next request, or be it.
+  /// Returns whether the head announces a body of `count` bytes, or a chunked one. The server would read a longer
+  /// body's rest as the next request, and the next request as the rest of a shorter body.
   public func allows(bodyBytes count: Int) -> Bool {
     switch body {
     case .none: count == 0
@@ -204,23 +212,26 @@ public struct RequestHead: Hashable, Sendable {
   }
 }
 
-/// Puts the chunked coding on a request body (RFC 9112 7.1).
+/// Encodes a request body in the chunked coding (RFC 9112 7.1).
 public enum ChunkedEncoder {
-  /// What goes before a chunk's data. `count` is above zero: an empty chunk would end the body.
+  /// Returns the bytes to send before a chunk's data.
+  ///
+  /// - Parameter count: The size of the data in bytes, above zero: an empty chunk would end the body.
   public static func start(ofChunk count: Int) -> [UInt8] {
     Array((String(count, radix: 16) + "\r\n").utf8)
   }
 
-  /// What goes behind a chunk's data.
+  /// The bytes to send after a chunk's data.
   public static let endOfChunk: [UInt8] = [ASCII.cr, ASCII.lf]
 
-  /// The last chunk and the trailer section.
+  /// Returns the last chunk and the trailer section.
   public static func end(trailers: [(name: String, value: String)] = []) throws(RequestError) -> [UInt8] {
     var bytes = Array("0\r\n".utf8)
     for (name, value) in trailers {
       guard isToken(name) else { throw .fieldNameInvalid(name) }
       guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
-      // RFC 9110 6.5.1: these would come too late, and a receiver that merged them would lose its place.
+      // RFC 9110 6.5.1: these fields come too late in trailers, and a receiver that merges them into the head misreads
+      // the end of the body.
       guard !isReserved(name) else { throw .fieldReserved(name: name) }
       guard !isForProxies(name) else { throw .fieldForProxies(name: name) }
       bytes.append(contentsOf: "\(name): \(value)\r\n".utf8)
@@ -235,7 +246,7 @@ private func isToken(_ text: String) -> Bool {
   return !span.isEmpty && Scan.endOfToken(in: span, from: 0, to: span.count) == span.count
 }
 
-/// Whether a field of this name says where the body ends.
+/// Returns whether a field of this name delimits the body.
 private func isReserved(_ name: String) -> Bool {
   let span = name.utf8Span.span
   return Word.contentLength.matches(span, span.indices) || Word.transferEncoding.matches(span, span.indices)
@@ -251,7 +262,7 @@ private func isFieldValue(_ text: String) -> Bool {
   return Scan.endOfFieldValue(in: span, from: 0, to: span.count) == span.count
 }
 
-/// A target is what a URL leaves after percent-encoding: visible ASCII (RFC 9112 3.2).
+/// Returns whether the text is a request target: visible ASCII, as percent-encoding leaves it (RFC 9112 3.2).
 private func isTarget(_ text: String) -> Bool {
   let span = text.utf8Span.span
   for index in span.indices where span[index] <= 0x20 || span[index] >= 0x7f { return false }

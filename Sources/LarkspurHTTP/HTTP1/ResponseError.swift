@@ -1,42 +1,44 @@
-/// Why a peer's response was refused. Every case is the peer's doing: the bytes that it sent, or stopped sending.
+/// Why a response was refused. In every case the server is at fault: by bytes that it sent, or by the end of the
+/// connection.
 public enum ResponseError: Error, Hashable, Sendable {
   /// The response does not begin with `HTTP/`: another protocol, HTTP/0.9, or stray bytes.
   case notHTTP
-  /// A version other than HTTP/1.x.
+  /// A version other than `1.` and one digit, or no space after the version.
   case versionUnsupported
-  /// The status is not three digits from 100 to 999.
+  /// The status is not three digits from 100 to 999, or another byte than SP, CR or LF follows it.
   case statusInvalid
-  /// A control character in the reason phrase.
+  /// A control character other than HTAB in the reason phrase.
   case reasonInvalid
-  /// A CR without LF behind it.
+  /// A CR without an LF after it.
   case bareCR
-  /// An LF without CR before it: in a head or trailer section with lines that end with CRLF, or in a chunk's line.
+  /// An LF without a CR before it: in a head or trailer section whose lines have to end with CRLF, or that has lines of
+  /// both kinds; or after a chunk's size.
   case bareLF
-  /// White space between the status line and the first field.
+  /// White space before the first field of a head or trailer section.
   case whitespaceBeforeFirstField
   /// A field name that is empty or holds a byte that is not a token character.
   case fieldNameInvalid
   /// White space in a field name, or between the name and its colon.
   case whitespaceInFieldName
-  /// NUL or another control character in a field value.
+  /// NUL or another control character, except HTAB, in a field value.
   case fieldValueInvalid
   case headTooLarge(limit: Int)
   case fieldLineTooLong(limit: Int)
   case tooManyFields(limit: Int)
   case tooManyInterimResponses(limit: Int)
-  /// `Content-Length` is not a plain decimal number that fits.
+  /// `Content-Length` is not a plain decimal number that fits in an `Int`.
   case contentLengthInvalid
-  /// `Content-Length` says two different things.
+  /// `Content-Length` has two different values, or one number written in two ways.
   case contentLengthConflicting
   /// A transfer coding other than `chunked`, or `chunked` not exactly once.
   case transferCodingUnsupported
-  /// A 101 that nobody asked for.
+  /// A 101 in response to a request without `Upgrade`.
   case upgradeUnsolicited
   case chunkSizeInvalid
   case chunkSizeTooLarge
   case chunkExtensionInvalid
   case chunkExtensionsTooLarge(limit: Int)
-  /// A chunk's data is not followed by CRLF: the chunk size lied.
+  /// A chunk's data is not followed by CRLF, so its size was wrong.
   case chunkEndMissing
   case trailersTooLarge(limit: Int)
   /// The connection ended inside the response.
@@ -44,15 +46,15 @@ public enum ResponseError: Error, Hashable, Sendable {
   /// Bytes that belong to no request.
   case unsolicitedBytes
 
-  /// What the connection's end cut off.
+  /// The part of the response that the end of the connection cut off.
   public enum Place: Hashable, Sendable {
-    /// Not a single byte of the response had arrived.
+    /// No byte of the response had arrived.
     case beforeHead
     /// The status line of the final response was not complete. Interim responses may have come before it.
     case statusLine
-    /// The status line was complete, and the empty line behind the fields was still to come.
+    /// The status line was complete, and the empty line after the fields was still to come.
     case head
-    /// So many bytes of a `Content-Length` body were still to come.
+    /// A body with `Content-Length` was incomplete: `missing` bytes were still to come.
     case body(missing: Int)
     case chunkedBody
     case trailers

@@ -1,17 +1,17 @@
 import LarkspurBytes
 
 extension ResponseHead {
-  /// The lengths of the names below.
+  /// The lengths of the field names that `decideFraming` reads, as the bits of a mask.
   private static let framingNameLengths: UInt32 = 1 << 10 | 1 << 14 | 1 << 17
 
-  /// Reads the fields that decide where the body ends and whether the connection lives on.
+  /// Reads the fields that decide where the body ends and whether the connection may be used again.
   mutating func decideFraming(
     in bytes: Span<UInt8>, base: Int, request: RequestContext
   ) throws(ResponseError) {
     // RFC 9110 15.2.2: the server switches only to what the client offered.
     if status == 101, !request.offersUpgrade { throw .upgradeUnsolicited }
     if status == 101 || request.method == .connect && 200..<300 ~= status {
-      // RFC 9110 9.3.6, RFC 9112 6.3: what the fields say of a body is ignored, there is none.
+      // RFC 9110 9.3.6, RFC 9112 6.3: there is no body, and fields that describe one are ignored.
       framing = .tunnel
       return
     }
@@ -43,8 +43,8 @@ extension ResponseHead {
     }
     contentLength = length?.value
 
-    // RFC 9112 6.1: an HTTP/1.0 message with Transfer-Encoding has faulty framing. The field is ignored, and
-    // so is the connection afterwards.
+    // RFC 9112 6.1: an HTTP/1.0 message with Transfer-Encoding has faulty framing. The field is ignored, and the
+    // connection is not used again.
     let isChunked = codings.isPresent && minorVersion > 0
     if isChunked, !codings.isChunkedOnce { throw .transferCodingUnsupported }
 
@@ -54,11 +54,11 @@ extension ResponseHead {
     case _: framing = length.map { $0.value == 0 ? .none : .length($0.value) } ?? .untilClose
     }
 
-    // RFC 9110 8.6, RFC 9112 6.1: a 204 announces no body. A server that announces one may send it too, and late:
-    // no further request goes where the answer would begin with it.
+    // RFC 9110 8.6, RFC 9112 6.1: a 204 must not announce a body. A server that announces one may also send it, late,
+    // and its bytes would be taken for the next response: the connection is not used again.
     let announcesWrongly = status == 204 && (codings.isPresent || (length?.value ?? 0) > 0)
-    // RFC 9112 9.3: `close` wins over `keep-alive`; HTTP/1.0 lives on only by `keep-alive`. RFC 9112 6.1:
-    // Transfer-Encoding beside Content-Length may be an attack, and the connection ends with the response.
+    // RFC 9112 9.3: `close` wins over `keep-alive`; an HTTP/1.0 connection stays open only with `keep-alive`. RFC 9112
+    // 6.1: Transfer-Encoding beside Content-Length may be an attack, and the connection ends with the response.
     isPersistent =
       !says.close && !request.closesConnection && (minorVersion > 0 || says.keepAlive)
       && !(codings.isPresent && (length != nil || minorVersion == 0))
@@ -66,15 +66,15 @@ extension ResponseHead {
   }
 }
 
-/// The one number of `Content-Length`. Repeats are accepted when they are identical, digit by digit: a proxy
-/// that read "010" as octal would see another body than we do.
+/// The number of `Content-Length`. Repeated numbers are accepted if they have the same digits: a proxy that reads "010"
+/// as octal would see another body than this parser.
 private struct ContentLength: Equatable {
   var value: Int
   var digits: Int
 
-  /// Reads a field's value: a number, or a list of one and the same number.
+  /// Reads a field value: a number, or a list that repeats one number.
   init(_ head: Span<UInt8>, _ value: Range<Int>) throws(ResponseError) {
-    // What almost every server sends needs no taking apart.
+    // Performance: almost every server sends a single number, which needs no list parsing.
     if let number = Self(digits: head, value) {
       self = number
       return
@@ -90,7 +90,7 @@ private struct ContentLength: Equatable {
     self = first
   }
 
-  /// Nil: not digits only, or too large.
+  /// Fails if the element is empty, has a byte that is not a digit, or does not fit in an `Int`.
   private init?(digits head: Span<UInt8>, _ element: Range<Int>) {
     guard !element.isEmpty else { return nil }
     var value = 0
@@ -112,7 +112,7 @@ private struct TransferCodings {
   private var chunked = 0
   private var others = 0
 
-  /// The only coding that we implement, applied once (RFC 9112 6.1 forbids more).
+  /// Whether `chunked`, the only implemented coding, is the only one and applied once (RFC 9112 6.1 forbids more).
   var isChunkedOnce: Bool { chunked == 1 && others == 0 }
 
   mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
@@ -129,7 +129,7 @@ private struct ConnectionOptions {
   private(set) var keepAlive = false
 
   mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
-    // What most servers send needs no taking apart.
+    // Performance: most servers send `keep-alive` alone, which needs no list parsing.
     if Word.keepAlive.matches(head, value) {
       keepAlive = true
       return
@@ -142,8 +142,8 @@ private struct ConnectionOptions {
   }
 }
 
-/// The elements of a comma-separated value, trimmed; empty ones included. (None of the lists read here may
-/// hold a quoted comma.)
+/// The elements of a comma-separated field value, trimmed, including empty ones. Quoted commas separate as well:
+/// `Content-Length` and `Connection` may not have any, and a transfer coding with a parameter is refused in any case.
 private struct ListElements {
   private var start: Int?
   private let end: Int

@@ -1,7 +1,6 @@
 import LarkspurBytes
 
-/// A parsed response head: what it says, and where in its bytes it says it. Positions count from the head's
-/// first byte.
+/// A parsed response head: its values, and the positions of its parts. Positions count from the head's first byte.
 public struct ResponseHead {
   public internal(set) var status = 0
   /// 0 for HTTP/1.0; 1 for HTTP/1.1 and every later 1.x.
@@ -10,18 +9,20 @@ public struct ResponseHead {
   public internal(set) var fields = FieldTable()
   /// The head's size, its empty line included.
   public internal(set) var byteCount = 0
-  /// How the body ends.
+  /// How the end of the body is found.
   public internal(set) var framing = BodyFraming.none
-  /// Whether the server lets the connection live on after this response.
+  /// Whether the connection may be used again after this response. The server, the request and the framing decide.
   public internal(set) var isPersistent = false
-  /// Whether there is a field `Keep-Alive`. Most responses have none, and need not be searched for it.
+  /// Whether the head has a `Keep-Alive` field, so that heads without one, which are most, are not searched. Always
+  /// `false` before a tunnel.
   public internal(set) var hasKeepAlive = false
-  /// What `Content-Length` says, if it is there. For a HEAD request or a 304 no body follows it.
+  /// The value of `Content-Length`, or `nil` if the head has none or a tunnel follows. After a HEAD request and with a
+  /// 304, no body follows.
   public internal(set) var contentLength: Int?
 
   public init() {}
 
-  /// Becomes empty, and keeps its memory.
+  /// Empties the head and keeps its memory.
   public mutating func forget() { reset() }
 
   mutating func reset() {
@@ -42,24 +43,24 @@ public enum BodyFraming: Hashable, Sendable {
   case none
   case length(Int)
   case chunked
-  /// The body goes on until the server closes: its end cannot be told from a lost connection.
+  /// The body ends when the server closes the connection. Without TLS, a body that was cut short may look complete.
   case untilClose
-  /// No body: what follows the head is another protocol (101, or 2xx to CONNECT).
+  /// No body: another protocol follows the head (101, or 2xx to CONNECT).
   case tunnel
 }
 
-/// What the parser must know of the request to understand the response.
+/// The facts of a request that the parser needs to understand the response.
 public struct RequestContext: Hashable, Sendable {
   public enum Method: Hashable, Sendable {
     case head, connect, other
   }
 
   public var method: Method
-  /// The request carried `Upgrade`: only then is a 101 an answer.
+  /// Whether the request carried `Upgrade`. Without it a 101 is an error.
   public var offersUpgrade: Bool
-  /// The request carried `Connection: close`: the connection ends with the response.
+  /// Whether the request carried `Connection: close`, so that the connection ends with the response.
   public var closesConnection: Bool
-  /// The request carried `Expect: 100-continue`, and a body is to follow: it waits for the server's word.
+  /// Whether the request carried `Expect: 100-continue` and has a body, which waits for the server's consent.
   public var expectsContinue = false
 
   public init(method: Method = .other, offersUpgrade: Bool = false, closesConnection: Bool = false) {

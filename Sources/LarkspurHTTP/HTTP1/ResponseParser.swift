@@ -2,11 +2,11 @@ import LarkspurBytes
 
 /// The HTTP/1.x response parser: bytes in, positions out.
 ///
-/// Theory of operation. `begin` says what was asked. The owner then calls `next` with the bytes that are not
-/// consumed yet, as often as it likes, and each call returns one event. A head and a trailer section have to
-/// stay in one place until they are complete; until then `next` answers `needMore` and leaves `consumed` where
-/// it is, and remembers how far it has looked. The same bytes give the same events however they are cut, but
-/// for the borders between two pieces of a body.
+/// Theory of operation. `begin` describes the request. The owner then calls `next` with the bytes that are not consumed
+/// yet, any number of times, and each call returns one event. The owner has to keep the bytes of a head, and of a
+/// trailer section, together until they are complete: until then `next` returns `needMore`, leaves `consumed` where it
+/// is, and remembers how far it has read. The way the bytes are split between calls changes no event, except where one
+/// piece of a body ends and the next begins.
 ///
 /// ```
 ///  idle --begin--> statusLine -> fields --1xx--> statusLine        (event: interim)
@@ -18,13 +18,13 @@ import LarkspurBytes
 ///                                  +--101, CONNECT----> tunnel                          (head)
 /// ```
 ///
-/// It does not know: sockets, time, whether the connection is used again, what a status means. Bytes while idle
-/// are an error: they answer no request. After an error it stays failed.
+/// The parser does not know sockets, time, whether the connection is used again, or what a final status means. Bytes
+/// while idle are an error, because they answer no request. After an error the parser stays failed.
 ///
 /// Nothing is allocated per response once the field tables have grown to what the server sends.
 public struct ResponseParser: ~Copyable {
   public enum Event: Hashable {
-    /// The bytes given so far do not complete anything.
+    /// The bytes so far complete no event.
     case needMore
     /// A 1xx response other than 101: its head is in `head`, and the final response is still to come.
     case interim
@@ -37,7 +37,7 @@ public struct ResponseParser: ~Copyable {
     case end(trailerBase: Int)
   }
 
-  // Without payloads: a state is compared and left several times a response.
+  // Performance: no payloads, because each response compares and changes the state several times.
   private enum State {
     case idle
     case statusLine
@@ -53,20 +53,20 @@ public struct ResponseParser: ~Copyable {
     case failed
   }
 
-  /// The latest head. It may be swapped against another one to keep it without a copy.
+  /// The latest head. The owner may swap it for another one, to keep it without a copy.
   public var head = ResponseHead()
   public private(set) var trailers = FieldTable()
 
   private var state = State.idle
-  /// What `failed` failed with.
+  /// The error of the state `failed`.
   private var failure = ResponseError.unsolicitedBytes
-  /// What is missing of a counted body while the state is `length`.
+  /// Number of missing bytes of a body while the state is `length`.
   private var remaining = 0
-  /// Of use while the state is `fields`.
+  /// The parser of the field lines while the state is `fields`.
   private var lines = FieldLineParser(from: 0, lineEnd: .crlf)
-  /// How the latest head's status line ends, and so each of its lines.
+  /// How the status line of the latest head ends, and so each line of that head.
   private var lineEnd = FieldLineParser.LineEnd.crlf
-  /// Of use while the state is `chunked`.
+  /// The decoder of the body while the state is `chunked`.
   private var chunked = ChunkedDecoder()
   private var request = RequestContext()
   private var position = 0
@@ -82,7 +82,9 @@ public struct ResponseParser: ~Copyable {
     self.limits = limits
   }
 
-  /// Expects the response to a request. False if a response is still in the way.
+  /// Expects the response to a request.
+  ///
+  /// - Returns: Whether the parser was idle; if not, the call has no effect.
   public mutating func begin(_ request: RequestContext) -> Bool {
     guard state == .idle else { return false }
     self.request = request
@@ -91,26 +93,30 @@ public struct ResponseParser: ~Copyable {
     return true
   }
 
-  /// Whether no response is expected: whatever arrives now is an error.
+  /// Whether no response is expected, so that any byte is an error.
   public var isIdle: Bool {
     state == .idle
   }
 
-  /// Whether all of the response has been read, so that `next` will answer `end` without another byte.
+  /// Returns whether the whole response has been read, so that `next` returns `end` without another byte. Always
+  /// `false` for a chunked body, whose end `next` returns at once.
   ///
-  /// (Mutating, as is all that is asked often of what is large: else it is copied first.)
+  /// Performance: `mutating`, which avoids a copy of the large value before each call.
   public mutating func isComplete() -> Bool {
     state == .ending
   }
 
-  /// Ends a response that is complete, in place of `next`. False: it is not.
+  /// Ends a response that has been read completely, in place of a last call of `next`.
+  ///
+  /// - Returns: Whether the response was complete.
   public mutating func finish() -> Bool {
     guard state == .ending else { return false }
     state = .idle
     return true
   }
 
-  /// How many bytes may go past the parser: those of a body that is delimited by its length or by the stream's end.
+  /// Number of bytes that may bypass the parser: the rest of a body with a length, or any number for a body that the
+  /// end of the stream delimits.
   public var passableBytes: Int {
     switch state {
     case .length: remaining
@@ -119,19 +125,23 @@ public struct ResponseParser: ~Copyable {
     }
   }
 
-  /// So many bytes of the body have gone past, and no more than might.
+  /// Counts bytes of the body that have bypassed the parser.
+  ///
+  /// - Parameter count: Number of bytes, from 0 to `passableBytes`.
   public mutating func passed(_ count: Int) {
     guard state == .length else { return }
     remaining -= min(max(count, 0), remaining)
     if remaining == 0 { state = .ending }
   }
 
-  /// Whether the connection has become another protocol's. Bytes from `consumed` on belong to it.
+  /// Whether the connection now carries another protocol, to which the bytes from index `consumed` on belong.
   public var isTunnel: Bool {
     state == .tunnel
   }
 
-  /// Reads on from `consumed`, and moves it past what is done with.
+  /// Reads from index `consumed`, and moves it past the bytes that are no longer needed.
+  ///
+  /// - Throws: The error of a response that breaks the rules; from then on, that error in every call.
   public mutating func next(
     in bytes: Span<UInt8>, consumed: inout Int
   ) throws(ResponseError) -> Event {
@@ -195,8 +205,11 @@ public struct ResponseParser: ~Copyable {
     }
   }
 
-  /// The peer has closed its side, and all that it sent has been given to `next`; `unread` bytes of it are an
-  /// incomplete head or trailer section. Returns whether the response is complete with that.
+  /// The server has closed its side, and all its bytes have been given to `next`.
+  ///
+  /// - Parameter unread: Number of bytes that `next` has not consumed: those of an incomplete head or trailer section.
+  /// - Returns: Whether this end completes the response; `false` if no response was expected or a tunnel has begun.
+  /// - Throws: `ResponseError.truncated` if the response is incomplete, or the error of an earlier failure.
   public mutating func peerClosed(unread: Int) throws(ResponseError) -> Bool {
     let place: ResponseError.Place
     switch state {
@@ -228,7 +241,9 @@ public struct ResponseParser: ~Copyable {
 // MARK: - Head
 
 extension ResponseParser {
-  /// Reads `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`, or LF in place of CRLF. Returns `false` if more bytes are needed.
+  /// Reads `HTTP/1.x SP 3DIGIT [ SP reason ] CRLF`, or LF in place of CRLF.
+  ///
+  /// - Returns: Whether the line is complete; `false` if more bytes are needed.
   private mutating func parseStatusLine(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Bool {
     if state == .statusLine {
       if position == 0, let line = Scan.plainStatusLine(in: bytes, from: base),
@@ -240,7 +255,7 @@ extension ResponseParser {
         position = line.reasonEnd + 2 - base
         return true
       }
-      // Up to the byte behind the status every byte has its place.
+      // Up to the byte after the status, the parts have fixed positions.
       while position < 13 {
         guard base + position < bytes.count else { return false }
         try checkStatusLineByte(bytes[base + position])
@@ -289,7 +304,7 @@ extension ResponseParser {
     case 6: guard byte == UInt8(ascii: ".") else { throw .versionUnsupported }
     case 7:
       guard ASCII.isDigit(byte) else { throw .versionUnsupported }
-      // RFC 9110 2.5: a higher minor version is understood as the highest that we know.
+      // RFC 9110 2.5: a higher minor version is understood as the highest known one.
       head.minorVersion = byte == UInt8(ascii: "0") ? 0 : 1
     case 8: guard byte == ASCII.space else { throw .versionUnsupported }
     case 9, 10, 11:

@@ -1,6 +1,6 @@
 import LarkspurBytes
 
-/// Names and members of fields that heads are searched for.
+/// Field names, and members of field values, that the parser and the writer look for.
 enum Word {
   static var host: CaselessWord { "host" }
   static var expect: CaselessWord { "expect" }

@@ -1,14 +1,20 @@
 import LarkspurBytes
 
-/// Connections that are being opened while nobody waits for them: who did has been cancelled, was out of time, or was served
-/// by another one.
+/// Orphaned dials: connections that are being opened although no request waits for them any more. Their requests were
+/// cancelled, ran out of time, or were served by another connection.
 ///
-/// Most of them are there in a moment, and are kept for the next request. But one whose server never says a word would hold
-/// its place for as long as opening may take, and whoever came next would wait for it in vain. So it counts for a second as
-/// one that will be there; gives way to another endpoint's that needs its place then, or at once if nobody counts on it, and
-/// to one of its own endpoint, which would be no faster, a little later; and is closed after ten seconds.
+/// Most of them open in a moment and are kept for the next request. But a dial whose server never answers would count
+/// against the limits for as long as opening may take, and the next request would wait for it in vain. The age of an
+/// orphaned dial therefore limits its use:
+///
+/// - During the first second it counts as a connection that will be there, and saves a new request of its endpoint a
+///   dial.
+/// - A dial to another endpoint may take its place after one second, or at once if no request waits at its own
+///   endpoint.
+/// - A new dial to its own endpoint, which is unlikely to be faster, may take its place after four seconds.
+/// - After ten seconds it is closed.
 extension PoolMachine {
-  /// How long one that nobody waits for is something.
+  /// Ages at which an orphaned dial loses a right.
   enum SurplusAge {
     static let counts = Duration.seconds(1)
     static let places = Duration.seconds(4)
@@ -19,23 +25,23 @@ extension PoolMachine {
     connections[index].surplusSince.map { $0.advanced(by: age) <= now } ?? false
   }
 
-  /// How many of an endpoint have been that for so long.
+  /// Number of the endpoint's dials that have been orphaned for at least `age`.
   func surplusCount(of endpoint: Int, _ now: Deadline, after age: Duration) -> Int {
     guard endpoints[endpoint].surplus > 0 else { return 0 }
     return endpoints[endpoint].members.count { isSurplus($0, now, after: age) }
   }
 
-  /// How many connections of an endpoint are being opened and are taken to succeed.
+  /// Number of the endpoint's dials that count as connections that will be there.
   func dialsCounted(_ endpoint: Int, _ now: Deadline) -> Int {
     endpoints[endpoint].dialing - surplusCount(of: endpoint, now, after: SurplusAge.counts)
   }
 
-  /// Whether an endpoint has connections but those that nobody counts on.
+  /// Whether the endpoint has connections other than dials that have been orphaned for a second or more.
   func isServed(_ endpoint: Int, _ now: Deadline) -> Bool {
     endpoints[endpoint].members.count > surplusCount(of: endpoint, now, after: SurplusAge.counts)
   }
 
-  /// When fewer wait than are being opened, the oldest of these are those that nobody waits for.
+  /// Marks the oldest dials of the endpoint as orphaned until no more dials are left unmarked than requests wait.
   mutating func findSurplus(of endpoint: Int, _ now: Deadline) {
     while endpoints[endpoint].dialing - endpoints[endpoint].surplus > endpoints[endpoint].waitingCount {
       let wanted = endpoints[endpoint].members.filter {
@@ -49,13 +55,13 @@ extension PoolMachine {
     }
   }
 
-  /// The same, and lets others have the places.
+  /// Marks orphaned dials as `findSurplus(of:_:)` does, and lets other endpoints take their places.
   mutating func findSurplus(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
     findSurplus(of: endpoint, now)
     if surplusCount > 0 { roomWasMade(now, &actions) }
   }
 
-  /// Time has passed for one that is being opened.
+  /// Closes an orphaned dial at the end of its life, or else sets the timer to its next age.
   mutating func growOld(_ index: Int, _ now: Deadline, _ actions: inout Actions) {
     guard let since = connections[index].surplusSince else { return }
     let ages = [SurplusAge.counts, SurplusAge.places, SurplusAge.life]
@@ -63,25 +69,29 @@ extension PoolMachine {
     timer = min(timer, next)
   }
 
-  /// Closes one of the endpoint's, for another one of its own. False: there is none that is old enough.
+  /// Closes an orphaned dial of the endpoint to make room for a new dial to that endpoint.
+  ///
+  /// - Returns: Whether there was one old enough.
   mutating func giveUpSurplus(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Bool {
     endpoints[endpoint].surplus > 0
       && giveUpOldest(
         of: endpoints[endpoint].members.filter { isSurplus($0, now, after: SurplusAge.places) }, &actions) != nil
   }
 
-  /// Closes one of any endpoint's that nobody counts on, for one of `endpoint`. False: there is none.
+  /// Closes an orphaned dial of any endpoint to make room for a new dial to `endpoint`.
+  ///
+  /// - Returns: Whether there was one that could be closed.
   mutating func giveUpSurplus(for endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Bool {
     let usable = usableSurplus(now).filter {
       connections[$0].endpoint != endpoint || isSurplus($0, now, after: SurplusAge.places)
     }
     guard let other = giveUpOldest(of: usable, &actions) else { return false }
-    // Who waits there has lost his only dial, perhaps, before the timer could give him another one.
+    // The requests waiting at `other` may have lost their only dial before the timer could start another one.
     if other != endpoint, endpoints[other].waitingCount > 0 { stall(other) }
     return true
   }
 
-  /// The connections that are being opened, and whose places others may have.
+  /// Orphaned dials whose places other endpoints may take.
   func usableSurplus(_ now: Deadline) -> [Int] {
     guard surplusCount > 0 else { return [] }
     return connections.indices.filter { index in
@@ -91,7 +101,9 @@ extension PoolMachine {
     }
   }
 
-  /// Returns whose it was.
+  /// Closes the dial that has been orphaned for longest.
+  ///
+  /// - Returns: The index of its endpoint, or `nil` if `surplus` is empty.
   private mutating func giveUpOldest(of surplus: [Int], _ actions: inout Actions) -> Int? {
     let ages = surplus.map { (index: $0, since: connections[$0].surplusSince ?? .never) }
     guard let oldest = ages.min(by: { $0.since < $1.since })?.index else { return nil }
@@ -105,7 +117,9 @@ extension PoolMachine {
     forgetIfUnused(endpoint, &actions)
   }
 
-  /// It is not being opened any more. Returns the endpoint.
+  /// Takes a dial that has ended out of its endpoint's counts.
+  ///
+  /// - Returns: The index of the endpoint.
   mutating func dialEnded(_ index: Int) -> Int {
     let endpoint = connections[index].endpoint
     endpoints[endpoint].dialing -= 1

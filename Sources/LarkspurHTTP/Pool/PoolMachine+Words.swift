@@ -1,9 +1,9 @@
-/// What a pool's machine and its shell say to each other.
+/// The interface between `PoolMachine` and its shell.
 extension PoolMachine {
   public struct Ticket: Hashable, Sendable {
     public let index: Int
     let generation: UInt32
-    /// Counts the requests: who came earlier has the smaller one.
+    /// Sequence number of the request: an earlier request has a smaller one.
     public let order: UInt64
   }
 
@@ -30,35 +30,37 @@ extension PoolMachine {
     case run(Ticket, on: ConnectionID)
     case fail(Ticket, Failure)
     case dial(ConnectionID, to: EndpointID)
-    /// Close the connection, or stop opening it.
+    /// Close the connection, or cancel its dial.
     case close(ConnectionID)
-    /// The endpoint's number is not good any more.
+    /// Drop the endpoint: its `EndpointID` is no longer valid.
     case forget(EndpointID)
   }
 
   public typealias Actions = [Action]
 
-  /// What a request needs of its connection.
+  /// The requirements of a request for its connection.
   public struct Demand: Hashable, Sendable {
-    /// The larger one goes first.
+    /// Priority in the queue: requests of a larger one are served first.
     public var priority: UInt8 = 128
-    /// May follow another request that is not answered yet (RFC 9112 9.3.2: idempotent methods).
+    /// Whether the request may be sent behind another one that is not answered yet (RFC 9112 9.3.2: idempotent
+    /// methods).
     public var isPipelinable = false
-    /// Wants a connection that nobody has used before: the one it was given was dead.
+    /// Whether the request needs a connection that has served no request before, because its last one was dead.
     public var wantsFresh = false
-    /// The order of an earlier ticket, whose place it takes.
+    /// The order of the request's earlier ticket, which gives the request its old position in the queue; `nil` for a
+    /// new request.
     public var order: UInt64?
 
     public init() {}
   }
 
-  /// What the end of an exchange says about its connection.
+  /// The consequences of the end of an exchange for its connection.
   public struct Ending: Hashable, Sendable {
-    /// Another request may follow.
+    /// Whether another request may follow on the connection.
     public var isReusable: Bool
-    /// The server's `Keep-Alive: timeout`, if it sent one.
+    /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it sent none.
     public var idle: Duration?
-    /// How many more requests the server's `Keep-Alive: max` allows, if it sent one.
+    /// Number of further requests that the server's `Keep-Alive: max` allows, or `nil` if it sent none.
     public var requestsLeft: Int?
 
     public init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {

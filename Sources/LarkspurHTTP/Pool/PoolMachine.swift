@@ -2,15 +2,16 @@ import LarkspurBytes
 
 /// Decides which request goes over which connection, when connections are opened, and when they are closed.
 ///
-/// Theory of operation. Connections belong to endpoints: whatever may make two connections unequal makes two endpoints.
-/// A request takes the endpoint's connection that became idle last. If there is none it waits, and a connection is opened for
-/// it as far as the limits allow. Connections and requests are not tied to each other: what becomes free first serves
-/// who has waited longest, and a connection that is opened too late to be needed is kept for the next request.
+/// Theory of operation. Connections belong to endpoints: any difference that may make two connections unequal makes two
+/// endpoints. A request takes the endpoint's connection that became idle last. If there is none, the request waits, and
+/// the pool opens a connection as far as the limits allow. Connections and requests are not tied to each other: the
+/// connection that becomes free first serves the waiting request of the highest priority, the oldest among equals, and
+/// a connection that opens when no request needs it any more is kept for the next one.
 ///
 /// ```
 ///  a request:     requested --> waiting --run--> running --exchangeEnded--> gone
 ///                                 |  ^              |
-///                cancelled, fail  |  +-- requested, in its old place: the connection turned out to be dead
+///                cancelled, fail  |  +-- requested, in its old position: the connection turned out to be dead
 ///                                 v
 ///                                gone
 ///
@@ -19,13 +20,15 @@ import LarkspurBytes
 ///                    +--dialFailed--> gone      +--exchangeEnded(not reusable)--> gone
 /// ```
 ///
-/// When opening fails, nobody fails as long as another connection is being opened to the endpoint: that one tells. When the
-/// last one has failed, everybody fails who waited before it was begun; but while others are running, which may serve them,
-/// only when it has failed several times.
+/// When a dial fails, no request fails as long as another dial to the endpoint is in progress: that dial decides. When
+/// the last dial fails, the requests fail that were queued before it started. While the endpoint has other connections,
+/// which may serve the queue, only the requests for a fresh connection fail at once; the others fail after
+/// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
+/// these.
 ///
-/// It does not know: hosts, bytes, sockets, the clock. Invariants: a ticket gets one `run` or one `fail` for each time it
-/// asks, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end itself; limits hold
-/// after each fact; an endpoint without connections and without waiting requests is forgotten.
+/// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request gets one `run` or one `fail` for
+/// each ticket, unless the ticket is cancelled before; a connection gets exactly one `close` unless it reported its end
+/// itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
 public struct PoolMachine: Sendable {
   enum Phase {
     case gone
@@ -38,28 +41,31 @@ public struct PoolMachine: Sendable {
     var generation: UInt32 = 0
     var phase = Phase.gone
     var endpoint = 0
-    /// Where it stands among the endpoint's members.
+    /// Index in the endpoint's `members`.
     var member = 0
     var inFlight = 0
-    /// Whether each request in flight may have another one behind it.
+    /// Whether another request may be pipelined behind each request in flight.
     var isPipelinable = false
-    /// The server has kept it alive once.
+    /// Whether an exchange has ended on this connection. A connection that an exchange leaves unusable is closed at
+    /// once, so the server has kept every proven connection alive at least once.
     var isProven = false
     var requestsLeft = 0
     var servesUntil = Deadline.never
     var idleUntil = Deadline.never
-    /// How long it may be idle, by our limit and the server's.
+    /// How long the connection may be idle: the smaller of the pool's limit and the server's.
     var idleNanoseconds: UInt64 = 0
-    /// The order of the request that it was opened for, or rather of the next one to come.
+    /// The order that the next new request had when the dial started. Requests of a smaller order are older than the
+    /// dial.
     var dialedBefore: UInt64 = 0
-    /// It serves who has waited for it, and nobody else.
+    /// Whether a connection that is still being opened may serve at most one request, which has to be waiting when the
+    /// dial succeeds.
     var servesOnce = false
-    /// While it is being opened: since when nobody waits for it.
+    /// Since when the dial is orphaned, which means that no request waits for it. `nil` otherwise.
     var surplusSince: Deadline?
 
     var isSurplus: Bool { surplusSince != nil }
 
-    /// One more request is on it.
+    /// Counts a request that starts on the connection.
     mutating func began(_ isPipelinable: Bool) {
       self.isPipelinable = isPipelinable && (inFlight == 0 || self.isPipelinable)
       phase = .running
@@ -67,14 +73,18 @@ public struct PoolMachine: Sendable {
       if requestsLeft != .max, requestsLeft > 0 { requestsLeft -= 1 }
     }
 
-    /// One of them is over. Returns the endpoint.
+    /// Counts a request that has ended.
+    ///
+    /// - Returns: The index of the endpoint.
     mutating func ended() -> Int {
       inFlight -= 1
       isProven = true
       return endpoint
     }
 
-    /// None is left. Returns until when.
+    /// Makes the connection idle.
+    ///
+    /// - Returns: When its idle time ends.
     mutating func rests(from now: Deadline) -> Deadline {
       phase = .idle
       idleUntil = min(now.advanced(byNanoseconds: idleNanoseconds), servesUntil)
@@ -85,21 +95,23 @@ public struct PoolMachine: Sendable {
   struct Endpoint {
     var generation: UInt32 = 0
     var isUsed = false
-    /// All its connections.
+    /// Indices of all connections to the endpoint.
     var members: [Int] = []
     var dialing = 0
-    /// Of those that are being opened, the ones that nobody waits for any more.
+    /// Number of orphaned dials, which are included in `dialing`.
     var surplus = 0
-    /// Those that became idle last at the end. Some may have gone meanwhile.
+    /// Idle connections, the latest to become idle last. May hold connections that have been closed since.
     var idle: [ConnectionID] = []
     var idleCount = 0
     var waiting = PoolQueue()
     var wantingFresh = PoolQueue()
-    /// After a failure, as long as others serve, no more connections are opened before.
+    /// After a failed dial, no connection is opened before this moment as long as the endpoint has other connections.
+    /// Requests for a fresh connection are exempt.
     var dialsAfter = Deadline(nanoseconds: 0)
-    /// How often nothing could be opened since something could, or a response was complete.
+    /// Number of dial failures in a row without another dial in progress. A dial that succeeds, and an exchange that
+    /// leaves its connection reusable, reset the number.
     var failedDials = 0
-    /// Waits until connections of others make room.
+    /// Whether the endpoint needs a connection and waits for `totalMax` to allow one.
     var isStalled = false
 
     var waitingCount: Int { waiting.count + wantingFresh.count }
@@ -121,25 +133,26 @@ public struct PoolMachine: Sendable {
   private var ordersGiven: UInt64 = 0
   private var isClosed = false
 
-  /// Connections in all, those that are being opened included.
+  /// Number of connections to all endpoints, including those being opened.
   public private(set) var connectionCount = 0
   public private(set) var waitingCount = 0
   public private(set) var idleCount = 0
-  /// Of those that are being opened, the ones that nobody waits for.
+  /// Number of orphaned dials to all endpoints.
   var surplusCount = 0
-  /// When `timerFired` is due. It may come without anything to do.
+  /// When `timerFired` is due. There may be nothing to do by then.
   public internal(set) var timer = Deadline.never
 
-  /// How long an endpoint that has connections, or will, is spared after one more could not be opened. Without it what
-  /// fails at once would be tried all the time.
+  /// Pause between a failed dial and the next one to an endpoint that has other connections. Without the pause, a dial
+  /// that fails at once would be repeated all the time.
   private static let dialPause = Duration.seconds(1)
 
-  /// After so many failures in a row those who wait are told, although other connections are running: what runs may never end.
+  /// Number of failed dials in a row after which waiting requests fail although other connections are running: their
+  /// exchanges may never end.
   private static let dialFailuresMax = 5
 
   public init(limits: PoolLimits = PoolLimits()) {
     var limits = limits
-    // With less than one nothing would ever be served.
+    // A limit below one would let no request through.
     limits.perEndpointMax = max(limits.perEndpointMax, 1)
     limits.totalMax = max(limits.totalMax, 1)
     limits.requestsMax = max(limits.requestsMax, 1)
@@ -157,7 +170,10 @@ public struct PoolMachine: Sendable {
 
   // MARK: - Requests
 
-  /// Nil: the endpoint is not known any more.
+  /// Gives the request a connection, or queues it.
+  ///
+  /// - Returns: The ticket that the request's `run` or `fail` action names, or `nil` if the endpoint has been
+  ///   forgotten.
   public mutating func requested(
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
   ) -> Ticket? {
@@ -187,8 +203,12 @@ public struct PoolMachine: Sendable {
     return ticket
   }
 
-  /// The same for a request that may take a free connection at once, which most do: without a ticket and an action. Nil: it
-  /// has to wait, and to ask as above. `order` is what it would ask again with.
+  /// Starts a request on an idle connection, if there is one and no other request waits for it.
+  ///
+  /// Performance: most requests find an idle connection, and this path needs neither a ticket nor an action.
+  ///
+  /// - Returns: The connection and the request's order, which is `Demand.order` if the request has to be repeated; or
+  ///   `nil` if the request has to wait: then call `requested(_:_:now:into:)`.
   public mutating func took(
     _ endpoint: EndpointID, isPipelinable: Bool, now: Deadline, into actions: inout Actions
   ) -> (id: ConnectionID, order: UInt64)? {
@@ -200,7 +220,7 @@ public struct PoolMachine: Sendable {
     return (id(connection), ordersGiven - 1)
   }
 
-  /// Who asked does not wait any more.
+  /// Withdraws a waiting request.
   public mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
     guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
     waitingCount -= 1
@@ -232,7 +252,10 @@ public struct PoolMachine: Sendable {
     if surplusCount > 0 { roomWasMade(now, &actions) }
   }
 
-  /// `isOurs`: this machine is out of descriptors or memory, and another endpoint would have failed as well.
+  /// The connection could not be opened.
+  ///
+  /// - Parameter isOurs: Whether this machine is out of descriptors or memory, so that a dial to any other endpoint
+  ///   would have failed as well.
   public mutating func dialFailed(
     _ id: ConnectionID, isOurs: Bool = false, now: Deadline, into actions: inout Actions
   ) {
@@ -240,16 +263,16 @@ public struct PoolMachine: Sendable {
     let before = connections[id.index].dialedBefore
     let endpoint = dialEnded(id.index)
     remove(id.index)
-    // What an idle connection holds may be what is missing.
+    // An idle connection may hold the descriptor or the memory that the dial lacked.
     if isOurs, endpoints[endpoint].waitingCount > 0, evictIdle(&actions) {
       return settle(endpoint, now, &actions)
     }
     if isServed(endpoint, now) { endpoints[endpoint].dialsAfter = now.advanced(by: Self.dialPause) }
     if dialsCounted(endpoint, now) == 0 {
-      // Those that were opened together fail together. What this machine lacks says nothing of the host.
+      // Dials that run at the same time count as one failure. A shortage on this machine says nothing about the host.
       if !isOurs { endpoints[endpoint].failedDials += 1 }
       var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
-      // What is running serves those who wait, unless it does not end.
+      // Running connections will serve the waiting requests, unless their exchanges never end.
       if !isServed(endpoint, now) || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
         lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
       }
@@ -261,7 +284,7 @@ public struct PoolMachine: Sendable {
     forgetIfUnused(endpoint, &actions)
   }
 
-  /// One of the connection's requests is over.
+  /// One of the connection's exchanges has ended.
   public mutating func exchangeEnded(
     _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
   ) {
@@ -280,7 +303,7 @@ public struct PoolMachine: Sendable {
     if endpoints[endpoint].dialing > 0 { findSurplus(of: endpoint, now, &actions) }
   }
 
-  /// The connection has closed by itself, or broken, whatever it was doing.
+  /// The server closed an idle or running connection, or the connection broke.
   public mutating func connectionClosed(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .idle) || isPresent(id, .running) else { return }
     let endpoint = connections[id.index].endpoint
@@ -290,7 +313,8 @@ public struct PoolMachine: Sendable {
     forgetIfUnused(endpoint, &actions)
   }
 
-  /// Closes what has been idle for too long, and tries again to open what could not be opened.
+  /// Closes connections whose idle time or age is over and dials that have been orphaned for too long, and repeats
+  /// dials that were put off.
   public mutating func timerFired(now: Deadline, into actions: inout Actions) {
     guard timer <= now else { return }
     timer = .never
@@ -309,8 +333,8 @@ public struct PoolMachine: Sendable {
     roomWasMade(now, &actions)
   }
 
-  /// Closes the idle connections of all endpoints. Those that are running or being opened serve whom they serve, and nobody
-  /// after them.
+  /// Closes the idle connections of all endpoints. Running connections finish their requests and take no further one.
+  /// Connections that are being opened serve at most one request, which has to be waiting when the dial succeeds.
   public mutating func presentConnectionsUnwanted(into actions: inout Actions) {
     for index in connections.indices {
       switch connections[index].phase {
@@ -322,7 +346,8 @@ public struct PoolMachine: Sendable {
     }
   }
 
-  /// Who waits fails, what is idle or being opened is closed, what is running ends by itself. Nothing is begun any more.
+  /// Shuts the pool down: fails the waiting requests, and closes idle connections and those being opened. Running
+  /// connections finish their requests. Later requests fail with `Failure.closed`.
   public mutating func shutDown(into actions: inout Actions) {
     isClosed = true
     for index in endpoints.indices where endpoints[index].isUsed {
@@ -350,12 +375,13 @@ public struct PoolMachine: Sendable {
 
   public func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
 
-  /// Whether `took` is likely to find something.
+  /// Whether the endpoint has an idle connection. `took` may still return `nil`, because the connection's time may be
+  /// over.
   public func hasIdle(_ endpoint: EndpointID) -> Bool {
     endpoints.indices.contains(endpoint.index) && endpoints[endpoint.index].idleCount > 0
   }
 
-  /// Whether the connection has not been closed.
+  /// Whether the connection exists: it is being opened, idle or running.
   public func isPresent(_ id: ConnectionID) -> Bool {
     connections.indices.contains(id.index) && connections[id.index].generation == id.generation
       && connections[id.index].phase != .gone
@@ -363,7 +389,7 @@ public struct PoolMachine: Sendable {
 
   // MARK: - Matching
 
-  /// Gives what is free to those who wait, and opens what is missing.
+  /// Gives free connections to waiting requests, and dials the connections that are missing.
   private mutating func settle(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
     guard !isClosed else { return }
     while let place = endpoints[endpoint].waiting.peek(tickets),
@@ -375,7 +401,7 @@ public struct PoolMachine: Sendable {
     }
     while dialsCounted(endpoint, now) < dialsWanted(endpoint, now) {
       if endpoints[endpoint].members.count >= limits.perEndpointMax, !giveUpSurplus(of: endpoint, now, &actions) {
-        // Idle ones are in the way of somebody who wants a fresh one.
+        // Only requests for a fresh connection are left: an idle connection makes room for one.
         guard let connection = takeIdle(of: endpoint, now, &actions) else { return }
         connections[connection].phase = .running
         close(connection, &actions)
@@ -387,7 +413,7 @@ public struct PoolMachine: Sendable {
     findSurplus(of: endpoint, now)
   }
 
-  /// How many connections should be being opened.
+  /// Number of dials that should be in progress.
   private mutating func dialsWanted(_ endpoint: Int, _ now: Deadline) -> Int {
     guard isSpared(endpoint, now) else { return endpoints[endpoint].waitingCount }
     timer = min(timer, endpoints[endpoint].dialsAfter)
@@ -405,16 +431,16 @@ public struct PoolMachine: Sendable {
       && (connectionCount < limits.totalMax || idleCount > 0)
   }
 
-  /// The endpoint waits until connections of others make room.
+  /// Puts the endpoint on the list of those that wait for `totalMax` to allow a connection.
   mutating func stall(_ endpoint: Int) {
     guard !endpoints[endpoint].isStalled else { return }
     endpoints[endpoint].isStalled = true
     stalled.append(endpoint)
   }
 
-  /// Lets those go on who were held up by the limit for all endpoints.
+  /// Serves the endpoints that wait for `totalMax`, as far as there is room now.
   mutating func roomWasMade(_ now: Deadline, _ actions: inout Actions) {
-    // Who finds none waits again, behind the others.
+    // An endpoint that finds no room goes to the end of the list.
     var left = stalled.count
     while left > 0, !stalled.isEmpty,
       connectionCount < limits.totalMax || idleCount > 0 || !usableSurplus(now).isEmpty
@@ -427,7 +453,7 @@ public struct PoolMachine: Sendable {
     }
   }
 
-  /// The idle connection that was used last, if there is one that may still be.
+  /// Takes the endpoint's latest idle connection out of the idle list. Closes those whose idle time or age is over.
   private mutating func takeIdle(of endpoint: Int, _ now: Deadline, _ actions: inout Actions) -> Int? {
     while let id = endpoints[endpoint].idle.popLast() {
       guard isPresent(id, .idle) else { continue }
@@ -441,7 +467,8 @@ public struct PoolMachine: Sendable {
     return nil
   }
 
-  /// The running connection with the fewest requests on it, among those that may take another one behind them.
+  /// Returns the running connection with the fewest requests in flight, among those that may take one more by
+  /// pipelining.
   private func takeRunning(of endpoint: Int, for place: PoolQueue.Place, _ now: Deadline) -> Int? {
     guard limits.pipelineDepth > 1, place.isPipelinable else { return nil }
     var best: Int?
@@ -456,7 +483,7 @@ public struct PoolMachine: Sendable {
     return best
   }
 
-  /// An idle connection, if nobody waits for one.
+  /// Starts a request on an idle connection, unless other requests wait for one.
   private mutating func takeFree(
     of endpoint: Int, _ isPipelinable: Bool, _ now: Deadline, _ actions: inout Actions
   ) -> Int? {
@@ -479,7 +506,7 @@ public struct PoolMachine: Sendable {
     actions.append(.fail(ticket, failure))
   }
 
-  /// Nothing is on its way on the connection: it serves who waits, rests, or ends.
+  /// Gives a connection that has no request in flight to a waiting request, makes it idle, or closes it.
   private mutating func becameFree(_ index: Int, _ now: Deadline, _ actions: inout Actions) {
     let endpoint = connections[index].endpoint
     guard !isClosed, connections[index].requestsLeft > 0, connections[index].servesUntil > now else {
@@ -493,7 +520,7 @@ public struct PoolMachine: Sendable {
     timer = min(timer, until)
     idleCount += 1
     endpoints[endpoint].rests(id(index))
-    // Those that have gone meanwhile are swept away when they are most.
+    // Remove closed connections from the list once they are the majority.
     if endpoints[endpoint].idle.count > 2 * endpoints[endpoint].idleCount + 16 {
       endpoints[endpoint].idle = endpoints[endpoint].idle.filter { isPresent($0, .idle) }
     }
@@ -517,7 +544,7 @@ public struct PoolMachine: Sendable {
       .dial(id(index), to: EndpointID(index: endpoint, generation: endpoints[endpoint].generation)))
   }
 
-  /// Closes a connection that has served, and lets others go on.
+  /// Closes a connection that takes no further request, and lets waiting requests use the room.
   private mutating func retire(_ id: ConnectionID, _ now: Deadline, _ actions: inout Actions) {
     let endpoint = connections[id.index].endpoint
     close(id.index, &actions)
@@ -526,7 +553,9 @@ public struct PoolMachine: Sendable {
     forgetIfUnused(endpoint, &actions)
   }
 
-  /// Makes room by the connection of any endpoint that has been idle for longest. False: none is idle.
+  /// Closes the idle connection of any endpoint whose idle time ends first.
+  ///
+  /// - Returns: Whether a connection was closed.
   private mutating func evictIdle(_ actions: inout Actions) -> Bool {
     guard idleCount > 0 else { return false }
     var oldest: Int?
@@ -538,7 +567,7 @@ public struct PoolMachine: Sendable {
     return true
   }
 
-  // MARK: - Books
+  // MARK: - Bookkeeping
 
   mutating func close(_ index: Int, _ actions: inout Actions) {
     actions.append(.close(id(index)))
@@ -556,7 +585,7 @@ public struct PoolMachine: Sendable {
       idleCount -= 1
       endpoints[connection.endpoint].idleCount -= 1
     }
-    // The last member takes the free place.
+    // The last member moves to the free index.
     let last = endpoints[connection.endpoint].members.removeLast()
     if last != index {
       endpoints[connection.endpoint].members[connection.member] = last

@@ -1,7 +1,7 @@
-/// Requests that wait for a connection: the more important first, and first come, first served among equals.
+/// Requests waiting for a connection: the higher priority first, and the oldest first among equals.
 ///
-/// Who gives up leaves his place behind. It is skipped, and swept away when most places are such: giving up costs the
-/// same however long the queue is.
+/// The entry of a withdrawn request stays in the queue and is skipped. Such entries are removed together once they are
+/// the majority, so that a withdrawal takes amortized constant time.
 struct PoolQueue: Sendable {
   struct Place: Hashable, Sendable {
     var ticket: PoolMachine.Ticket
@@ -11,12 +11,12 @@ struct PoolQueue: Sendable {
 
   private var places: [Place] = []
   private var first = 0
-  /// How many really wait.
+  /// Number of waiting requests, without the withdrawn ones.
   private(set) var count = 0
 
   mutating func insert(_ place: Place) {
     var index = places.count
-    // One who asks again has an old order, and comes before all who came after him.
+    // A repeated request keeps its old order, and goes before all later requests of its priority.
     while index > first, isBefore(place, places[index - 1]) { index -= 1 }
     places.insert(place, at: index)
     count += 1
@@ -26,7 +26,7 @@ struct PoolQueue: Sendable {
     one.priority == other.priority ? one.ticket.order < other.ticket.order : one.priority > other.priority
   }
 
-  /// The first who still waits.
+  /// Returns the first waiting request.
   mutating func peek(_ tickets: PoolTickets) -> Place? {
     guard count > 0 else { return nil }
     while first < places.count {
@@ -36,7 +36,7 @@ struct PoolQueue: Sendable {
     return nil
   }
 
-  /// Takes out the first who still waits.
+  /// Removes and returns the first waiting request.
   mutating func take(_ tickets: PoolTickets) -> Place? {
     guard let place = peek(tickets) else { return nil }
     count -= 1
@@ -44,7 +44,7 @@ struct PoolQueue: Sendable {
     return place
   }
 
-  /// Takes out everybody who came before `order`.
+  /// Removes and returns all waiting requests of an order below `order`.
   mutating func takeAll(before order: UInt64, _ tickets: PoolTickets) -> [Place] {
     let waiting = places[first...].filter { tickets.isWaiting($0.ticket) }
     places = waiting.filter { $0.ticket.order >= order }
@@ -53,7 +53,7 @@ struct PoolQueue: Sendable {
     return waiting.filter { $0.ticket.order < order }
   }
 
-  /// Somebody has given up.
+  /// Counts a withdrawn request. Call after its ticket was taken back.
   mutating func gaveUp(_ tickets: PoolTickets) {
     count -= 1
     guard places.count - first > 2 * count + 32 else { return }
@@ -73,11 +73,11 @@ struct PoolQueue: Sendable {
   }
 }
 
-/// The tickets of a pool's requests, and what those who wait are waiting for.
+/// The tickets of a pool's requests, and the endpoint that each waiting request waits for.
 struct PoolTickets: Sendable {
   private struct Entry {
     var generation: UInt32 = 0
-    /// The endpoint. Nil: the ticket is nobody's, or does not wait.
+    /// The index of the endpoint, or `nil` if the ticket is unused or its request does not wait.
     var waitsFor: Int?
     var wantsFresh = false
   }
@@ -101,13 +101,15 @@ struct PoolTickets: Sendable {
     entries[ticket.index].generation == ticket.generation && entries[ticket.index].waitsFor != nil
   }
 
-  /// The ticket is not used any more.
+  /// Frees the ticket.
   mutating func release(_ ticket: PoolMachine.Ticket) {
     entries[ticket.index].waitsFor = nil
     free.append(ticket.index)
   }
 
-  /// Who waits gives up. Nil: he does not wait.
+  /// Frees the ticket of a waiting request.
+  ///
+  /// - Returns: The endpoint's index and the queue of the request, or `nil` if the request does not wait.
   mutating func takeBack(_ ticket: PoolMachine.Ticket) -> (endpoint: Int, wantsFresh: Bool)? {
     guard isWaiting(ticket), let endpoint = entries[ticket.index].waitsFor else { return nil }
     let wantsFresh = entries[ticket.index].wantsFresh

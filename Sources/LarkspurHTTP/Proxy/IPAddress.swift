@@ -3,7 +3,7 @@ public enum IPAddress: Hashable, Sendable {
   case ipv4(UInt32)
   case ipv6(high: UInt64, low: UInt64)
 
-  /// Reads `192.0.2.1` or `2001:db8::1` (RFC 4291 2.2), without brackets. Nil if it is neither.
+  /// Reads `192.0.2.1` or `2001:db8::1` (RFC 4291 2.2), without brackets. Fails for any other text.
   public init?(_ text: some StringProtocol) {
     let bytes = Array(text.utf8)
     if let address = Self.dottedDecimal(bytes[...]) {
@@ -16,7 +16,7 @@ public enum IPAddress: Hashable, Sendable {
     }
   }
 
-  /// Whether the first `bits` bits are those of `other`, which has to be of the same family.
+  /// Returns whether both addresses are of the same family and have the same first `bits` bits.
   func hasPrefix(of other: IPAddress, bits: Int) -> Bool {
     switch (self, other) {
     // A shift by the whole width gives zero.
@@ -28,10 +28,10 @@ public enum IPAddress: Hashable, Sendable {
     }
   }
 
-  /// The bits that an address of this family has.
+  /// Number of bits of an address of this family.
   var bitCount: Int { if case .ipv4 = self { 32 } else { 128 } }
 
-  /// Four numbers without leading zeros: others read those as octal.
+  /// Reads four decimal numbers without leading zeros, which other parsers read as octal.
   private static func dottedDecimal(_ bytes: ArraySlice<UInt8>) -> UInt32? {
     let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
@@ -45,7 +45,7 @@ public enum IPAddress: Hashable, Sendable {
     return address
   }
 
-  /// The eight groups of an IPv6 address.
+  /// Reads the eight groups of an IPv6 address.
   private static func groups(_ bytes: ArraySlice<UInt8>) -> [UInt16]? {
     let colon = UInt8(ascii: ":")
     guard let gap = bytes.indices.dropLast().first(where: { bytes[$0] == colon && bytes[$0 + 1] == colon }) else {
@@ -60,7 +60,7 @@ public enum IPAddress: Hashable, Sendable {
     return first + Array(repeating: 0, count: 8 - first.count - last.count) + last
   }
 
-  /// Groups between single colons. The last two may be written as an IPv4 address.
+  /// Reads groups between single colons. The last two may be written as an IPv4 address.
   private static func run(_ bytes: ArraySlice<UInt8>, mayEndInIPv4: Bool = true) -> [UInt16]? {
     let parts = bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     var groups: [UInt16] = []

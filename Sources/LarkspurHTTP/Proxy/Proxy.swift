@@ -1,26 +1,26 @@
-/// A proxy: where it is, how it is spoken to, and who we are to it.
+/// A proxy: its address, its protocol, and the credentials for it.
 public struct Proxy: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     case http
-    /// HTTP over TLS with the proxy.
+    /// HTTP over TLS to the proxy.
     case https
-    /// The name is looked up here: the proxy gets an IPv4 address.
+    /// SOCKS4: the client looks the name up, and the proxy gets an IPv4 address.
     case socks4
-    /// The proxy looks the name up.
+    /// SOCKS4a: the proxy looks the name up.
     case socks4a
-    /// The name is looked up here: the proxy gets an address.
+    /// SOCKS5: the client looks the name up, and the proxy gets an address.
     case socks5
-    /// The proxy looks the name up.
+    /// SOCKS5: the proxy looks the name up.
     case socks5h
 
     public var isSOCKS: Bool { self != .http && self != .https }
-    /// Whether the proxy gets an address and no name.
+    /// Whether the client looks names up, so that the proxy gets an address and no name.
     public var resolvesHere: Bool { self == .socks4 || self == .socks5 }
-    /// As curl has it: the port of SOCKS (RFC 1928 3) also for HTTP.
+    /// The default port of the kind, which is curl's: the port of SOCKS (RFC 1928 3) for `http`, too.
     var ownPort: UInt16 { self == .https ? 443 : 1080 }
   }
 
-  /// Percent-decoded. They are bytes, whatever a proxy takes them for.
+  /// User and password, percent-decoded. Both are bytes without an encoding: the proxy interprets them.
   public struct Credentials: Hashable, Sendable {
     public var user: [UInt8]
     public var password: [UInt8]
@@ -35,15 +35,17 @@ public struct Proxy: Hashable, Sendable {
   }
 
   public let kind: Kind
-  /// A name or an IP address, without brackets. An IPv6 address may have a zone: `fe80::1%eth0`.
+  /// The proxy's name or IP address, without brackets. An IPv6 address may have a zone: `fe80::1%eth0`.
   public let host: String
   public let port: UInt16
   public let credentials: Credentials?
 
-  /// Whether it makes the requests for a server itself, and is sent them; otherwise it makes a tunnel.
+  /// Returns whether the proxy is sent the requests to a server and forwards them. Otherwise it makes a tunnel.
+  ///
+  /// - Parameter isSecure: Whether the requests go to the server over TLS.
   public func forwards(toSecure isSecure: Bool) -> Bool { !kind.isSOCKS && !isSecure }
 
-  /// Why a text does not name a proxy. It never holds a part of the text that could be a password.
+  /// Why a text does not name a proxy. The error holds no part of the text but the scheme, and never a password.
   public enum Invalid: Error, Hashable, Sendable {
     case schemeUnsupported(String)
     case hostInvalid
@@ -51,8 +53,8 @@ public struct Proxy: Hashable, Sendable {
   }
 
   /// - Parameters:
-  ///   - host: A name, or an IP address as ``HostAddress`` reads it; an IPv6 address may stand in brackets.
-  ///   - port: From 1 to 65535, or `nil` for the port of the kind.
+  ///   - host: A name, or an IP address in a form that ``HostAddress`` reads. An IPv6 address may have brackets.
+  ///   - port: From 1 to 65535, or `nil` for the default port of the kind.
   public init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
     let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
     let address = HostAddress(isBracketed ? String(host.dropFirst().dropLast()) : host)
@@ -64,13 +66,13 @@ public struct Proxy: Hashable, Sendable {
     self.credentials = credentials
   }
 
-  /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme it is `http`; `socks` is `socks4`. As with
-  /// curl, the path means nothing.
+  /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme the kind is `http`; `socks` means
+  /// `socks4`. The path is ignored, as in curl.
   public init(_ text: String) throws(Invalid) {
     let (kind, place) = try Self.splitKind(Array(text.utf8)[...])
     var rest = place
     var credentials: Credentials?
-    // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
+    // RFC 3986 3.2.1 does not allow `@` in a password. If a password has one all the same, the last `@` ends it.
     if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
       let colon = rest[..<at].firstIndex(of: ASCII.colon) ?? at
       credentials = Credentials(
@@ -86,7 +88,9 @@ public struct Proxy: Hashable, Sendable {
     try self.init(kind ?? .http, host: String(decoding: host, as: UTF8.self), port: number, credentials: credentials)
   }
 
-  /// Takes the scheme, if there is one, from the front of a text.
+  /// Splits the scheme off the front of a text.
+  ///
+  /// - Returns: The kind that the scheme names, or `nil` without a scheme; and the rest of the text.
   public static func splitKind(_ text: ArraySlice<UInt8>) throws(Invalid) -> (kind: Kind?, rest: ArraySlice<UInt8>) {
     let end = text.firstIndex { !ASCII.isSchemeCharacter($0) } ?? text.endIndex
     guard text[end...].starts(with: "://".utf8) else { return (nil, text) }
@@ -95,7 +99,8 @@ public struct Proxy: Hashable, Sendable {
     return (kind, text[(end + 3)...])
   }
 
-  /// A host name as far as a proxy's needs: no byte that means something else in a URL, a field or a log.
+  /// Returns whether the text can be a proxy's host name: 1 to 253 bytes, none of which has another meaning in a URL, a
+  /// field or a log.
   private static func isName(_ host: String) -> Bool {
     1...253 ~= host.utf8.count
       && host.utf8.allSatisfy { byte in
@@ -105,7 +110,7 @@ public struct Proxy: Hashable, Sendable {
 }
 
 extension Proxy: CustomStringConvertible {
-  /// `socks5h://proxy.example:1080`, never with user or password.
+  /// The proxy as a URL without user and password: `socks5h://proxy.example:1080`.
   public var description: String {
     let host = HostAddress(host).map { $0.isIPv6 ? $0.bracketed : $0.literal } ?? host
     return "\(kind.rawValue)://\(host):\(port)"
@@ -124,15 +129,18 @@ extension Proxy.Invalid: CustomStringConvertible {
   }
 }
 
-/// `host:port`, with brackets around an IPv6 address (RFC 3986 3.2.2), as a peer is told of it: without a zone, which says
-/// something on this machine only (RFC 6874, section 4).
+/// Returns `host:port` for a peer, with brackets around an IPv6 address (RFC 3986 3.2.2), and without its zone, which
+/// has a meaning on this machine only (RFC 6874, section 4).
 public func authority(_ host: String, _ port: UInt16) -> String {
   let host = HostAddress(host)?.literal ?? host
   return host.utf8.contains(ASCII.colon) ? "[\(host)]:\(port)" : "\(host):\(port)"
 }
 
-/// Takes `host`, `host:port`, `[address]` or `[address]:port` apart. Nil: a bracket is missing or something stands
-/// behind it, or an IPv6 address stands without brackets.
+/// Splits `host`, `host:port`, `[address]` or `[address]:port`.
+///
+/// - Returns: The host without brackets and the port, which may be empty; or `nil` if the closing bracket is missing,
+///   if something else than a port follows it, if the text in brackets has no colon, or if an IPv6 address has no
+///   brackets.
 func splitPort(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>)? {
   var host = bytes
   var rest = bytes.suffix(0)

@@ -1,16 +1,17 @@
 /// The hosts that are reached without a proxy: curl's `--noproxy` and `NO_PROXY`.
 ///
-/// A list with commas or blanks between
+/// The list has these entries, with commas or white space in between:
 ///
 /// - `example.org` or `.example.org`: the host and every host below it, but not `bad-example.org`;
-/// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address, however it is written, in every zone;
+/// - `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`: the address in any spelling, in every zone;
 /// - `fe80::1%eth0`, `[fe80::1%eth0]` or `[fe80::1%25eth0]`: the address in that zone;
-/// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network; `169.254/16` and `127.*`, as macOS writes them, as well;
+/// - `192.0.2.0/24`, `2001:db8::/32`: all addresses of the network, in every zone; also `169.254/16` and `127.*`, as
+///   macOS writes them;
 /// - `*`: every host.
 ///
-/// With `:port` behind a host or an address in brackets, that port only. Case does not count, nor the dot at the end of
-/// a name. Names are not looked up: an address does not except a name that leads to it. What is none of these is left
-/// out.
+/// A `:port` after a name, an IPv4 address or an address in brackets limits the entry to that port. The letter case of
+/// a name and a dot at its end do not matter. Names are not looked up: an address entry does not match a name that has
+/// that address. Malformed entries are ignored.
 public struct ProxyExceptions: Hashable, Sendable {
   private enum Entry: Hashable {
     case all
@@ -27,7 +28,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     }
   }
 
-  /// Whether `host`, with or without brackets, is reached without a proxy.
+  /// Returns whether `host`, with or without brackets, is reached without a proxy.
   public func contains(host: String, port: UInt16) -> Bool {
     let bytes = Self.unbracketed(Array(host.utf8)[...])
     let known = HostAddress(text(bytes))
@@ -67,7 +68,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     return name.isEmpty || name.contains(UInt8(ascii: "[")) ? nil : .name(name, port: port)
   }
 
-  /// An IPv4 address of which the last bytes are left out.
+  /// Reads an IPv4 address whose last numbers are left out, and takes these as zero.
   private static func filledUp(_ bytes: ArraySlice<UInt8>) -> IPAddress? {
     let dots = bytes.count { $0 == UInt8(ascii: ".") }
     return dots < 3 ? IPAddress(text(bytes) + String(repeating: ".0", count: 3 - dots)) : nil
@@ -77,7 +78,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]") ? bytes.dropFirst().dropLast() : bytes
   }
 
-  /// In lower case, without the dot at its end.
+  /// Returns the name in lower case, without a dot at its end.
   private static func name(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes
     return name.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }

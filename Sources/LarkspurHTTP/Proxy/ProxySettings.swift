@@ -1,14 +1,17 @@
-/// Which proxy leads to which server.
+/// The proxies for servers, by the scheme of the URL.
 public struct ProxySettings: Hashable, Sendable {
-  /// For `http` and for `https` URLs, and for those of the two that have none of their own.
+  /// The proxy for `http` URLs, or `nil` to use `all`.
   public var http: Proxy?
+  /// The proxy for `https` URLs, or `nil` to use `all`.
   public var https: Proxy?
+  /// The proxy for URLs of a scheme that has no proxy of its own.
   public var all: Proxy?
+  /// The servers that are reached without a proxy.
   public var exceptions = ProxyExceptions()
 
   public init() {}
 
-  /// Nil: the server is reached directly.
+  /// Returns the proxy for a server, or `nil` if the server is reached directly.
   public func proxy(toHost host: String, port: UInt16, isSecure: Bool) -> Proxy? {
     guard let proxy = (isSecure ? https : http) ?? all, !exceptions.contains(host: host, port: port) else { return nil }
     return proxy
@@ -24,15 +27,17 @@ public struct ProxySettings: Hashable, Sendable {
     public var description: String { "\(name): \(error)" }
   }
 
-  /// The variables that are read. Where there are two spellings the first one counts. There is no `HTTP_PROXY`: a server
-  /// that runs programs by CGI sets it to what the client sends as `Proxy:` (RFC 3875 4.1.18).
+  /// The environment variable for `http` URLs. `HTTP_PROXY` is not read: a server that runs a program by CGI sets this
+  /// variable to the client's `Proxy` field (RFC 3875 4.1.18). Where a list has two spellings, the first one that is
+  /// not empty counts.
   private static let httpVariables = ["http_proxy"]
   private static let httpsVariables = ["https_proxy", "HTTPS_PROXY"]
   private static let allVariables = ["all_proxy", "ALL_PROXY"]
   private static let exceptionVariables = ["no_proxy", "NO_PROXY"]
+  /// Names of all environment variables that are read.
   public static let variables = httpVariables + httpsVariables + allVariables + exceptionVariables
 
-  /// Reads the environment by curl's rules. An empty variable is as good as none.
+  /// Reads the environment by curl's rules. An empty variable counts as missing.
   public init(environment: [String: String]) throws(InvalidVariable) {
     http = try Self.proxy(of: Self.httpVariables, in: environment)
     https = try Self.proxy(of: Self.httpsVariables, in: environment)

@@ -1,34 +1,34 @@
 /// Why a SOCKS proxy made no tunnel.
 public enum SOCKSError: Error, Hashable, Sendable {
-  // The proxy's answers.
+  // Refusals by the proxy.
 
   case refused(Refusal)
-  /// It takes none of the methods of authentication that we can offer.
+  /// The proxy accepts none of the authentication methods that were offered.
   case noMethodAccepted
-  /// It does not take the user and the password.
+  /// The proxy does not accept the user and the password.
   case credentialsRefused
 
-  // What the proxy does against the rules.
+  // Violations of the protocol by the proxy.
 
   case versionInvalid(UInt8)
-  /// It chose a method of authentication that was not offered.
+  /// The proxy chose an authentication method that was not offered.
   case methodInvalid(UInt8)
   case addressTypeInvalid(UInt8)
   /// The connection ended before the answer was complete.
   case truncated
 
-  // What cannot be asked.
+  // Requests that SOCKS cannot express, or that exceed a limit. Nothing is sent.
 
   case userTooLong(limit: Int)
   case passwordTooLong(limit: Int)
-  /// The user's name holds a NUL, which would end it (SOCKS4).
+  /// The user name holds a NUL, which would end the name in SOCKS4.
   case userInvalid
   case hostTooLong(limit: Int)
   case hostInvalid
-  /// SOCKS4 knows only IPv4, and the host has no such address.
+  /// The target of SOCKS4 is an IPv6 address, or a host without an IPv4 address: SOCKS4 knows only IPv4.
   case noIPv4Address
 
-  /// What the proxy says of its reason.
+  /// The proxy's reason for a refusal.
   public enum Refusal: Hashable, Sendable {
     // SOCKS5, RFC 1928 6.
     case generalFailure, notAllowed, networkUnreachable, hostUnreachable, connectionRefused, timeToLiveExpired
@@ -62,7 +62,7 @@ public enum SOCKSError: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether another address of the same host may fare better.
+    /// Whether a request for another address of the same host may succeed.
     public var dependsOnAddress: Bool {
       switch self {
       case .networkUnreachable, .hostUnreachable, .connectionRefused, .timeToLiveExpired, .addressTypeUnsupported,

@@ -2,30 +2,31 @@ import LarkspurBytes
 
 /// Asks a SOCKS proxy for a connection: SOCKS5 (RFC 1928) with user and password (RFC 1929), SOCKS4 and SOCKS4a.
 ///
-/// Theory of operation. The two sides take turns: each of our messages has one answer, whose length its own first
-/// bytes tell. The owner sends what it is given and hands in what comes, in pieces of any size. The machine takes no byte
-/// behind the last answer: those are the tunnel's.
+/// Theory of operation. The two sides take turns: the proxy gives one answer to each message, and the first bytes of
+/// the answer determine its length. The owner sends the bytes of each `send` action, and passes received bytes in, in
+/// pieces of any size. The machine takes no byte after the last answer: those bytes belong to the tunnel.
 ///
 /// ```
 ///  ready --begin--> method --none needed--------> reply --granted--> open   (establish)
 ///    |                 \--password--> login --ok--^ |
 ///    |                                              |
 ///    +--SOCKS4: begin--> reply4 --granted-----------|--------------> open
-///    +--cannot be asked, refused, against the rules, peerClosed ---> failed (fail)
+///    +--inexpressible, refused, protocol violation, peerClosed ----> failed (fail)
 /// ```
 ///
-/// It does not know: sockets, time, how names are looked up. Invariants: exactly one of `establish` and `fail`; never more
-/// than 262 bytes, a name with its length, and a port, are held; after either nothing is taken and nothing said.
+/// The machine does not know sockets, time, or how names are looked up. Invariants: there is exactly one of `establish`
+/// and `fail`, after which the machine takes no bytes and sends none; and the machine holds at most the 262 bytes of
+/// the longest answer (a header of 4 bytes, a name of 255 with its length byte, and a port).
 public struct SOCKSMachine: Sendable {
   public enum Target: Hashable, Sendable {
     case address(IPAddress)
-    /// The proxy is to look it up.
+    /// A host name, which the proxy looks up.
     case name(String)
   }
 
   public enum Action: Hashable, Sendable {
     case send([UInt8])
-    /// From here on the connection leads to the target.
+    /// The connection leads to the target from now on.
     case establish
     case fail(SOCKSError)
   }
@@ -34,15 +35,19 @@ public struct SOCKSMachine: Sendable {
 
   public enum State: Hashable, Sendable {
     case ready
-    /// Waits for the answer to the greeting, to user and password, to the request; or to SOCKS4's request.
+    /// Waiting for an answer: to the greeting, to user and password, to the request, or to the request of SOCKS4.
     case method, login, reply, reply4
     case open
     case failed
   }
 
-  /// One byte tells each length (RFC 1928 4, RFC 1929 2). In SOCKS4 the names have no bound of their own.
+  /// Maximum length of a host name in bytes: its length is sent in one byte (RFC 1928 4). SOCKS4a has no limit of its
+  /// own, and this one applies there as well.
   public static let hostBytesMax = 255
+  /// Maximum length of a user name in bytes: its length is sent in one byte (RFC 1929 2). SOCKS4 has no limit of its
+  /// own, and this one applies there as well.
   public static let userBytesMax = 255
+  /// Maximum length of a password in bytes: its length is sent in one byte (RFC 1929 2).
   public static let passwordBytesMax = 255
 
   public private(set) var state = State.ready
@@ -50,10 +55,12 @@ public struct SOCKSMachine: Sendable {
   private let credentials: Proxy.Credentials?
   private let target: Target
   private let port: UInt16
-  /// What has come of the present answer.
+  /// The received bytes of the current answer.
   private var answer: [UInt8] = []
 
-  /// For a proxy of one of the SOCKS kinds. Any other is spoken to as SOCKS5.
+  /// - Parameters:
+  ///   - kind: One of the SOCKS kinds. Any other kind counts as SOCKS5.
+  ///   - credentials: User and password; SOCKS4 sends only the user.
   public init(_ kind: Proxy.Kind, credentials: Proxy.Credentials?, target: Target, port: UInt16) {
     version = kind == .socks4 || kind == .socks4a ? 4 : 5
     self.credentials = credentials
@@ -71,12 +78,14 @@ public struct SOCKSMachine: Sendable {
       actions.append(.send(request4))
     } else {
       state = .method
-      // RFC 1928 3: a proxy that wants no authentication is to be free to say so.
+      // RFC 1928 3: "no authentication" is offered in any case, so that a proxy that needs none can choose it.
       actions.append(.send(credentials == nil ? [5, 1, Method.none] : [5, 2, Method.none, Method.password]))
     }
   }
 
-  /// Takes what belongs to the answers off the front of `bytes`, and returns how many bytes that is.
+  /// Reads the bytes of answers from the front of `bytes`.
+  ///
+  /// - Returns: Number of bytes that belong to answers. The rest belongs to the tunnel.
   public mutating func received(_ bytes: Span<UInt8>, into actions: inout Actions) -> Int {
     var taken = 0
     while isWaiting, taken < bytes.count {
@@ -107,20 +116,20 @@ public struct SOCKSMachine: Sendable {
     static let unacceptable: UInt8 = 0xff
   }
 
-  /// Looks at the answer's latest byte.
+  /// Evaluates the latest byte of the answer.
   private mutating func read(_ actions: inout Actions) {
     let byte = answer[answer.count - 1]
     switch (state, answer.count) {
     case (.method, 1), (.reply, 1): if byte != 5 { fail(.versionInvalid(byte), &actions) }
     case (.method, _): choose(byte, &actions)
-    // RFC 1929 2: the version of the negotiation, not of SOCKS.
+    // RFC 1929 2: this is the version of the subnegotiation, not of SOCKS.
     case (.login, 1): if byte != 1 { fail(.versionInvalid(byte), &actions) }
     case (.login, _): if byte == 0 { ask(&actions) } else { fail(.credentialsRefused, &actions) }
-    // The reason is known: what may follow, or be left out, does not matter.
+    // The reason for a refusal is known: the rest of the answer, which a proxy may leave out, does not matter.
     case (.reply, 2): if byte != 0 { fail(.refused(.init(reply: byte)), &actions) }
     case (.reply, 4): if ![1, 3, 4].contains(byte) { fail(.addressTypeInvalid(byte), &actions) }
     case (.reply, let count): if count >= 5, count == replyBytes { establish(&actions) }
-    // SOCKS4's answers have version 0.
+    // Answers of SOCKS4 have version 0.
     case (.reply4, 1): if byte != 0 { fail(.versionInvalid(byte), &actions) }
     case (.reply4, 2): if byte != 90 { fail(.refused(.init(reply4: byte)), &actions) }
     case (.reply4, let count): if count == 8 { establish(&actions) }
@@ -147,7 +156,7 @@ public struct SOCKSMachine: Sendable {
     actions.append(.send(request5))
   }
 
-  /// How long the answer is. Its fifth byte is the length of a name, if it has one.
+  /// Length of the answer in bytes. In an answer with a name, the fifth byte is the length of the name.
   private var replyBytes: Int {
     switch answer[3] {
     case 1: 4 + 4 + 2
@@ -170,7 +179,7 @@ public struct SOCKSMachine: Sendable {
 
   // MARK: - Requests
 
-  /// Why it cannot be asked for.
+  /// The reason why the protocol cannot express the request, or `nil`.
   private var obstacle: SOCKSError? {
     if let credentials {
       if credentials.user.count > Self.userBytesMax { return .userTooLong(limit: Self.userBytesMax) }
@@ -200,15 +209,15 @@ public struct SOCKSMachine: Sendable {
     let user = (credentials?.user ?? []) + [0]
     switch target {
     case .address(.ipv4(let address)): return [4, 1] + bytes(of: port) + bytes(of: address) + user
-    // Not asked: an obstacle.
+    // Never sent: `obstacle` refuses IPv6 addresses.
     case .address(.ipv6): return []
-    // SOCKS4a: an address that cannot be one says that a name follows.
+    // SOCKS4a: the invalid address 0.0.0.1 announces that a name follows.
     case .name(let name): return [4, 1] + bytes(of: port) + [0, 0, 0, 1] + user + Array(name.utf8) + [0]
     }
   }
 }
 
-/// In network order.
+/// Returns the bytes of a number in network order.
 private func bytes<T: FixedWidthInteger>(of number: T) -> [UInt8] {
   stride(from: T.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }
 }

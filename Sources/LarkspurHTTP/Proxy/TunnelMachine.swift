@@ -1,9 +1,9 @@
-/// Decides how a tunnel through an HTTP proxy comes about: CONNECT (RFC 9110 9.3.6), with authentication.
+/// Opens a tunnel through an HTTP proxy: CONNECT (RFC 9110 9.3.6), with authentication (decision 11).
 ///
-/// Theory of operation. CONNECT is asked for over a connection to the proxy. A 2xx opens the tunnel. After a 407 the
-/// owner is asked for an authorization, and CONNECT is asked for again: over the same connection if the proxy keeps it
-/// and its answer's body can be read to the end within a limit, or else over a new one. Any other status is a refusal.
-/// What a proxy says in a body is never anybody's response: it is thrown away.
+/// Theory of operation. The owner sends CONNECT over a connection to the proxy. A 2xx opens the tunnel. After a 407 the
+/// machine asks the owner for an authorization, and CONNECT is sent again: over the same connection if the proxy keeps
+/// it open and the body of its answer can be read to the end within a limit, or else over a new connection. Any other
+/// status is a refusal. The body of a proxy's answer is never the response to the program's request: it is discarded.
 ///
 /// ```
 ///  ready --begin--> asking <--opened-- opening
@@ -14,8 +14,11 @@
 ///                   over  407 --> draining --drained, drainFailed--> authorizing --nil--> over (fail)
 /// ```
 ///
-/// It does not know: bytes, sockets, time, what a challenge means. Invariants: exactly one of `establish` and `fail`; at
-/// most `requestsMax` answers and as many connections.
+/// If the proxy closes a connection that has carried an answered request without answering the next one, `asking` leads
+/// back to `opening`.
+///
+/// The machine does not know bytes, sockets, time, or what a challenge means. Invariants: exactly one of `establish`
+/// and `fail`, unless the owner gives up; at most `requestsMax` answers, and as many connections.
 public struct TunnelMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready
@@ -27,13 +30,13 @@ public struct TunnelMachine: Sendable {
   }
 
   public enum Action: Hashable, Sendable {
-    /// Connect to the proxy: the connection before is not used again.
+    /// Open a new connection to the proxy, and close the previous one.
     case open
     /// Send CONNECT.
     case ask(authorization: String?)
-    /// Read the rest of the answer, so many bytes of body at most, and throw it away.
+    /// Read the rest of the answer, at most `bytesMax` bytes of body, and discard it.
     case drain(bytesMax: Int)
-    /// Find an authorization that answers the challenges.
+    /// Find an authorization for the challenges.
     case authorize(challenges: [String])
     case establish
     case fail(TunnelError)
@@ -41,7 +44,7 @@ public struct TunnelMachine: Sendable {
 
   public typealias Actions = [Action]
 
-  /// What the head of an answer says.
+  /// The head of an answer.
   public struct Answer: Hashable, Sendable {
     public var status: Int
     public var reason: String
@@ -57,21 +60,25 @@ public struct TunnelMachine: Sendable {
     }
   }
 
-  /// The CONNECT requests for one tunnel that are answered. Without a limit a proxy and an owner with an answer to every challenge would go
-  /// on for ever.
+  /// Maximum number of answered CONNECT requests for one tunnel. Without a limit, a proxy that always challenges and an
+  /// owner that always has an authorization would never end.
   public static let requestsMax = 5
-  /// The body of a 407, in bytes. A longer one costs more than a new connection.
+  /// Maximum size in bytes of a 407's body that is read to keep the connection. Reading a longer one costs more than a
+  /// new connection.
   public static let drainBytesMax = 64 * 1024
 
   public private(set) var state = State.ready
   private var authorization: String?
   private var requests = 0
-  /// Whether there is a connection that may be used again.
+  /// Whether the current connection may carry another request.
   private var isConnected = true
-  /// Whether it has served a request: then the proxy may close it before it sees the next one.
+  /// Whether the current connection has carried an answered request. The proxy may close such a connection before it
+  /// gets the next request.
   private var isUsed = false
 
-  /// Begins with a connection. `authorization` is of the first request.
+  /// Creates the machine for an open connection to the proxy.
+  ///
+  /// - Parameter authorization: The authorization of the first request, or `nil` for none.
   public init(authorization: String?) {
     self.authorization = authorization
   }
@@ -81,7 +88,7 @@ public struct TunnelMachine: Sendable {
     ask(&actions)
   }
 
-  /// There is a new connection.
+  /// A new connection to the proxy is open.
   public mutating func opened(into actions: inout Actions) {
     guard state == .opening else { return }
     isConnected = true
@@ -110,8 +117,10 @@ public struct TunnelMachine: Sendable {
     }
   }
 
-  /// The connection was closed before it brought an answer, and nobody is to blame: it had been idle.
-  /// False: it was a new one, and that is an error.
+  /// The proxy closed the connection without answering.
+  ///
+  /// - Returns: Whether the request is sent again over a new connection, because the old one had been idle. `false` for
+  ///   a new connection, where such a close is an error.
   public mutating func closedUnanswered(into actions: inout Actions) -> Bool {
     guard state == .asking, isUsed else { return false }
     requests -= 1
@@ -121,10 +130,10 @@ public struct TunnelMachine: Sendable {
 
   public mutating func drained(into actions: inout Actions) { drained(isConnected: true, &actions) }
 
-  /// The body is too long, or ended too soon.
+  /// The body of the answer is too long, ended too soon or did not end in time, or the proxy closed the connection.
   public mutating func drainFailed(into actions: inout Actions) { drained(isConnected: false, &actions) }
 
-  /// Nil: there is no answer to the challenges.
+  /// The owner has found an authorization, or `nil` if it has none for the challenges.
   public mutating func authorized(_ authorization: String?, into actions: inout Actions) {
     guard state == .authorizing else { return }
     guard let authorization else { return fail(.authenticationRequired, &actions) }
@@ -164,7 +173,7 @@ public struct TunnelMachine: Sendable {
 public enum TunnelError: Error, Hashable, Sendable {
   /// Any status that is neither 2xx nor 407.
   case refused(status: Int, reason: String)
-  /// The proxy wants to know who we are, and there is nothing to say (any more).
+  /// The proxy demands authentication, and there is no authorization, or no further one.
   case authenticationRequired
   case tooManyChallenges(limit: Int)
   /// The request cannot be written.
@@ -184,7 +193,7 @@ extension TunnelError: CustomStringConvertible {
 }
 
 extension TunnelMachine {
-  /// The request for a tunnel (RFC 9112 3.2.3).
+  /// Returns the request for a tunnel (RFC 9112 3.2.3).
   public static func request(
     host: String, port: UInt16, authorization: String?, userAgent: String?
   ) throws(RequestError) -> RequestHead {
