@@ -82,7 +82,8 @@ public struct SetCookie: Hashable, Sendable {
     domain = .named(HostName.normal(String(decoding: name, as: UTF8.self)))
   }
 
-  /// Reads Max-Age (RFC 6265bis 5.6.2). Digits beyond twelve are dropped: the lifetime is limited to far less.
+  /// Reads Max-Age (RFC 6265bis 5.6.2). Significant digits beyond twelve are dropped: the lifetime is limited to far
+  /// less.
   private static func seconds(_ bytes: ArraySlice<UInt8>) -> Int64? {
     let isNegative = bytes.first == UInt8(ascii: "-")
     let digits = isNegative ? bytes.dropFirst() : bytes
