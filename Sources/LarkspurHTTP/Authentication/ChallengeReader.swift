@@ -114,7 +114,7 @@ struct ChallengeReader {
     return Challenge.Parameter(name: name, value: value)
   }
 
-  // MARK: - Words
+  // MARK: - Tokens
 
   private var isAtEnd: Bool { place >= bytes.count }
   private var peek: UInt8? { isAtEnd ? nil : bytes[place] }

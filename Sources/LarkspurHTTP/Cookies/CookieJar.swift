@@ -290,7 +290,7 @@ public struct CookieJar: Sendable {
     return hash.value
   }
 
-  // MARK: Giving
+  // MARK: Cookies of a request
 
   /// Returns the domains in the jar whose cookies may belong to a host: its own and those above it.
   public func domains(of host: CookieHost) -> [String] {
@@ -385,7 +385,7 @@ public struct CookieJar: Sendable {
     if let oldest { remove(oldest, now: now) }
   }
 
-  // MARK: Keeping books
+  // MARK: Recording changes
 
   /// Records a change of a persistent cookie. Changes of session cookies are not recorded, because they are never
   /// stored.

@@ -34,7 +34,7 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   /// Returns the values of a field by its name in lower case.
   public typealias Fields = (String) -> [String]
 
-  // MARK: - Which downloads can go on
+  // MARK: - Resumable downloads
 
   /// Minimum time, in seconds by the server's clock, between the last change and the response, so that `Last-Modified`
   /// names one version only: a clock with a resolution of one second cannot tell two changes within a second apart (RFC
