@@ -1,7 +1,7 @@
-/// Why a content coding could not be applied, or be undone.
+/// The reason why a content coding could not be applied or undone.
 package enum CodingError: Error, Hashable, Sendable {
   case outOfMemory
-  /// The peer sent bytes that are not of the coding that it named, or whose checksum or length is wrong.
+  /// The peer sent bytes that do not follow the coding that it named, or with a wrong checksum or length.
   case peerSentInvalid(ContentCoding)
   /// The peer ended the body within the coding's stream.
   case peerSentTruncated(ContentCoding)
@@ -9,7 +9,7 @@ package enum CodingError: Error, Hashable, Sendable {
   case peerSentTooManyLayers
   /// The peer's bytes grow by more than ``CodingLimits/expansionMax``.
   case peerSentBomb
-  /// A broken invariant of ours: zlib was called wrongly.
+  /// A broken invariant of Larkspur: zlib was called wrongly, or `decode` with a position outside its input (code 0).
   case internalInconsistency(zlib: Int32)
 
   init(zlib code: Int32) {

@@ -11,14 +11,16 @@
 ///                                  '--> past
 /// ```
 ///
-/// Gzip members in a row are one body (RFC 1952, section 2.2). What stands behind the end of a stream and is not another
-/// member is left unread: zeros that pad a block, an empty line, whatever a server or a script has added. Chrome and
-/// Firefox do so; curl fails. A member begins with `1f 8b 08`: from there on whatever is wrong is an error.
+/// Consecutive gzip members form one body (RFC 1952, section 2.2). Bytes after the end of a stream that do not begin
+/// another member are ignored: zeros that pad a block, an empty line, or other additions of a server or script. Chrome
+/// and Firefox ignore them, too; curl fails. A member begins with `1f 8b 08`: after these bytes each deviation is an
+/// error.
 final class CodingLayer {
   let coding: ContentCoding
-  /// What the layer before has put out for this one. The first layer reads what the caller brings.
+  /// The output of the previous layer that this layer has not consumed yet. The first layer reads the caller's input
+  /// instead.
   private var incoming = StageBuffer()
-  /// How much has come out, in bytes.
+  /// Number of bytes that the layer has produced.
   private(set) var bytesOut: UInt64 = 0
 
   private enum State {
@@ -30,10 +32,11 @@ final class CodingLayer {
 
   private var state: State
   private var inflater: Inflater
-  /// Bytes that were looked at, and are still to be inflated from `heldStart` on.
+  /// Bytes of the input that were examined and are still to be inflated, from `heldStart` on.
   private var held: [UInt8] = []
   private var heldStart = 0
-  /// A body of no bytes at all is none that was cut: the answer to a HEAD, or an empty file that nobody has compressed.
+  /// Whether no byte has come yet. An empty body is not a truncated one: the response to a HEAD, or an empty file that
+  /// was not compressed.
   private var isUntouched = true
 
   private static let memberMagic: [UInt8] = [0x1f, 0x8b, 8]
@@ -45,7 +48,7 @@ final class CodingLayer {
     held.reserveCapacity(Self.memberMagic.count)
   }
 
-  /// Takes in bytes from `consumed` on until all are used up or the output is full.
+  /// Decodes the input from `consumed` on until it is used up or the output is full.
   func run(_ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan) throws(CodingError) {
     if consumed < input.count { isUntouched = false }
     let before = output.byteCount
@@ -65,17 +68,18 @@ final class CodingLayer {
     }
   }
 
-  /// Whether nothing is left of what the layer before has put out.
+  /// Whether all output of the previous layer is consumed.
   var isHungry: Bool { incoming.isEmpty }
 
-  /// Lets the layer before put out something for this one, which has to be hungry.
+  /// Lets the previous layer write its output for this layer, whose own input must be used up (`isHungry`).
   func feed(_ fill: (inout OutputRawSpan) throws(CodingError) -> Void) throws(CodingError) {
     try incoming.fill(fill)
   }
 
-  /// Goes on with what it was fed.
+  /// Decodes the input that `feed` has brought.
   func run(into output: inout OutputRawSpan) throws(CodingError) {
-    // A property of an object cannot be lent while the object is at work. After an error nobody comes back for it.
+    // A stored property of a class cannot be lent to a method of its own object, so the buffer is moved out. If `run`
+    // throws, the buffer is lost, which is harmless: after an error the layer is not used again.
     var fed = StageBuffer()
     swap(&fed, &incoming)
     var consumed = 0
@@ -84,7 +88,9 @@ final class CodingLayer {
     swap(&fed, &incoming)
   }
 
-  /// The body has ended.
+  /// Ends the body.
+  ///
+  /// - Throws: `peerSentTruncated` if the body ends within a stream.
   func finish() throws(CodingError) {
     switch state {
     case .between, .past: return
@@ -94,15 +100,15 @@ final class CodingLayer {
 
   // MARK: - The states
 
-  /// Each returns whether the state has changed; otherwise the input is used up or the output is full.
+  /// Each of these functions returns whether the state has changed; if not, the input is used up or the output is full.
   private func open(_ input: Span<UInt8>, _ consumed: inout Int) throws(CodingError) -> Bool {
     while held.count < 2 {
       guard consumed < input.count else { return false }
       held.append(input[consumed])
       consumed += 1
     }
-    // RFC 1950, section 2.2: method 8, a window of at most 32 KiB, and a check. To a raw stream the first byte would mean
-    // a stored block whose padding is not zero, which nobody writes.
+    // RFC 1950, section 2.2: method 8, a window of at most 32 KiB, and a check. In a raw stream the first byte would
+    // mean a stored block whose padding is not zero, which no known encoder writes.
     let isZlib = held[0] & 15 == 8 && held[0] >> 4 <= 7 && (Int(held[0]) << 8 | Int(held[1])) % 31 == 0
     try inflater.reset(isZlib ? .zlib : .rawDeflate)
     state = .inside
@@ -112,7 +118,7 @@ final class CodingLayer {
   private func inflate(
     _ input: Span<UInt8>, _ consumed: inout Int, _ output: inout OutputRawSpan
   ) throws(CodingError) -> Bool {
-    // One call more than there is input for: zlib may hold back what did not fit before.
+    // Call zlib once more than there is input: zlib may hold back output that did not fit before.
     while output.freeCapacity > 0 {
       let isHeld = heldStart < held.count
       let outcome =

@@ -2,12 +2,12 @@
 package enum CompressionFormat: Hashable, Sendable, CaseIterable {
   /// RFC 1952: `Content-Encoding: gzip`.
   case gzip
-  /// RFC 1950: what `Content-Encoding: deflate` means by the letter of RFC 9110, section 8.4.1.2.
+  /// RFC 1950: the meaning of `Content-Encoding: deflate` by RFC 9110, section 8.4.1.2.
   case zlib
-  /// No wrapping at all: what some servers send as `Content-Encoding: deflate`.
+  /// No wrapping at all. Some servers send it as `Content-Encoding: deflate`.
   case rawDeflate
 
-  /// What zlib calls it: the window of 32 KiB (15), with 16 more for gzip, negative for no wrapping.
+  /// zlib's number for the format: the window of 32 KiB (15), plus 16 for gzip, negative for no wrapping.
   var windowBits: Int32 {
     switch self {
     case .gzip: 31
@@ -17,7 +17,7 @@ package enum CompressionFormat: Hashable, Sendable, CaseIterable {
   }
 }
 
-/// Compresses all of it at once.
+/// Compresses all of `bytes` at once.
 package func compressed(_ bytes: [UInt8], as format: CompressionFormat) throws(CodingError) -> [UInt8] {
   var compressor = try Compressor(format)
   var output: [UInt8] = []

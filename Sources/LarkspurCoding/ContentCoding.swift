@@ -1,25 +1,26 @@
 /// A content coding that can be undone (RFC 9110, section 8.4.1).
 package enum ContentCoding: Hashable, Sendable, CaseIterable {
-  /// `gzip`, and `x-gzip`, which is the same (section 8.4.1.3).
+  /// `gzip`, and its alias `x-gzip` (section 8.4.1.3).
   case gzip
-  /// `deflate`: the zlib format by the letter, without any wrapping from some servers. Which of them it is can be seen in
-  /// the first two bytes.
+  /// `deflate`: the zlib format by the standard, a raw deflate stream from some servers. The first two bytes tell which
+  /// of the two a body is.
   case deflate
 
-  /// What a request offers: the field value of `Accept-Encoding`.
+  /// The codings that a request offers: the field value of `Accept-Encoding`.
   package static let offer = "gzip, deflate"
 }
 
-/// What the `Content-Encoding` fields of a response say.
+/// The codings that the `Content-Encoding` fields of a response name.
 package struct ContentCodings: Hashable, Sendable {
-  /// In the order in which they were applied: the last one is undone first.
+  /// The codings in the order in which they were applied: the last one is undone first.
   package private(set) var layers: [ContentCoding] = []
 
-  /// Whether there is a coding that we do not know. Then nothing is undone, and the body is passed on as it came: that is
-  /// what browsers do with it. Undoing the codings around an unknown one would give bytes that no field describes.
+  /// Whether an unknown coding is named. Then `layers` is empty and the body is delivered as it came, as browsers do.
+  /// Undoing only the codings around an unknown one would give bytes that no field describes.
   package private(set) var hasUnknown = false
 
-  /// Reads the field values of a response, in their order. Several lines mean the same as one line with commas.
+  /// Reads the field values of a response, in their order. Several lines mean the list that they form when joined with
+  /// commas.
   package init(
     fieldValues: some Sequence<String>, limits: CodingLimits = CodingLimits()
   ) throws(CodingError) {
@@ -35,18 +36,18 @@ package struct ContentCodings: Hashable, Sendable {
     let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
     guard let first = element.firstIndex(where: { !isSpace($0) }), let last = element.lastIndex(where: { !isSpace($0) })
     else { return }
-    // Names of codings do not mind the case.
+    // Names of codings are case-insensitive.
     let name = element[first...last].map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
     switch String(decoding: name, as: UTF8.self) {
     case "gzip", "x-gzip": layers.append(.gzip)
     case "deflate": layers.append(.deflate)
-    // Nothing was done. It is not to stand in a response, and does (RFC 9110, section 12.5.3).
+    // `identity` means no coding. A response should not name it, but some do (RFC 9110, section 12.5.3).
     case "identity": return
     default: hasUnknown = true
     }
     if layers.count > limits.layersMax { throw .peerSentTooManyLayers }
   }
 
-  /// Whether there is something to undo.
+  /// Whether there is no coding to undo.
   package var isEmpty: Bool { layers.isEmpty }
 }

@@ -1,8 +1,8 @@
 extension Decompressor {
-  /// What one step may bring out when the caller has no opinion, in bytes.
+  /// Default maximum of output of one step, in bytes.
   package static let stepBytes = 64 << 10
 
-  /// One step that appends to an array at most ``stepBytes``.
+  /// Decodes one step and appends at most `count` bytes to an array.
   package mutating func decode(
     _ input: Span<UInt8>, consumed: inout Int, appendingTo output: inout [UInt8], atMost count: Int = stepBytes
   ) throws(CodingError) -> Progress {
@@ -14,7 +14,9 @@ extension Decompressor {
   }
 }
 
-/// Undoes the codings of a whole body at once, `codings` in the order in which they were applied.
+/// Undoes the codings of a whole body at once.
+///
+/// - Parameter codings: The codings in the order in which they were applied.
 package func decompressed(
   _ bytes: [UInt8], _ codings: [ContentCoding], limits: CodingLimits = CodingLimits()
 ) throws(CodingError) -> [UInt8] {

@@ -1,8 +1,8 @@
 /// Undoes the content codings of one body, step by step.
 ///
-/// It holds no output: what comes out of a piece of input may be a thousand times as long, so the caller brings a buffer,
-/// of 64 KiB for example, and asks again as long as there is more. A step that is not asked for is not made, and its input
-/// stays with the caller: a slow reader stops the socket.
+/// The decompressor keeps no final output: a piece of input may give a thousand times as many bytes, so the caller
+/// brings a buffer, of 64 KiB for example, and calls again as long as there is more. Input that is not decoded yet
+/// stays with the caller, so that a slow reader stops the socket.
 ///
 /// ```swift
 /// var consumed = 0
@@ -14,29 +14,33 @@
 /// // `piece` is used up: bring the next one, or call `finish()` at the end of the body
 /// ```
 ///
-/// After an error it is of no use any more. Nothing is allocated once every layer has seen its first bytes.
+/// After an error the value must not be used any more. No memory is allocated once every layer has received its first
+/// bytes.
 ///
-/// A value has one owner, who may be on any thread: all that it refers to belongs to it alone.
+/// `@unchecked Sendable`: a value has one owner, on any thread, and all objects that it refers to belong to it alone.
 package struct Decompressor: ~Copyable, @unchecked Sendable {
   package enum Progress: Hashable, Sendable {
-    /// The input is used up, and all that comes of it has come out.
+    /// The input is used up, and all of its output has been written.
     case needsInput
-    /// Call again, with the rest of the same input and with room.
+    /// Output may remain. Call again, with the rest of the input and with free room.
     case hasMore
   }
 
-  /// How often one call fills a stage. Layers whose output nobody wants, behind the end of an inner stream, would otherwise
-  /// keep one call busy for long.
+  /// Maximum number of times that one call fills a stage. Without it, layers whose output is ignored, behind the end of
+  /// an inner stream, could keep one call busy for long.
   private static let refillsMax = 64
 
-  /// In the order in which they are undone: the coding that was applied last is the first.
+  /// The layers in the order in which they are undone: the coding that was applied last is the first.
   private let layers: [CodingLayer]
   private let limits: CodingLimits
-  /// How much has come in, in bytes.
+  /// Number of bytes of input that have been decoded.
   package private(set) var bytesIn: UInt64 = 0
   private var refillsLeft = 0
 
-  /// `codings` in the order in which they were applied, as the fields name them.
+  /// Creates a decompressor.
+  ///
+  /// - Parameter codings: The codings in the order in which they were applied, as the fields name them.
+  /// - Throws: `peerSentTooManyLayers` if there are more than ``CodingLimits/layersMax``.
   package init(_ codings: [ContentCoding], limits: CodingLimits = CodingLimits()) throws(CodingError) {
     guard codings.count <= limits.layersMax else { throw .peerSentTooManyLayers }
     var layers: [CodingLayer] = []
@@ -45,16 +49,16 @@ package struct Decompressor: ~Copyable, @unchecked Sendable {
     self.limits = limits
   }
 
-  /// For what the fields of a response say. Nil: there is nothing to undo.
+  /// Creates a decompressor for the codings of a response's fields, or returns `nil` if there is no coding to undo.
   package init?(_ codings: ContentCodings, limits: CodingLimits = CodingLimits()) throws(CodingError) {
     guard !codings.isEmpty else { return nil }
     try self.init(codings.layers, limits: limits)
   }
 
-  /// How much has come out, in bytes.
+  /// Number of bytes of output.
   package var bytesOut: UInt64 { layers.last?.bytesOut ?? bytesIn }
 
-  /// Takes in bytes of `input` from `consumed` on, and appends to `output` what comes out for them.
+  /// Decodes bytes of `input` from `consumed` on, and appends their output to `output`.
   package mutating func decode(
     _ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan
   ) throws(CodingError) -> Progress {
@@ -65,12 +69,14 @@ package struct Decompressor: ~Copyable, @unchecked Sendable {
     return consumed < input.count || output.freeCapacity == 0 || refillsLeft <= 0 ? .hasMore : .needsInput
   }
 
-  /// The body has ended, and all of it has been decoded. Throws if that was within a stream.
+  /// Ends the body, all of which has been decoded.
+  ///
+  /// - Throws: `peerSentTruncated` if the body ends within a stream.
   package func finish() throws(CodingError) {
     for layer in layers { try layer.finish() }
   }
 
-  /// Brings out what the layer at `index` makes of the input, until that is used up or the output is full.
+  /// Writes the output of the layer at `index`, until the input is used up or the output is full.
   private mutating func pull(
     from index: Int, _ input: Span<UInt8>, _ consumed: inout Int, _ output: inout OutputRawSpan
   ) throws(CodingError) {
@@ -100,7 +106,7 @@ package struct Decompressor: ~Copyable, @unchecked Sendable {
     guard limits.permits(layer.bytesOut, from: bytesIn) else { throw .peerSentBomb }
   }
 
-  /// Without a coding the bytes pass as they are.
+  /// Copies the bytes unchanged: there is no coding.
   private mutating func copy(
     _ input: Span<UInt8>, _ consumed: inout Int, _ output: inout OutputRawSpan
   ) -> Progress {

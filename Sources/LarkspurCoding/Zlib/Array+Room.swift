@@ -1,12 +1,14 @@
 extension [UInt8] {
-  /// Lends room for `count` more bytes, and keeps those that `fill` puts there. An error keeps none.
+  /// Appends the bytes that `fill` writes, of which there are at most `count`. If `fill` throws, none of its bytes are
+  /// kept.
   mutating func append(
     adding count: Int, _ fill: (inout OutputRawSpan) throws(CodingError) -> Void
   ) throws(CodingError) {
     try append(addingCapacity: Swift.max(count, 0)) { (span: inout OutputSpan<UInt8>) throws(CodingError) in
       // A typed error does not pass through the standard library's inner closure.
       let result = unsafe span.withUnsafeMutableBufferPointer { buffer, initialized -> Result<Void, CodingError> in
-        // Safe: the whole of the span is lent for the call, and `finalize` checks what was put there.
+        // Safe: the whole span is lent for the call; `finalize` checks that `output` still describes it, and returns
+        // the number of initialized bytes.
         let room = UnsafeMutableRawBufferPointer(buffer)
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         do throws(CodingError) {

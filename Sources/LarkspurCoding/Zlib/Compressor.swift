@@ -3,18 +3,20 @@
 /// Compresses a stream of bytes in constant memory.
 @safe
 package struct Compressor: ~Copyable {
-  /// On the heap, for zlib keeps a pointer to it.
+  /// A heap allocation, because zlib keeps a pointer to it.
   private let memory: UnsafeMutableRawPointer
-  // Safe: see `init`.
+  // Safe: `init` binds the memory to `z_stream` and initializes it.
   private var stream: UnsafeMutablePointer<z_stream> { unsafe memory.assumingMemoryBound(to: z_stream.self) }
   private var room = [UInt8](repeating: 0, count: 1 << 16)
 
-  /// `level`: 0 (stored) to 9 (smallest).
+  /// Creates a compressor.
+  ///
+  /// - Parameter level: The level, from 0 (stored) to 9 (smallest).
   package init(_ format: CompressionFormat, level: Int = 6) throws(CodingError) {
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
     unsafe memory = UnsafeMutableRawPointer(stream)
-    // Safe: the structure is zero, which is what deflateInit2 asks for.
+    // Safe: the structure is zero, as deflateInit2 requires.
     let result = unsafe larkspur_deflate_init(stream, Int32(clamping: level), format.windowBits)
     guard result == Z_OK else {
       unsafe stream.deallocate()
@@ -27,12 +29,12 @@ package struct Compressor: ~Copyable {
     unsafe stream.deallocate()
   }
 
-  /// Takes in some bytes, and appends what comes out for them, possibly nothing yet.
+  /// Compresses some bytes, and appends the output that is ready, possibly none yet.
   package mutating func compress(_ bytes: Span<UInt8>, into output: inout [UInt8]) throws(CodingError) {
     try run(bytes, flush: Z_NO_FLUSH, into: &output)
   }
 
-  /// Appends what is still inside, and the format's end.
+  /// Appends the output that zlib still holds, and the end of the format.
   package mutating func finish(into output: inout [UInt8]) throws(CodingError) {
     let nothing: [UInt8] = []
     try run(nothing.span, flush: Z_FINISH, into: &output)
@@ -54,7 +56,7 @@ package struct Compressor: ~Copyable {
     } while offset < bytes.count
   }
 
-  /// Calls deflate until it has nothing more to say: until it leaves room unused.
+  /// Calls deflate until it leaves room unused, which means that it has no more output.
   private mutating func drain(flush: Int32, into output: inout [UInt8]) -> Int32 {
     let stream = unsafe stream
     while true {

@@ -1,42 +1,42 @@
-/// Room between two layers: what the one has put out and the other not yet taken in.
+/// A buffer between two layers: the output of one layer that the next has not consumed yet.
 @safe
 struct StageBuffer: ~Copyable {
-  /// What one layer may be ahead of the next, in bytes.
+  /// Maximum number of bytes that one layer is ahead of the next.
   static let capacity = 16 << 10
 
-  /// Nil until it is filled for the first time.
+  /// The allocation, or `nil` until the first `fill`.
   private var base: UnsafeMutableRawPointer?
   private var start = 0
   private var end = 0
 
   init() {
-    // Safe: there is nothing to own yet.
+    // Safe: there is no allocation to own yet.
     unsafe base = nil
   }
 
   deinit {
-    // Safe: it is ours alone.
+    // Safe: this value alone owns the allocation.
     unsafe base?.deallocate()
   }
 
   var isEmpty: Bool { start == end }
 
-  /// The bytes that are not taken in yet.
+  /// The bytes that the next layer has not consumed yet.
   var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
       guard let base = unsafe base else { return Span() }
-      // Safe: start..<end was initialised by `fill`, and the span cannot outlive this borrow of the buffer.
+      // Safe: `fill` has initialized start..<end, and the span cannot outlive this borrow of the buffer.
       let raw = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base + start), byteCount: end - start)
       let span = Span<UInt8>(_bytes: raw)
       return unsafe _overrideLifetime(span, borrowing: self)
     }
   }
 
-  /// Forgets the first `count` bytes.
+  /// Drops the first `count` bytes.
   mutating func drop(_ count: Int) { start = min(start + max(count, 0), end) }
 
-  /// Fills the buffer, which has to be empty. An error leaves it empty.
+  /// Fills the buffer, which must be empty. If `fill` throws, the buffer stays empty.
   mutating func fill(_ fill: (inout OutputRawSpan) throws(CodingError) -> Void) throws(CodingError) {
     start = 0
     end = 0

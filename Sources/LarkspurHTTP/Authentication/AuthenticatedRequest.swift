@@ -1,10 +1,11 @@
-/// What Digest and the memory of credentials look at in a request.
+/// The parts of a request that Digest and ``AuthenticationLedger`` need.
 public struct AuthenticatedRequest: Sendable {
-  /// How the hash of the body is found, for Digest's `auth-int`. Nil: it cannot be (the body is a stream, say).
+  /// Computes the hash of the body, for Digest's `auth-int`. Returns `nil` if the body cannot be hashed before it is
+  /// sent (a stream, for example).
   public typealias BodyHash = @Sendable (DigestHash) -> [UInt8]?
 
   public let method: String
-  /// The request target as the asker sees it: see ``init(method:target:to:bodyHash:)``.
+  /// The request target as the origin or the proxy sees it: see ``init(method:target:to:bodyHash:)``.
   public let target: String
   private let body: Body
 
@@ -14,9 +15,9 @@ public struct AuthenticatedRequest: Sendable {
   }
 
   /// - Parameters:
-  ///   - target: As it stands in the request line. Of an absolute one, an origin sees the path and the query only: a proxy
-  ///     takes the rest away (RFC 9112 3.2.1).
-  ///   - bodyHash: Nil: there is no body.
+  ///   - target: The target as it stands in the request line. For an origin, an absolute target is reduced to its path
+  ///     and query: a proxy removes the rest (RFC 9112 3.2.1).
+  ///   - bodyHash: Computes the hash of the body, or `nil` if the request has no body.
   public init(method: String, target: String, to role: AuthenticationTarget.Role, bodyHash: BodyHash? = nil) {
     self.method = method
     self.target = role == .origin ? Self.originForm(target) : target
@@ -41,7 +42,8 @@ public struct AuthenticatedRequest: Sendable {
     return rest.utf8.first == ASCII.slash ? rest : "/" + rest
   }
 
-  /// Without the query. Nil: there is none, or one with dots, that may lead anywhere.
+  /// The path of the target without the query, or `nil` if the target has no path, or one with dot segments, which may
+  /// resolve to any other path.
   var path: String? {
     guard target.utf8.first == ASCII.slash else { return nil }
     let path = target.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
@@ -55,7 +57,7 @@ public struct AuthenticatedRequest: Sendable {
   }
 }
 
-/// Who asks: an origin or a proxy. What is known of one is never told to another.
+/// The origin or proxy that asks for authentication. Nothing that is known about one target is ever sent to another.
 public struct AuthenticationTarget: Hashable, Sendable {
   public enum Role: Hashable, Sendable {
     case origin
@@ -63,7 +65,7 @@ public struct AuthenticationTarget: Hashable, Sendable {
   }
 
   public let role: Role
-  /// In lower case: `http`, `https`; a proxy's kind.
+  /// The scheme in lower case: `http` or `https`, or a proxy's kind.
   public let scheme: String
   /// In lower case.
   public let host: String

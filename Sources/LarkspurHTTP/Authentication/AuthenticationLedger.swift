@@ -1,26 +1,28 @@
-/// What a session knows of those who have asked who it is: which credential each space of each target takes, and how often
-/// each nonce was used.
+/// A session's memory of authentication: the credential that each protection space of each target accepts, and the
+/// number of requests that each nonce was used for.
 ///
-/// Theory of operation. An answer becomes the text of a field here, because every response to a nonce counts it up
-/// (RFC 7616 3.4), whichever request carries it. An answer that was accepted is remembered, and later requests into the
-/// same space carry it unasked: Basic at and below the directory of what it opened (RFC 7617 2.2), Digest in the domain
-/// that the challenge gave (RFC 7616 3.3). A proxy is one space as a whole. A refusal forgets the answer.
+/// Theory of operation. The ledger turns an answer into the text of a field, because each response to a nonce
+/// increments its count (RFC 7616 3.4), whichever request carries it. The ledger remembers an answer that was accepted,
+/// and later requests into that protection space carry it preemptively: Basic at and below the directory of the request
+/// that it authorized (RFC 7617 2.2), Digest in the domain that the challenge named (RFC 7616 3.3). A proxy is one
+/// space as a whole. A refusal removes the answer.
 ///
-/// Everything is kept by target: role, scheme, host and port. Nothing that one target was told or has said reaches another.
+/// All entries are kept by target: role, scheme, host and port. Nothing that one target has sent or received reaches
+/// another.
 public struct AuthenticationLedger: Sendable {
-  // A hostile server, or one name after the other of a wildcard domain, would otherwise fill the memory. Of each, the
-  // oldest makes room.
+  // Without these limits a hostile server, or a client that visits many names of a wildcard domain, could fill the
+  // memory. When a limit is exceeded, the oldest element is removed.
 
-  /// Targets that are remembered.
+  /// Maximum number of remembered targets.
   public static let targetsMax = 256
-  /// Spaces of one target.
+  /// Maximum number of protection spaces of one target.
   public static let spacesMax = 16
-  /// Directories of one space of Basic's.
+  /// Maximum number of directories of one space of the Basic scheme.
   public static let directoriesMax = 32
-  /// Nonces whose uses are counted.
+  /// Maximum number of nonces whose uses are counted.
   public static let noncesMax = 512
 
-  /// An answer that goes out unasked.
+  /// An answer that a request carries before any challenge.
   public struct Preemptive: Hashable, Sendable {
     public let value: String
     public let answer: AuthenticationAnswer
@@ -28,7 +30,8 @@ public struct AuthenticationLedger: Sendable {
 
   fileprivate struct Entry {
     var answer: AuthenticationAnswer
-    /// Basic's: the paths, each up to its last slash, of what the credential has opened. The latest stands last.
+    /// For Basic: the directories (each a path up to its last slash) of the requests that the credential has
+    /// authorized. The latest is last.
     var directories: [String] = []
   }
 
@@ -40,27 +43,28 @@ public struct AuthenticationLedger: Sendable {
 
   private struct NonceUse {
     var count: UInt32 = 0
-    /// Of a `-sess` algorithm (RFC 7616 3.4.2).
+    /// The nonces of the session key, for a `-sess` algorithm (RFC 7616 3.4.2).
     var keyNonces: DigestResponse.KeyNonces?
   }
 
   private let hash: DigestHash.Function
   private var entries: [AuthenticationTarget: [Entry]] = [:]
-  /// The oldest first.
+  /// The keys of `entries`, oldest first.
   private var targets: [AuthenticationTarget] = []
   private var uses: [NonceKey: NonceUse] = [:]
   private var nonces: [NonceKey] = []
 
   public init(hash: @escaping DigestHash.Function) { self.hash = hash }
 
-  /// Nothing is remembered: no request can carry anything unasked.
+  /// Whether nothing is remembered, so that no request can carry a preemptive answer.
   public var isEmpty: Bool { entries.isEmpty }
 
   // MARK: - Fields
 
-  /// The value of `Authorization` or `Proxy-Authorization`. Nil: the answer cannot be written.
+  /// Makes the value of `Authorization` or `Proxy-Authorization`, and counts the use of a Digest nonce.
   ///
-  /// `clientNonce`: random, a new one for each call.
+  /// - Parameter clientNonce: A random text, new for each call.
+  /// - Returns: The value, or `nil` if the answer cannot be written.
   public mutating func authorization(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
     clientNonce: String
@@ -71,7 +75,11 @@ public struct AuthenticationLedger: Sendable {
     }
   }
 
-  /// What the request may carry unasked. Nil: nothing is known of its space.
+  /// Returns the answer that the request may carry before any challenge, from the deepest known protection space that
+  /// contains the request.
+  ///
+  /// - Parameter clientNonce: A random text, new for each call.
+  /// - Returns: The answer, or `nil` if no known space contains the request or the answer cannot be written.
   public mutating func preemptive(
     for request: AuthenticatedRequest, to target: AuthenticationTarget, clientNonce: String
   ) -> Preemptive? {
@@ -93,13 +101,14 @@ public struct AuthenticationLedger: Sendable {
   ) -> String? {
     let key = NonceKey(target: target, realm: challenge.realm, nonce: challenge.nonce)
     var use = uses[key] ?? NonceUse()
-    // Eight digits are all there are. The request then goes without, and is challenged for a new nonce.
+    // The count has eight hexadecimal digits. After the last value the request carries no answer, and the server's
+    // challenge brings a new nonce.
     guard use.count < .max else { return nil }
     use.count += 1
     var clientNonce = clientNonce
     if challenge.algorithm.isSession {
-      // A server may compute the session's key once, or for each request from the nonce that stands in it: with one and
-      // the same both come to the same result.
+      // A server may compute the session key once, or for each request from the client nonce in it. When all requests
+      // use one client nonce, both ways give the same key.
       let nonces = use.keyNonces ?? .init(server: challenge.nonce, client: clientNonce)
       use.keyNonces = nonces
       clientNonce = nonces.client
@@ -121,13 +130,15 @@ public struct AuthenticationLedger: Sendable {
 
   // MARK: - Memory
 
-  /// The target has accepted the answer. `info`: the values of `Authentication-Info` or `Proxy-Authentication-Info`.
+  /// Remembers an answer that the target has accepted.
+  ///
+  /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
   public mutating func remember(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget,
     info: [String] = []
   ) {
     var entry = take(answer.offer.space, of: target) ?? Entry(answer: answer)
-    // Its paths were another user's.
+    // The directories belong to the other user's credential.
     if entry.answer.credential != answer.credential { entry.directories = [] }
     entry.answer = answer
     switch answer.offer {
@@ -142,14 +153,15 @@ public struct AuthenticationLedger: Sendable {
     if let count = entries[target]?.count, count > Self.spacesMax { entries[target]?.removeFirst() }
   }
 
-  /// The target has refused the answer. Another credential that it took meanwhile stays.
+  /// Removes an answer that the target has refused. If the space has accepted another credential meanwhile, that one
+  /// stays.
   public mutating func forget(_ answer: AuthenticationAnswer, of target: AuthenticationTarget) {
     guard let entry = take(answer.offer.space, of: target) else { return }
     if entry.answer.credential != answer.credential { entries[target, default: []].append(entry) }
     removeIfEmpty(target)
   }
 
-  /// Who knows whom.
+  /// A remembered credential, with its target and its protection space.
   public struct Known: Hashable, Sendable {
     public let target: AuthenticationTarget
     public let space: AuthenticationOffer.Space
@@ -160,7 +172,7 @@ public struct AuthenticationLedger: Sendable {
     Set(entries.flatMap { target, entries in entries.map { $0.known(to: target) } })
   }
 
-  /// Forgets the answers with these credentials in these places.
+  /// Removes the answers that have one of these credentials in one of these spaces.
   public mutating func forget(_ known: Set<Known>) {
     for target in targets {
       entries[target]?.removeAll { known.contains($0.known(to: target)) }
@@ -186,14 +198,14 @@ public struct AuthenticationLedger: Sendable {
     targets.removeAll { $0 == target }
   }
 
-  /// The challenge with the nonce that the server wants next (RFC 7616 3.5).
+  /// Returns the challenge with the nonce that the server wants next (RFC 7616 3.5).
   private mutating func renewed(
     _ challenge: DigestChallenge, _ info: AuthenticationInfo, _ target: AuthenticationTarget
   ) -> DigestChallenge {
     guard let nonce = info.nextNonce, nonce != challenge.nonce else { return challenge }
     let old = NonceKey(target: target, realm: challenge.realm, nonce: challenge.nonce)
     let new = NonceKey(target: target, realm: challenge.realm, nonce: nonce)
-    // RFC 7616 3.4.2: the session's key stays that of its first nonces until there is a new challenge.
+    // RFC 7616 3.4.2: the session key keeps its first nonces until there is a new challenge.
     if let keyNonces = uses[old]?.keyNonces, uses[new] == nil { count(NonceUse(keyNonces: keyNonces), of: new) }
     var renewed = challenge
     renewed.nonce = nonce
@@ -214,7 +226,8 @@ extension AuthenticationLedger.Entry {
     if directories.count > AuthenticationLedger.directoriesMax { directories.removeFirst() }
   }
 
-  /// How deep in its target the space begins that the request is in. Nil: it is in none that is known.
+  /// Returns the length of the path prefix at which the space that contains the request begins, or `nil` if this
+  /// entry's space does not contain the request.
   fileprivate func depth(of request: AuthenticatedRequest, to target: AuthenticationTarget) -> Int? {
     // A proxy is one space (RFC 7616 3.3, RFC 7617 2.2).
     if target.role == .proxy { return 0 }
@@ -229,7 +242,7 @@ extension AuthenticationLedger.Entry {
 }
 
 extension AuthenticatedRequest {
-  /// RFC 7617 2.2: the path up to its last symbolic element.
+  /// The path up to and including its last slash (RFC 7617 2.2), or `nil` if the request has no usable path.
   fileprivate var directory: String? {
     guard let path, let slash = path.utf8.lastIndex(of: ASCII.slash) else { return nil }
     return String(path[...slash])
@@ -237,8 +250,8 @@ extension AuthenticatedRequest {
 }
 
 extension AuthenticationTarget {
-  /// Returns the path of a URI of a domain, or `nil` if the URI is of another origin. RFC 7616 3.3 lets a server name
-  /// others, but then it could make us show its own nonces to them.
+  /// Returns the path of a URI in a challenge's `domain`, or `nil` if the URI is of another origin. RFC 7616 3.3 lets a
+  /// server name other origins, but then that server could make the client send its nonces to them.
   fileprivate func path(of uri: String) -> String? {
     guard let uri = LocationValue.reference(uri) else { return nil }
     if uri.utf8.first == ASCII.slash { return uri.hasPrefix("//") ? nil : uri }

@@ -1,33 +1,36 @@
-/// Decides how the challenges of one origin, or of one proxy, to one request are answered.
+/// Decides how one request answers the challenges of one origin or one proxy.
 ///
-/// Theory of operation. A 401 (an origin's) or a 407 (a proxy's) brings challenges. The owner is asked about the strongest
-/// of them: it gives a credential, and the request is sent again; or it rejects the protection space, and is asked about the
-/// next one; or it has none, and the response is delivered as it is. A credential that is refused is asked for anew, with the
-/// number of refusals in that space. A nonce that was too old is no refusal: the same credential goes out with the new one.
+/// Theory of operation. A 401 (from an origin) or a 407 (from a proxy) brings challenges. The machine asks the owner
+/// about the strongest of them. The owner gives a credential, and the request is sent again; or it rejects the
+/// protection space, and the machine asks about the next one; or it has no credential, and the response is delivered as
+/// it is. When the target refuses a credential, the machine asks again, with the number of refusals in that space. A
+/// stale nonce is not a refusal: the machine sends the same credential with the new nonce.
 ///
 /// ```
-///  idle --challenged--> asking --credentialGiven: send--> sent --accepted: remember--> idle
-///   |                    |  ^ |                            |
-///   |                    |  +-+ spaceRejected              |
-///   |                    |  ^                              |
-///   |                    |  +-------- challenged: forget --+--+
-///   |                    |                                 ^  | challenged, the nonce too old: send
-///   |                    |                                 +--+
-///   +--sentPreemptively--|-------------------------------> sent
-///                        |
-///                        +--credentialDeclined, no space left: deliver; cancelled: cancel--> over
+/// idle    sentPreemptively ----------------------------------------------> sent
+/// idle    challenged: ask -----------------------------------------------> asking
+/// asking  spaceRejected: ask about the next space ------------------------> asking
+/// asking  credentialGiven: send ------------------------------------------> sent
+/// sent    accepted: remember ---------------------------------------------> idle
+/// sent    challenged: forget, ask ----------------------------------------> asking
+/// sent    challenged, the nonce is stale: send ---------------------------> sent
+/// sent    answerFailed: deliver ------------------------------------------> over
+/// idle, sent, asking   no offer is left, or too many answers: deliver -----> over
+/// asking  credentialDeclined: deliver ------------------------------------> over
+/// asking  cancelled: cancel ----------------------------------------------> over
 /// ```
 ///
-/// It does not know: URLs, connections, storages, how an answer becomes text, what else the session remembers. It is for
-/// one target: a redirect to another one begins with a new machine, and so with nothing. Invariants: at most `answersMax`
-/// requests are sent; one of `ask`, `send`, `deliver` and `cancel` follows each challenge; a fact that does not belong to
-/// the state changes nothing.
+/// The machine does not know URLs, connections, storages, the text of an answer, or other things that the session
+/// remembers. A machine serves one target: a redirect to another target begins with a new machine, and so with no
+/// history. Invariants: at most `answersMax` `send` actions; one of `ask`, `send`, `deliver` and `cancel` follows each
+/// challenge; an event that does not belong to the state changes nothing.
 public struct AuthenticationMachine: Sendable {
   public enum State: Hashable, Sendable {
     case idle
-    /// The first is asked about, the others wait.
+    /// The owner is asked about the first offer; the others are next in line.
     case asking([AuthenticationOffer])
-    /// `isPreemptive`: nobody had asked; the answer is to an earlier challenge.
+    /// The request carries the answer. `isPreemptive`: no challenge to this request asked for it; the answer is to an
+    /// earlier challenge.
     case sent(AuthenticationAnswer, isPreemptive: Bool)
     case over
   }
@@ -37,13 +40,13 @@ public struct AuthenticationMachine: Sendable {
     case ask(Question)
     /// Send the request again with this answer.
     case send(AuthenticationAnswer)
-    /// The target takes this answer: later requests may carry it unasked.
+    /// The target accepts this answer: later requests may carry it preemptively.
     case remember(AuthenticationAnswer)
     /// The target refuses this answer.
     case forget(AuthenticationAnswer)
     /// The response with the challenge is the result.
     case deliver(Reason)
-    /// The request is given up.
+    /// Cancel the request.
     case cancel
   }
 
@@ -51,7 +54,7 @@ public struct AuthenticationMachine: Sendable {
 
   public struct Question: Hashable, Sendable {
     public let offer: AuthenticationOffer
-    /// Credentials that were refused in this space, for this request.
+    /// Number of credentials that were refused in this space for this request.
     public let failures: Int
 
     public init(_ offer: AuthenticationOffer, failures: Int) {
@@ -60,46 +63,44 @@ public struct AuthenticationMachine: Sendable {
     }
   }
 
-  /// Why there is no answer.
+  /// The reason why a challenge stays unanswered.
   public enum Reason: Hashable, Sendable {
-    /// The response names no scheme at all, or none that can be read.
+    /// The response has no challenge, or none that can be read.
     case noChallenge
-    /// It names only schemes that cannot be answered.
+    /// The response names only schemes that Larkspur does not support.
     case unsupported(schemes: [String])
-    /// There is no credential, or all spaces were rejected.
+    /// There is no credential, the owner rejected all spaces, or the remaining challenges need a hash of a body that
+    /// cannot be hashed.
     case noCredential
     /// The credential cannot be written as the scheme wants it.
     case credentialUnusable
     case tooManyAnswers(limit: Int)
   }
 
-  /// Requests with a credential, for one request of the user's. A server that refuses everything and an owner with an
-  /// answer to every question would go on for ever.
+  /// Maximum number of answers that are sent for one request of the program. Without a limit, a server that refuses
+  /// everything and an owner that answers every question would never stop.
   public static let answersMax = 20
-  /// New nonces for one credential. A server that finds every nonce too old is never asked anything else.
+  /// Maximum number of new nonces for one credential. Without a limit, a server that calls every nonce stale would keep
+  /// the request in a loop.
   public static let renewalsMax = 3
 
   public private(set) var state = State.idle
   private var answers = 0
   private var renewals = 0
-  /// Somebody has given a credential for this request.
+  /// Whether the owner has given a credential for this request.
   private var hasAsked = false
   private var failures: [AuthenticationOffer.Space: Int] = [:]
   private var rejected: Set<AuthenticationOffer.Space> = []
 
   public init() {}
 
-  /// The request goes out with an answer that nobody asked for.
+  /// Notes that the request is sent with a remembered answer, before any challenge.
   public mutating func sentPreemptively(_ answer: AuthenticationAnswer) {
     guard state == .idle else { return }
     state = .sent(answer, isPreemptive: true)
   }
 
-  /// The target wants to know who we are.
-  ///
-  /// - Parameters:
-  ///   - fields: The values of `WWW-Authenticate` or `Proxy-Authenticate`.
-  ///   - canHashBody: Whether the request's body can be read before it is sent, which Digest's `auth-int` needs.
+  /// Handles a response with a challenge.
   public mutating func challenged(_ fields: [String], canHashBody: Bool = true, into actions: inout Actions) {
     let list = AuthenticationOffer.List(fields)
     switch state {
@@ -109,10 +110,10 @@ public struct AuthenticationMachine: Sendable {
         renewals += 1
         return send(renewed, &actions)
       }
-      // A challenge of another space says nothing about the credential of this one. A refusal without a challenge does:
-      // without the credential the server may challenge again.
+      // A challenge of another space does not refuse the credential of this one. A refusal without a challenge does:
+      // when the request is sent without the credential, the server may send a challenge again.
       if list.offers.isEmpty || list.offers.contains(where: { $0.space == answer.offer.space }) {
-        // What was sent without asking is nobody's failed attempt.
+        // A preemptive answer does not count as a failed attempt: the owner has not been asked yet.
         if hasAsked { failures[answer.offer.space, default: 0] += 1 }
         actions.append(.forget(answer))
       }
@@ -125,7 +126,7 @@ public struct AuthenticationMachine: Sendable {
     ask(list.offers.filter { canHashBody || !$0.needsBodyHash }, &actions)
   }
 
-  /// The target has answered otherwise than with a challenge: whatever it says, it has let the credential pass.
+  /// Handles a response without a challenge: whatever its status is, the target has accepted the credential.
   public mutating func accepted(into actions: inout Actions) {
     guard case .sent(let answer, _) = state else { return }
     state = .idle
@@ -139,13 +140,13 @@ public struct AuthenticationMachine: Sendable {
     send(AuthenticationAnswer(offer, credential), &actions)
   }
 
-  /// There is no credential, and nobody is to be asked any more.
+  /// Handles the owner's answer that there is no credential: the machine asks no further question.
   public mutating func credentialDeclined(into actions: inout Actions) {
     guard case .asking = state else { return }
     end(.deliver(.noCredential), &actions)
   }
 
-  /// The owner has nothing for this space, but may have for another one.
+  /// Handles the owner's rejection of this space. The machine asks about the next one.
   public mutating func spaceRejected(into actions: inout Actions) {
     guard case .asking(let offers) = state, let offer = offers.first else { return }
     rejected.insert(offer.space)
@@ -157,7 +158,8 @@ public struct AuthenticationMachine: Sendable {
     end(.cancel, &actions)
   }
 
-  /// The answer that was to be sent cannot be written: the user's name has a colon, say, or there is no such hash.
+  /// Handles an answer that cannot be written: the user's name contains a colon, for example, or the hash is not
+  /// available.
   public mutating func answerFailed(into actions: inout Actions) {
     guard case .sent(_, isPreemptive: false) = state else { return }
     end(.deliver(.credentialUnusable), &actions)
@@ -186,7 +188,8 @@ public struct AuthenticationMachine: Sendable {
     actions.append(action)
   }
 
-  /// The same credential for a new nonce. Nil: the target has refused the credential, not the nonce.
+  /// Returns the answer with the same credential and the new nonce, or `nil` if the target has refused the credential
+  /// and not the nonce.
   private func renewed(
     _ answer: AuthenticationAnswer, from list: AuthenticationOffer.List, isPreemptive: Bool
   ) -> AuthenticationAnswer? {
@@ -194,8 +197,8 @@ public struct AuthenticationMachine: Sendable {
       return nil
     }
     for case .digest(let new) in list.offers where new.realm == old.realm {
-      // Not every server says `stale` of a nonce that it has forgotten. One that was used before gets the benefit of
-      // the doubt, once: the next answer is to a question.
+      // Some servers omit `stale` for a nonce that they have forgotten. A preemptive answer with an older nonce is
+      // therefore renewed once without `stale`; the renewed answer is no longer preemptive.
       if new.isStale || isPreemptive && new.nonce != old.nonce {
         return AuthenticationAnswer(.digest(new), answer.credential)
       }

@@ -1,6 +1,6 @@
-/// A challenge that can be answered.
+/// A challenge of a scheme that Larkspur supports.
 public enum AuthenticationOffer: Hashable, Sendable {
-  /// Nil: the server names no realm, against RFC 7617 2. Some do not.
+  /// The Basic scheme. `realm` is `nil` if the server names none, as some do against RFC 7617 2.
   case basic(realm: String?)
   case digest(DigestChallenge)
 
@@ -9,7 +9,8 @@ public enum AuthenticationOffer: Hashable, Sendable {
     case digest
   }
 
-  /// What a credential is asked for. Two challenges of one space are one question.
+  /// A protection space: the unit that a credential is asked for. The owner is asked once about two challenges of one
+  /// space.
   public struct Space: Hashable, Sendable {
     public let method: Method
     public let realm: String?
@@ -22,7 +23,7 @@ public enum AuthenticationOffer: Hashable, Sendable {
     }
   }
 
-  /// The higher the better. Among equals the server's order counts (RFC 7616 3.7).
+  /// The rank of the scheme; higher is better. Among offers of one rank the server's order counts (RFC 7616 3.7).
   private var strength: Int {
     switch self {
     case .basic: 0
@@ -30,11 +31,11 @@ public enum AuthenticationOffer: Hashable, Sendable {
     }
   }
 
-  /// What a response offers.
+  /// The challenges of one response.
   public struct List: Hashable, Sendable {
-    /// The strongest first.
+    /// The supported challenges, strongest first.
     public var offers: [AuthenticationOffer]
-    /// Schemes that cannot be answered, in lower case: Negotiate and NTLM, a Digest with an unknown algorithm.
+    /// Unsupported schemes, in lower case: Negotiate and NTLM, for example, or a Digest with an unknown algorithm.
     public var unsupported: [String]
 
     /// Reads the values of `WWW-Authenticate` or `Proxy-Authenticate`.
@@ -50,14 +51,14 @@ public enum AuthenticationOffer: Hashable, Sendable {
           unsupported.append(challenge.scheme)
         }
       }
-      // RFC 9110 11.6.1: the client takes the strongest that it knows.
+      // RFC 9110 11.6.1: the client uses the strongest scheme that it supports.
       let ranked = offers.enumerated().sorted { ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset) }
       offers = ranked.map(\.element)
     }
   }
 }
 
-/// A challenge and what answers it.
+/// A challenge and the credential that answers it.
 public struct AuthenticationAnswer: Hashable, Sendable {
   public var offer: AuthenticationOffer
   public let credential: PasswordCredential

@@ -1,37 +1,39 @@
-/// What a server or a proxy asks for before it answers (RFC 9110 11.3), as it stands in the field.
+/// One challenge of a server or a proxy (RFC 9110 11.3), as it stands in the field.
 public struct Challenge: Hashable, Sendable {
   public struct Parameter: Hashable, Sendable {
-    /// In lower case.
+    /// The name in lower case.
     public let name: String
-    /// Without quotes and escapes.
+    /// The value without quotes and escapes.
     public let value: String
   }
 
-  /// In lower case.
+  /// The scheme in lower case.
   public let scheme: String
-  /// Nil: it comes with parameters, or with nothing.
+  /// The token68 after the scheme, or `nil` if the challenge has parameters or nothing.
   public let token68: String?
-  /// In their order. No name stands twice.
+  /// The parameters in the order of the field. No two have one name.
   public let parameters: [Parameter]
 
   public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-  // What a peer may make us read and keep. A hostile server would otherwise send challenges by the thousand, each of
-  // which is looked at and compared with the others.
+  // Limits on the challenges that are read and kept. Without them a hostile server could send thousands of challenges,
+  // and the client compares each with the others.
 
-  /// Fields of one response. Those behind it are not read.
+  /// Maximum number of fields of one response. Later fields are not read.
   public static let fieldsMax = 32
-  /// Bytes of one field. A longer one is not read.
+  /// Maximum size of one field in bytes. A longer field is not read.
   public static let fieldBytesMax = 32 * 1024
-  /// Challenges of one response. Those behind it are not read.
+  /// Maximum number of challenges of one response. Later challenges are not read.
   public static let challengesMax = 16
-  /// Parameters of one challenge. One that has more does not count.
+  /// Maximum number of parameters of one challenge. A challenge with more is ignored.
   public static let parametersMax = 32
 
-  /// Reads the values of `WWW-Authenticate` or `Proxy-Authenticate`, one field or many, each with any number of challenges.
+  /// Reads the values of `WWW-Authenticate` or `Proxy-Authenticate`: one field or several, each with any number of
+  /// challenges.
   ///
-  /// A challenge that breaks the grammar does not count, nor does what stands behind it in the same field: where the
-  /// next one begins cannot be told. Those before it and those of other fields do.
+  /// A challenge that breaks the grammar is ignored, and so is the rest of its field, because the beginning of the next
+  /// challenge cannot be found. Earlier challenges of that field, and those of other fields, are read. A challenge that
+  /// names a parameter twice is ignored alone.
   public static func read(_ fields: [String]) -> [Challenge] {
     var challenges: [Challenge] = []
     for field in fields.prefix(fieldsMax) where field.utf8.count <= fieldBytesMax {
@@ -42,12 +44,13 @@ public struct Challenge: Hashable, Sendable {
   }
 }
 
-/// What a response says about the authentication that its request has passed (RFC 9110 11.6.3).
+/// The information that a response gives about the authentication of its request (RFC 9110 11.6.3).
 public struct AuthenticationInfo: Hashable, Sendable {
-  /// The nonce that the server would like to see next (RFC 7616 3.5).
+  /// The nonce that the server asks the client to use next (RFC 7616 3.5), or `nil` if it names none.
   public let nextNonce: String?
 
-  /// Reads the values of `Authentication-Info` or `Proxy-Authentication-Info`. What breaks the grammar says nothing.
+  /// Reads the values of `Authentication-Info` or `Proxy-Authentication-Info`. A field that breaks the grammar is
+  /// ignored.
   public init(_ fields: [String]) {
     var nonce: String?
     for field in fields.prefix(Challenge.fieldsMax) where field.utf8.count <= Challenge.fieldBytesMax {

@@ -1,31 +1,31 @@
-/// Takes one field apart into challenges.
+/// Splits one field into challenges.
 ///
 /// ```
 /// field     = [ challenge ] *( "," [ challenge ] )
 /// challenge = scheme [ 1*SP ( token68 / [ parameter ] *( "," [ parameter ] ) ) ]     RFC 9110 11.3
 /// ```
 ///
-/// The comma parts challenges and parameters alike. What stands behind one is a parameter if a `=` follows its first word,
-/// and the scheme of the next challenge if not.
+/// A comma separates both challenges and parameters. After a comma, a token that is followed by `=` begins a parameter;
+/// any other token is the scheme of the next challenge.
 struct ChallengeReader {
   private let bytes: [UInt8]
   private var place = 0
-  /// The scheme of the challenge that comes next, when the reader has met it already.
+  /// The scheme of the next challenge, if the reader has already read it.
   private var pending: Head?
   private var isBroken = false
 
   private struct Head {
     var scheme: String
-    /// White space stands behind the scheme: parameters may come.
+    /// Whether white space follows the scheme, so that parameters may follow.
     var mayHaveParameters: Bool
   }
 
-  /// The field breaks the grammar.
+  /// The error for a field that breaks the grammar.
   private struct Broken: Error {}
 
   init(_ field: String) { bytes = Array(field.utf8) }
 
-  /// Nil: there is none any more, or none that can be read.
+  /// Returns the next challenge, or `nil` if no further one can be read.
   mutating func next() -> Challenge? {
     while !isBroken {
       do throws(Broken) {
@@ -38,7 +38,9 @@ struct ChallengeReader {
     return nil
   }
 
-  /// A field that is a list of parameters and nothing else.
+  /// Reads a field that is a list of parameters only.
+  ///
+  /// - Returns: The parameters, or `nil` if the field breaks the grammar or has too many.
   mutating func parameters() -> [Challenge.Parameter]? {
     var parameters: [Challenge.Parameter] = []
     do throws(Broken) {
@@ -71,7 +73,9 @@ struct ChallengeReader {
     return Head(scheme: scheme, mayHaveParameters: hasSpace)
   }
 
-  /// Nil: it is well-formed, but means nothing.
+  /// Reads the rest of a challenge after its scheme.
+  ///
+  /// - Returns: The challenge, or `nil` if it is well-formed but repeats a parameter or has too many.
   private mutating func challenge(_ head: Head) throws(Broken) -> Challenge? {
     if head.mayHaveParameters, let token68 = token68() {
       return Challenge(scheme: head.scheme, token68: token68, parameters: [])
@@ -87,10 +91,10 @@ struct ChallengeReader {
         pending = try self.head(name)
         break
       }
-      // `Basic, realm="x"`: a parameter of no challenge.
+      // `Basic, realm="x"`: the parameter belongs to no challenge.
       guard head.mayHaveParameters else { throw Broken() }
       let parameter = try parameter(name)
-      // RFC 9110 11.2: a name occurs once only. Which of two realms is meant is not for us to guess.
+      // RFC 9110 11.2: a name occurs once only. With two realms, for example, the intended one is unknown.
       if parameters.count >= Challenge.parametersMax || parameters.contains(where: { $0.name == parameter.name }) {
         isSound = false
       } else {
@@ -101,7 +105,7 @@ struct ChallengeReader {
     return isSound ? Challenge(scheme: head.scheme, token68: nil, parameters: parameters) : nil
   }
 
-  /// Behind its `=`, up to a comma or the end.
+  /// Reads a parameter's value after its `=`, up to a comma or the end.
   private mutating func parameter(_ name: String) throws(Broken) -> Challenge.Parameter {
     _ = skipWhitespace()
     guard let value = peek == ASCII.quote ? quotedString() : looseToken() else { throw Broken() }
@@ -110,25 +114,32 @@ struct ChallengeReader {
     return Challenge.Parameter(name: name, value: value)
   }
 
-  // MARK: - Words
+  // MARK: - Tokens
 
   private var isAtEnd: Bool { place >= bytes.count }
   private var peek: UInt8? { isAtEnd ? nil : bytes[place] }
 
-  /// Whether there was any.
+  /// Skips white space.
+  ///
+  /// - Returns: Whether there was any.
   private mutating func skipWhitespace() -> Bool {
     let start = place
     while let byte = peek, ASCII.isWhitespace(byte) { place += 1 }
     return place > start
   }
 
-  /// Empty elements of a list count for nothing (RFC 9110 5.6.1.2). False: nothing follows.
+  /// Skips commas and white space: empty elements of a list are ignored (RFC 9110 5.6.1.2).
+  ///
+  /// - Returns: Whether something follows.
   private mutating func skipSeparators() -> Bool {
     while let byte = peek, byte == ASCII.comma || ASCII.isWhitespace(byte) { place += 1 }
     return !isAtEnd
   }
 
-  /// With the bad white space before it (RFC 9110 11.2). Where there is none, nothing is taken.
+  /// Reads a `=`, together with the bad white space before it (RFC 9110 11.2). If there is no `=`, the position does
+  /// not change.
+  ///
+  /// - Returns: Whether there was a `=`.
   private mutating func takeEquals() -> Bool {
     let start = place
     _ = skipWhitespace()
@@ -140,7 +151,7 @@ struct ChallengeReader {
     return false
   }
 
-  /// In lower case: schemes and names of parameters are compared without regard to it.
+  /// Reads a token and returns it in lower case: schemes and names of parameters are case-insensitive.
   private mutating func token() -> String? {
     let start = place
     while let byte = peek, Self.isTokenByte(byte) { place += 1 }
@@ -148,7 +159,8 @@ struct ChallengeReader {
     return String(decoding: bytes[start..<place].map(Self.lowercase), as: UTF8.self)
   }
 
-  /// Servers write base64 and paths without quotes. Everything visible is taken that does not end a value.
+  /// Reads a value without quotes. Servers write base64 and paths that way, so each visible character is accepted that
+  /// does not end a value.
   private mutating func looseToken() -> String? {
     let start = place
     while let byte = peek, byte > ASCII.space, byte < 0x7f, !Self.endsLooseToken(byte) { place += 1 }
@@ -159,7 +171,9 @@ struct ChallengeReader {
     byte == ASCII.comma || byte == ASCII.quote || byte == ASCII.backslash || byte == UInt8(ascii: ";")
   }
 
-  /// RFC 9110 5.6.4. Nil: it does not end, or holds what may not be in it.
+  /// Reads a quoted string (RFC 9110 5.6.4).
+  ///
+  /// - Returns: The text, or `nil` if the string does not end or contains a character that is not allowed.
   private mutating func quotedString() -> String? {
     place += 1
     var value: [UInt8] = []
@@ -181,7 +195,9 @@ struct ChallengeReader {
 
   private static func mayBeQuoted(_ byte: UInt8) -> Bool { byte == ASCII.tab || byte >= ASCII.space && byte != 0x7f }
 
-  /// Nil: what comes is a parameter, or another challenge. Then nothing is taken.
+  /// Reads a token68.
+  ///
+  /// - Returns: The token, or `nil` if a parameter or another challenge follows. Then the position does not change.
   private mutating func token68() -> String? {
     let start = place
     while let byte = peek, Self.isToken68Byte(byte) { place += 1 }

@@ -1,23 +1,26 @@
-/// The hashes that Digest knows (RFC 7616 3.3). Who calls brings them along: they are not made here.
+/// The hash algorithms of Digest (RFC 7616 3.3). The caller provides the functions: see ``Function``.
 public enum DigestHash: Hashable, Sendable, CaseIterable {
   case md5
   case sha256
-  /// SHA-512/256, which has initial values of its own: not the first half of a SHA-512.
+  /// SHA-512/256. Its initial values are its own, so it is not the first half of a SHA-512.
   case sha512_256
 
-  /// Makes a hash of bytes. Nil: this machine does not have it (a policy may forbid MD5).
+  /// Returns the hash of bytes, or `nil` if the hash is not available (a policy may forbid MD5).
   public typealias Function = @Sendable (DigestHash, [UInt8]) -> [UInt8]?
 }
 
-/// How a Digest response is made (RFC 7616 6.1).
+/// The algorithm of a Digest response (RFC 7616 6.1).
 public struct DigestAlgorithm: Hashable, Sendable {
   public let hash: DigestHash
-  /// Hashes the first nonces of a session into its key, so that a server can check responses without the user's secret.
+  /// Whether the first nonces of a session are hashed into its key (`-sess`), so that a server can check responses
+  /// without the user's secret.
   public let isSession: Bool
-  /// As the server wrote it, to be repeated to it. Nil: it named none, which means MD5.
+  /// The server's text, which the response repeats, or `nil` if the server named no algorithm, which means MD5.
   public let text: String?
 
-  /// Nil: it is another one.
+  /// Reads the `algorithm` parameter. `nil` as `text` means MD5.
+  ///
+  /// - Returns: The algorithm, or `nil` if it is unknown.
   public init?(_ text: String?) {
     self.text = text
     var name = text?.lowercased() ?? "md5"
@@ -31,6 +34,6 @@ public struct DigestAlgorithm: Hashable, Sendable {
     }
   }
 
-  /// Whether a collision can be made on any laptop.
+  /// Whether the hash is broken: an ordinary computer finds collisions of MD5.
   public var isWeak: Bool { hash == .md5 }
 }

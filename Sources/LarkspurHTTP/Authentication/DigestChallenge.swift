@@ -1,9 +1,9 @@
 /// A challenge of the scheme Digest (RFC 7616 3.3).
 public struct DigestChallenge: Hashable, Sendable {
-  /// What a response protects.
+  /// The quality of protection: the parts of a request that a response covers.
   public enum Quality: String, Hashable, Sendable {
     case authentication = "auth"
-    /// The body as well.
+    /// The method, the target and the body.
     case integrity = "auth-int"
   }
 
@@ -11,21 +11,25 @@ public struct DigestChallenge: Hashable, Sendable {
   public var nonce: String
   public let opaque: String?
   public let algorithm: DigestAlgorithm
-  /// Those that we know. None: the server is of RFC 2069's time, and wants a response without counts.
+  /// The supported qualities that the server offers. Empty if the server follows RFC 2069, which has responses without
+  /// counts.
   public let qualities: Set<Quality>
-  /// The nonce of the request before was too old; its user and password were right.
+  /// Whether the previous request's nonce was too old, while its user and password were right.
   public let isStale: Bool
-  /// The server wants to see the user's name hashed.
+  /// Whether the server asks for a hash of the user's name.
   public let hashesUser: Bool
-  /// The server says that it reads UTF-8.
+  /// Whether the server declares that it reads UTF-8.
   public let isUTF8: Bool
-  /// URIs, absolute or not, of the protection space. None: all of the server.
+  /// URIs, absolute or relative, of the protection space. Empty if the space is the whole server.
   public let domain: [String]
 
-  /// URIs of a domain that count. A server could otherwise make every later request compare itself with thousands.
+  /// Maximum number of URIs of a domain; later ones are ignored. Without a limit, a server could make each later
+  /// request compare its path with thousands of URIs.
   public static let domainMax = 32
 
-  /// Nil: it is no Digest challenge, or one that cannot be answered.
+  /// Reads a challenge.
+  ///
+  /// - Returns: The Digest challenge, or `nil` if the challenge is of another scheme or cannot be answered.
   public init?(_ challenge: Challenge) {
     guard challenge.scheme == "digest", let realm = challenge["realm"], let nonce = challenge["nonce"],
       let algorithm = DigestAlgorithm(challenge["algorithm"])
@@ -43,7 +47,8 @@ public struct DigestChallenge: Hashable, Sendable {
     domain = (challenge["domain"] ?? "").split(separator: " ").prefix(Self.domainMax).map(String.init)
   }
 
-  /// The body's integrity is the server's wish only where it offers nothing else: it costs reading the body twice.
+  /// The quality that a response uses, or `nil` if the server offers none. `auth-int` is used only if the server offers
+  /// nothing else, because it reads the body twice.
   public var quality: Quality? {
     qualities.contains(.authentication) ? .authentication : qualities.first
   }

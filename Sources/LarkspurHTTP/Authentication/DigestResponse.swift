@@ -3,10 +3,10 @@ public struct DigestResponse {
   public let challenge: DigestChallenge
   public let credential: PasswordCredential
   public let request: AuthenticatedRequest
-  /// How many requests have carried this nonce, this one included.
+  /// Number of requests that have carried this nonce, this one included.
   public let nonceCount: UInt32
   public let clientNonce: String
-  /// The nonces that went into the key of a `-sess` algorithm. Nil: those of this request.
+  /// The nonces in the key of a `-sess` algorithm, or `nil` for the nonces of this request.
   public let keyNonces: KeyNonces?
 
   public struct KeyNonces: Hashable, Sendable {
@@ -26,9 +26,10 @@ public struct DigestResponse {
     self.keyNonces = keyNonces
   }
 
-  /// Nil: there is no such hash, or none of the body, or a name or a password that cannot be sent.
+  /// Returns the value of the field, or `nil` if the hash is not available, the body cannot be hashed, the client nonce
+  /// is empty, or the user's name or password contains a control character.
   public func authorization(hash function: DigestHash.Function) -> String? {
-    // They would stand in a field: a line break would begin another one.
+    // A line break in one of these values would begin another field.
     guard credential.isPrintable, !clientNonce.isEmpty else { return nil }
     func hex(_ text: String) -> String? { function(challenge.algorithm.hash, Array(text.utf8)).map(hexadecimal) }
     guard let secret = secret(hex), let message = message(hex, function) else { return nil }
@@ -46,7 +47,7 @@ public struct DigestResponse {
     ]
     if let algorithm = challenge.algorithm.text { words.append("algorithm=\(algorithm)") }
     if let quality { words += ["qop=\(quality.rawValue)", "nc=\(count)"] }
-    // Without a quality it is for the session's key only, which the server cannot know otherwise.
+    // Without a quality the client nonce is sent only for the session key, which the server cannot compute without it.
     if quality != nil || challenge.algorithm.isSession { words.append("cnonce=\(quoted(clientNonce))") }
     words.append("response=\"\(response)\"")
     if let opaque = challenge.opaque { words.append("opaque=\(quoted(opaque))") }
@@ -74,8 +75,8 @@ public struct DigestResponse {
     return hex("\(line):\(hexadecimal(body))")
   }
 
-  /// RFC 7616 3.4.4, and 3.4 for the form with a star: it is for names that no quoted string can hold, and for servers
-  /// that have said that they know UTF-8. Others have always been sent the bytes as they are.
+  /// The `username` parameter (RFC 7616 3.4.4). The form with a star (RFC 7616 3.4) is for names outside ASCII, and for
+  /// servers that declare UTF-8. Other servers get the bytes unchanged, as they always have.
   private func userName(_ hex: (String) -> String?) -> String? {
     if challenge.hashesUser { return hex("\(credential.user):\(challenge.realm)").map { "username=\"\($0)\"" } }
     guard challenge.isUTF8, !credential.user.utf8.allSatisfy({ $0 < 0x80 }) else {
@@ -85,7 +86,7 @@ public struct DigestResponse {
   }
 }
 
-/// A quoted string (RFC 9110 5.6.4).
+/// Returns the text as a quoted string (RFC 9110 5.6.4).
 private func quoted(_ text: String) -> String {
   var bytes: [UInt8] = [ASCII.quote]
   for byte in text.utf8 {
@@ -95,7 +96,7 @@ private func quoted(_ text: String) -> String {
   return String(decoding: bytes + [ASCII.quote], as: UTF8.self)
 }
 
-/// RFC 8187 3.2.1: what is not an `attr-char` is percent-encoded.
+/// Percent-encodes all bytes that are not an `attr-char` (RFC 8187 3.2.1).
 private func extended(_ text: String) -> String {
   var result = ""
   for byte in text.utf8 {

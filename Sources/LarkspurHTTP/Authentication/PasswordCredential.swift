@@ -8,14 +8,14 @@ public struct PasswordCredential: Hashable, Sendable {
     self.password = password
   }
 
-  /// Whether neither holds a control character. Base64 and hashes would hide them, but no person has typed them, and who
-  /// unpacks them at the other end may take a line break or a NUL for an end.
+  /// Whether neither the user nor the password contains a control character. Base64 and hashes hide control characters,
+  /// but users do not type them, and the server's software may take a line break or a NUL for the end of the text.
   public var isPrintable: Bool {
     (user.unicodeScalars + password.unicodeScalars).allSatisfy { $0.properties.generalCategory != .control }
   }
 }
 
-/// Not by accident: a password would stand in the first log that prints what holds it.
+/// Omits the password from descriptions, so that printing a value that contains the credential does not reveal it.
 extension PasswordCredential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   public var description: String { "credential of \(user.debugDescription)" }
   public var debugDescription: String { description }
@@ -24,13 +24,15 @@ extension PasswordCredential: CustomStringConvertible, CustomDebugStringConverti
 
 /// The scheme Basic (RFC 7617).
 public enum BasicAuthorization {
-  /// How text becomes bytes. RFC 7617 2.1 knows UTF-8 only, and leaves to the client what is sent without it.
+  /// The encoding of the credential. RFC 7617 2.1 defines UTF-8 only, and leaves the encoding to the client if the
+  /// server does not ask for it.
   public enum Charset: Hashable, Sendable {
     case utf8
     case latin1
   }
 
-  /// The value of the field. Nil: the credential cannot be sent so.
+  /// Returns the value of the field, or `nil` if the user's name contains a colon, the credential contains a control
+  /// character, or `charset` cannot represent the credential.
   public static func value(_ credential: PasswordCredential, charset: Charset = .utf8) -> String? {
     // RFC 7617 2: the first colon ends the user's name.
     guard !credential.user.utf8.contains(ASCII.colon), credential.isPrintable else { return nil }

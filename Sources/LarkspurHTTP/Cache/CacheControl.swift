@@ -1,30 +1,30 @@
-/// What `Cache-Control` says, in a request or in a response (RFC 9111 5.2, RFC 5861, RFC 8246).
+/// The directives of `Cache-Control` in a request or a response (RFC 9111 5.2, RFC 5861, RFC 8246).
 ///
-/// Of a directive that is there twice the first counts (RFC 9111 4.2.1). A number that cannot be read is kept as
-/// `invalid`, for its presence means something: a lifetime that is no number is none.
+/// The first of several directives with one name counts (RFC 9111 4.2.1). A number that cannot be read is kept as
+/// `invalid`, because its presence has a meaning: a response with an unreadable lifetime is stale.
 public struct CacheControl: Hashable, Sendable {
-  /// Seconds, of which there may be no more than a 32-bit number holds (RFC 9111 1.2.2).
+  /// A number of seconds, limited to a 32-bit number (RFC 9111 1.2.2).
   public enum Delta: Hashable, Sendable {
     case seconds(Int)
     case invalid
 
-    /// Nothing, if it is invalid.
+    /// The number of seconds, or `nil` if the argument is invalid.
     public var seconds: Int? { if case .seconds(let seconds) = self { seconds } else { nil } }
   }
 
-  /// What `no-cache` reaches.
+  /// The part of a response that `no-cache` covers.
   public enum Scope: Hashable, Sendable {
     case nothing
-    /// Only these fields, in lower case.
+    /// Only these fields. The names are in lower case.
     case fields([String])
     case everything
   }
 
-  /// More seconds than this count as this many: 2^31, 68 years.
+  /// Maximum number of seconds: 2^31, 68 years. Larger numbers count as this one.
   public static let deltaSecondsMax = 1 << 31
 
-  /// How many fields `no-cache` may name. Each is looked for in the response, and a field holds tens of thousands: with more
-  /// it reaches everything, as RFC 9111 5.2.2.4 allows.
+  /// Maximum number of fields that `no-cache` may name; with more, `no-cache` covers the whole response, as RFC 9111
+  /// 5.2.2.4 allows. Each name is searched for in the response, and one field has room for tens of thousands.
   public static let fieldNamesMax = 100
 
   public private(set) var maxAge: Delta?
@@ -38,11 +38,11 @@ public struct CacheControl: Hashable, Sendable {
   public private(set) var isImmutable = false
   public private(set) var staleWhileRevalidate: Delta?
   public private(set) var staleIfError: Delta?
-  /// `seconds(deltaSecondsMax)` if it has no argument.
+  /// The argument of `max-stale`, or `seconds(deltaSecondsMax)` if it has none.
   public private(set) var maxStale: Delta?
   public private(set) var minFresh: Delta?
   public private(set) var onlyIfCached = false
-  /// There is a directive, known or not.
+  /// Whether there is any directive, known or unknown.
   public private(set) var isPresent = false
 
   public init() {}
@@ -54,7 +54,8 @@ public struct CacheControl: Hashable, Sendable {
     }
   }
 
-  /// That of a request. `Pragma: no-cache` means the same where there is no `Cache-Control` (RFC 9111 5.4).
+  /// Reads the directives of a request. `Pragma: no-cache` counts as `no-cache` if there is no `Cache-Control` (RFC
+  /// 9111 5.4).
   public static func ofRequest(_ fields: CacheFields) -> CacheControl {
     var control = CacheControl(fields)
     if !control.isPresent, fields.members(named: "Pragma").contains(where: { $0.isCaselessly("no-cache") }) {
@@ -71,7 +72,7 @@ public struct CacheControl: Hashable, Sendable {
     let name = ListMembers.trimmed(rawName)
     var argument: Argument?
     if let equals {
-      // The grammar has no white space around the equals sign: what stands there is no argument one may trust.
+      // The grammar has no white space around the equals sign, so an argument with such white space is not trusted.
       argument = name.count == rawName.count ? Argument(bytes[(equals + 1)...]) : .malformed
     }
     apply(String(decoding: name, as: UTF8.self).asciiLowercased, argument)
@@ -98,14 +99,14 @@ public struct CacheControl: Hashable, Sendable {
     }
   }
 
-  /// With names behind it `no-cache` is about those fields only (RFC 9111 5.2.2.4).
+  /// With field names as its argument, `no-cache` covers only those fields (RFC 9111 5.2.2.4).
   private mutating func widenNoCache(_ argument: Argument?) {
     guard case .text(let text)? = argument, noCache != .everything else {
       noCache = .everything
       return
     }
     var names = ListMembers.split(text).map(\.asciiLowercased)
-    // Who names none has not said that it is about some.
+    // An empty list of names restricts nothing.
     guard !names.isEmpty else {
       noCache = .everything
       return
@@ -123,7 +124,7 @@ public struct CacheControl: Hashable, Sendable {
     case text(String)
     case malformed
 
-    /// A token or a quoted string: both are to be understood for every directive (RFC 9111 5.2).
+    /// Reads a token or a quoted string: a recipient must accept both for every directive (RFC 9111 5.2).
     init(_ bytes: ArraySlice<UInt8>) {
       guard bytes.first == ASCII.quote else {
         self = bytes.first.map(ASCII.isWhitespace) == true ? .malformed : .text(String(decoding: bytes, as: UTF8.self))
@@ -148,9 +149,10 @@ public struct CacheControl: Hashable, Sendable {
   }
 }
 
-/// A number of seconds in a field.
+/// Parses a number of seconds in a field.
 enum DeltaSeconds {
-  /// Digits and nothing else. A number too large is as good as the largest (RFC 9111 1.2.2).
+  /// Returns the number, at most `CacheControl.deltaSecondsMax` (RFC 9111 1.2.2), or `nil` if the text contains
+  /// anything but digits.
   static func parse(_ text: String) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
     var number = 0

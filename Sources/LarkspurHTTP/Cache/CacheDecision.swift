@@ -1,4 +1,5 @@
-/// What becomes of a request, given what is stored for its URI: the reading side of RFC 9111, in one function.
+/// The decision on a request, given the responses that are stored for its URI: the reading side of RFC 9111, in one
+/// function.
 ///
 ///     nothing stored that matches ──► load
 ///     fresh ────────────────────────► serve
@@ -6,24 +7,27 @@
 ///     stale, has a validator ───────► validate ──► 304: freshen and serve; 5xx or no answer: perhaps serve stale
 ///     stale, has none ──────────────► load ──────► 5xx or no answer: perhaps serve stale
 ///
-/// It knows no clock, no storage and no URIs: the candidates are those that are stored under the request's key.
+/// The decision uses no clock, no storage and no URIs: the candidates are the responses that are stored under the
+/// request's key.
 public enum CacheDecision: Sendable {
-  /// Ask the server, with these fields more. The number is that of a candidate that may stand in if the server fails.
+  /// Send the request with these additional fields. `standIn` is the index of a candidate that may be served if the
+  /// server fails.
   case load(standIn: Int?, adding: CacheFields)
   case validate(candidate: Int, adding: CacheFields)
   case serve(CacheServing)
   case fail(CacheFailure)
 }
 
-/// Why there is no answer.
+/// The reason why a request gets no response.
 public enum CacheFailure: Hashable, Sendable {
-  /// The request takes stored responses only, and there is none.
+  /// The policy accepts stored responses only, and there is none.
   case notStored
-  /// The same in the words of HTTP: the answer is a 504 (RFC 9111 5.2.1.7).
+  /// The request has the directive `only-if-cached`, and there is no usable stored response: the response is a 504 (RFC
+  /// 9111 5.2.1.7).
   case onlyIfCached
 }
 
-/// How a candidate answers a request.
+/// The way in which a candidate answers a request.
 public struct CacheServing: Sendable {
   public enum Form: Hashable, Sendable {
     case whole
@@ -31,22 +35,24 @@ public struct CacheServing: Sendable {
     case head
     /// These bytes of the stored body, as a 206.
     case part(Range<Int>, ContentRange)
-    /// As a 304: the caller has it already.
+    /// As a 304: the caller already has the response.
     case notModified
   }
 
   public var candidate: Int
   public var form: Form
-  /// In whole seconds.
+  /// The age in whole seconds.
   public var age: Int
   public var isStale: Bool
-  /// With these fields added the request should be sent all the same, and its answer kept for the next time
-  /// (RFC 5861 3).
+  /// The fields to add when the request is sent in the background, to update the stored response (RFC 5861 3), or `nil`
+  /// if it is not sent.
   public var refresh: CacheFields?
 }
 
 extension CacheDecision {
-  /// - Parameter now: Seconds since 1970.
+  /// Decides on a request.
+  ///
+  /// - Parameter now: The time in seconds since 1970.
   public static func decide(_ request: CacheRequest, among candidates: [StoredResponse], now: Double) -> CacheDecision {
     guard request.isGet || request.isHead, !request.hasBody else { return absent(request) }
     switch request.policy {
@@ -54,7 +60,7 @@ extension CacheDecision {
     case .ignoringAllCaches: return .load(standIn: nil, adding: bypassing(request))
     case .byProtocol, .storedElseLoad, .storedOnly, .revalidating: break
     }
-    // RFC 9111 5.2.1.5: what must not be stored is not looked for either, for its answer is not to be shared.
+    // RFC 9111 5.2.1.5: a request with `no-store` does not look up stored responses either.
     if request.control.noStore, request.policy == .byProtocol { return absent(request) }
     guard let index = selected(for: request, among: candidates) else { return absent(request) }
     let stored = candidates[index]
@@ -67,8 +73,8 @@ extension CacheDecision {
     }
   }
 
-  /// The most recent of those that match. One that names the fields that chose it goes before one that names none
-  /// (RFC 9111 4.1).
+  /// Returns the index of the most recent candidate that matches. A candidate with selecting fields precedes one
+  /// without (RFC 9111 4.1).
   public static func selected(for request: CacheRequest, among candidates: [StoredResponse]) -> Int? {
     candidates.indices.filter { index in
       let stored = candidates[index]
@@ -79,7 +85,7 @@ extension CacheDecision {
     }
   }
 
-  /// Whether the body is as it would come from the server: with its codings undone, or as it was sent.
+  /// Whether the stored body has the form that the request expects: with its codings undone, or as it was sent.
   private static func isReadable(_ stored: StoredResponse, for request: CacheRequest) -> Bool {
     let codings = stored.fields.members(named: "Content-Encoding")
     if codings.isEmpty { return true }
@@ -102,8 +108,8 @@ extension CacheDecision {
     let usability = stored.usability(for: request.control, now: now)
     let form = form(of: stored, for: request)
     if request.isConditional {
-      // RFC 9111 4.3.2: a fresh response can say whether the caller has it already. Everything else is between the
-      // caller and the server.
+      // RFC 9111 4.3.2: a fresh response can answer the caller's condition with a 304. In all other cases the server
+      // answers the condition.
       if usability == .fresh, let form, form == .whole, stored.answersNotModified(request.fields) {
         return .serve(serving(index, stored, .notModified, now: now))
       }
@@ -125,7 +131,7 @@ extension CacheDecision {
   private static func revalidated(
     _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, now: Double
   ) -> CacheDecision {
-    // RFC 8246 2: what never changes need not be asked about while it is fresh, not even on a reload.
+    // RFC 8246 2: an immutable response needs no validation while it is fresh, not even on a reload.
     if stored.control.isImmutable, !request.isConditional, let form = form(of: stored, for: request),
       stored.usability(for: request.control, now: now) == .fresh
     {
@@ -138,21 +144,21 @@ extension CacheDecision {
   private static func validatedOrLoaded(
     _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, adding fields: CacheFields
   ) -> CacheDecision {
-    // The answer to a HEAD freshens what is stored without conditions (RFC 9111 4.3.5).
+    // The response to a HEAD freshens the stored response without conditions (RFC 9111 4.3.5).
     guard stored.hasValidator, request.isGet else { return .load(standIn: index, adding: fields) }
     return .validate(candidate: index, adding: stored.validatingFields + fields)
   }
 
-  /// Caches on the way are to ask the server as well (RFC 9111 5.2.1.1).
+  /// The fields that make intermediate caches validate with the server, too (RFC 9111 5.2.1.1).
   private static func endToEnd(_ request: CacheRequest) -> CacheFields {
     request.control.isPresent ? [] : [(name: "Cache-Control", value: "max-age=0")]
   }
 
-  /// What tells caches on the way not to answer.
+  /// Returns the fields that make intermediate caches forward the request to the server.
   public static func bypassing(_ request: CacheRequest) -> CacheFields {
     var fields: CacheFields = []
     if !request.control.isPresent { fields.append((name: "Cache-Control", value: "no-cache")) }
-    // For caches of HTTP/1.0 (RFC 9111 5.4).
+    // For HTTP/1.0 caches (RFC 9111 5.4).
     if !request.fields.contains(named: "Pragma") { fields.append((name: "Pragma", value: "no-cache")) }
     return fields
   }
@@ -167,13 +173,13 @@ extension CacheDecision {
       isStale: stored.age(now: now) >= stored.freshnessLifetime)
   }
 
-  /// How the response answers the request; nil: not at all.
+  /// Returns the form in which the response answers the request, or `nil` if it cannot.
   public static func form(of stored: StoredResponse, for request: CacheRequest) -> CacheServing.Form? {
     if request.isHead { return stored.part == nil ? .head : nil }
     guard let wanted = request.fields.firstValue(named: "Range") else { return stored.part == nil ? .whole : nil }
-    // RFC 9110 14.2: a range is of a 200; any other response is the same with it or without.
+    // RFC 9110 14.2: a range applies to a 200; other responses are equal with and without it.
     if stored.part == nil, stored.status != 200 { return .whole }
-    // A range counts bytes as they are sent, and those are gone.
+    // A range counts encoded bytes, which are no longer stored.
     if stored.isDecoded, stored.fields.contains(named: "Content-Encoding") { return nil }
     guard request.fields.values(named: "Range").count == 1, let range = RequestedRange(wanted) else { return nil }
     if let condition = request.fields.firstValue(named: "If-Range"), !stored.isExactly(condition) { return nil }

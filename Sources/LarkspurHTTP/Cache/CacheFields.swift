@@ -1,8 +1,8 @@
-/// Header fields in the order in which they came. A name may be there more than once, and its case does not count.
+/// Header fields in the order in which they came. Several may have one name. Names are case-insensitive.
 public typealias CacheFields = [(name: String, value: String)]
 
 extension Array where Element == (name: String, value: String) {
-  /// The values of all lines of that name, in their order.
+  /// Returns the values of all lines with this name, in their order.
   package func values(named name: String) -> [String] {
     filter { $0.name.isCaselessly(name) }.map(\.value)
   }
@@ -19,20 +19,20 @@ extension Array where Element == (name: String, value: String) {
     removeAll { $0.name.isCaselessly(name) }
   }
 
-  /// Puts one line in the place of all lines of that name.
+  /// Replaces all lines with this name by one line at the end.
   package mutating func replace(_ name: String, with value: String) {
     removeAll(named: name)
     append((name: name, value: value))
   }
 
-  /// The members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A comma in
-  /// a quoted string divides nothing.
+  /// Returns the members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A
+  /// comma in a quoted string does not separate members.
   package func members(named name: String) -> [String] {
     values(named: name).flatMap(ListMembers.split)
   }
 }
 
-/// The members of a field value that is a list.
+/// Splits a field value into the members of a list.
 enum ListMembers {
   static func split(_ value: String) -> [String] {
     var members: [String] = []
@@ -69,12 +69,12 @@ enum ListMembers {
 }
 
 extension String {
-  /// Equal but for the case of ASCII letters.
+  /// Whether the strings are equal when the case of ASCII letters is ignored.
   package func isCaselessly(_ other: String) -> Bool {
     utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { lowered($0) == lowered($1) }
   }
 
-  /// With ASCII letters in lower case, and everything else as it is.
+  /// The string with ASCII letters in lower case, and all other characters unchanged.
   package var asciiLowercased: String { String(decoding: utf8.map(lowered), as: UTF8.self) }
 }
 

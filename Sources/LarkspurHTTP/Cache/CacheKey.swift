@@ -1,12 +1,15 @@
-/// What responses are stored under: the URI, written in one way, and the method (RFC 9111 2).
+/// The key under which responses are stored: the URI in a normal form, and the method (RFC 9111 2).
 ///
-/// GET and HEAD share their keys, for a stored GET answers both. A fragment is not part of what is asked for. A
-/// password is no part of it either, and would not be safe here; the user's name is, for two users see two things.
+/// GET and HEAD share their keys, because a stored GET answers both. The key contains no fragment, which is not a part
+/// of the request, and no password, which would not be safe there. The key contains the user's name, because two users
+/// may get two responses.
 public enum CacheKey {
-  /// Nil: the URI is not absolute.
+  /// Makes the key of a request.
   ///
-  /// - Parameter host: The `Host` that is sent, if a program has set it: it is that of the target (RFC 9110 7.1). Where it is
-  ///   not the URI's, it stands in the fragment's place. (In the authority's it would let one server answer for another.)
+  /// - Parameter host: The value of `Host`, if the program has set one, which then names the target (RFC 9110 7.1). A
+  ///   value that differs from the URI's host takes the place of the fragment. In the place of the authority, one
+  ///   server could answer for another.
+  /// - Returns: The key, or `nil` if the URI is not absolute.
   public static func make(method: String, uri: String, host: String? = nil) -> String? {
     let bytes = Array(uri.utf8)
     let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
@@ -29,7 +32,7 @@ public enum CacheKey {
       bytes[start..<end].firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? end
     let authority = userAndHost(bytes[start..<authorityEnd], defaultPort(scheme))
     key += authority.user + authority.host
-    // RFC 9110 4.2.3: an empty path is the same as `/`.
+    // RFC 9110 4.2.3: an empty path is equivalent to `/`.
     if authorityEnd == end || bytes[authorityEnd] == UInt8(ascii: "?") { key.append(UInt8(ascii: "/")) }
     key += bytes[authorityEnd..<end]
     if let host {
@@ -39,7 +42,7 @@ public enum CacheKey {
     return String(decoding: key, as: UTF8.self)
   }
 
-  /// The user with an `@`, and the host with its port if that is not the scheme's own.
+  /// Returns the user's name followed by `@`, and the host, with its port unless that is the default of the scheme.
   private static func userAndHost(
     _ authority: ArraySlice<UInt8>, _ defaultPort: String?
   ) -> (user: [UInt8], host: [UInt8]) {
@@ -48,7 +51,7 @@ public enum CacheKey {
       user = authority[..<at].prefix { $0 != ASCII.colon } + [UInt8(ascii: "@")]
       host = authority[(at + 1)...]
     }
-    // The colons of an IPv6 address stand before its bracket.
+    // The colons of an IPv6 address are inside the brackets.
     if let colon = host.lastIndex(of: ASCII.colon), !host[colon...].contains(UInt8(ascii: "]")) {
       let port = host[(colon + 1)...]
       if port.isEmpty || defaultPort.map({ port.elementsEqual($0.utf8) }) == true { host = host[..<colon] }
@@ -65,7 +68,7 @@ public enum CacheKey {
     byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
   }
 
-  /// Scheme, host and port of a key.
+  /// Returns scheme, user, host and port of a key, or the whole URI if it has no authority.
   public static func origin(of key: String) -> Substring {
     let uri = key.firstIndex(of: " ").map { key[key.index(after: $0)...] } ?? key[...]
     guard let colon = uri.range(of: "://") else { return uri }
@@ -75,7 +78,7 @@ public enum CacheKey {
 }
 
 extension Substring {
-  /// The first place where `other` stands.
+  /// Returns the first range that equals `other`.
   fileprivate func range(of other: String) -> Range<Index>? {
     var index = startIndex
     while index < endIndex {

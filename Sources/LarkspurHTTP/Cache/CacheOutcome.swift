@@ -1,49 +1,55 @@
-/// What the answer to a request does to a cache: the writing side of RFC 9111, but for the storing itself.
+/// The effect of a server's response on the cache: the writing side of RFC 9111, without the storing itself. In the
+/// cases below, the answer is the server's response, and the candidate is the stored response.
 public enum CacheOutcome: Sendable {
-  /// The answer is for the caller. The cache stays as it is.
+  /// Deliver the answer. The cache does not change.
   case deliver
-  /// The answer is for the caller, and may be stored.
+  /// Deliver the answer, and store it.
   case store(CacheStorage.Proposal)
-  /// The answer is for the caller, and tells that the candidate still holds: keep it in this form.
+  /// Deliver the answer. The candidate is still valid: store it in this form.
   case freshen(StoredResponse)
-  /// The answer is for the caller, and tells that the candidate is no more.
+  /// Deliver the answer. The candidate is not valid any more, or must not be stored in its new form: remove it.
   case discard
-  /// The caller gets the candidate, in this form; it is kept so.
+  /// Deliver the candidate in this form, and store it in this form.
   case confirmed(StoredResponse)
-  /// The caller gets the candidate, in this form; it is not kept, for the answer is about something else.
+  /// Deliver the candidate in this form, and do not store it: the answer describes another response, or has a
+  /// `no-store`.
   case confirmedOnce(StoredResponse)
-  /// The caller gets the candidate in place of the failure.
+  /// Deliver the candidate in place of the failure.
   case standIn
-  /// The answer is for the caller. Everything under the target's key goes, and under those of these references if
-  /// they are of the same origin (RFC 9111 4.4).
+  /// Deliver the answer. Remove all responses under the target's key, and under the keys of these references if they
+  /// are of the target's origin (RFC 9111 4.4).
   case invalidate(references: [String])
 
+  /// Decides on a server's response.
+  ///
   /// - Parameters:
-  ///   - isValidated: The request was made conditional on the candidate.
-  ///   - isWanted: The answer may be stored even if nothing says how long it is fresh or how to validate it.
-  ///   - requestTime: When the request was sent, in seconds since 1970.
-  ///   - now: When the head of the answer came.
+  ///   - isValidated: Whether the request was made conditional on the candidate.
+  ///   - isWanted: Whether the answer may be stored even if it names neither a lifetime nor a validator.
+  ///   - requestTime: The time at which the request was sent, in seconds since 1970.
+  ///   - now: The time at which the head of the answer came, in seconds since 1970.
   public static func received(
     status: Int, fields: CacheFields, for request: CacheRequest, candidate: StoredResponse?, isValidated: Bool,
     isWanted: Bool = false, requestTime: Double, now: Double
   ) -> CacheOutcome {
     guard request.isSafe else {
-      // RFC 9111 4.4: an error means that nothing was done.
+      // RFC 9111 4.4: an error means that the request has changed nothing.
       guard 200..<400 ~= status else { return .deliver }
       return .invalidate(
         references: ["Location", "Content-Location"].compactMap { fields.firstValue(named: $0) })
     }
     if let candidate {
-      // RFC 9111 5.2.2.5: nothing of this answer may be stored, and so the candidate cannot be kept in its new form.
+      // RFC 9111 5.2.2.5: with `no-store` no part of this answer may be stored, so the candidate cannot be stored with
+      // its new fields.
       let isKept = CacheStorage.allowsStoring(CacheControl(fields), status: candidate.status)
       if status == 304, request.isGet {
         let freshened = candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)
         if isValidated {
-          // Of news about something else the candidate learns nothing (RFC 9111 4.3.4).
+          // A 304 about another response does not change the candidate (RFC 9111 4.3.4).
           guard candidate.isDescribed(by: fields) else { return .confirmedOnce(candidate) }
           return isKept ? .confirmed(freshened) : .confirmedOnce(freshened)
         }
-        // The caller's own condition: only a validator shows that he and we have the same.
+        // The condition is the caller's own: only a validator shows that the caller and the cache have the same
+        // response.
         guard candidate.isShared(with: fields) else { return .deliver }
         return isKept ? .freshen(freshened) : .discard
       }

@@ -4,20 +4,22 @@ import LarkspurBytes
 ///
 ///     4 bytes    the format's name: of an entry or of a head alone
 ///     4          the size of the head
-///     8          a checksum of everything from here up to the body
+///     8          a checksum of all bytes from here to the end of the head
 ///     8          the generation
 ///     8          the size of the body
 ///     8          a checksum of the body
 ///     ...        the head: numbers, and texts behind their sizes
 ///     ...        the body
 ///
-/// A head alone takes the place of the head of the entry that has the same generation: a revalidation writes a head and no
-/// body. It has no body, and of its two numbers about the body the size is that of the entry's body and the checksum zero.
+/// A head alone takes the place of the head of the entry that has an equal generation: a revalidation writes a head and
+/// no body (decision 27). A head alone has no body: its body size is the size of the entry's body, and its body
+/// checksum is zero.
 ///
-/// Numbers are little-endian. A file that is cut off, or that somebody has changed in passing, is no record. It is
-/// not proof against those who mean it: whoever may write to a user's files needs no such tricks.
+/// Numbers are little-endian. A file that is truncated, or that was changed by accident, is not a record. The checksums
+/// do not protect against intentional changes: an attacker with write access to a user's files needs no cache to do
+/// harm.
 public struct CacheRecord: Sendable {
-  /// What it holds of a response that did not come over HTTP.
+  /// The metadata of a response that did not come over HTTP.
   public struct Plain: Sendable {
     public var mimeType: String?
     public var expectedCount: Int64
@@ -37,12 +39,12 @@ public struct CacheRecord: Sendable {
 
   public var key: String
   public var uri: String
-  /// Seconds since 1970.
+  /// The time at which the response was stored, in seconds since 1970.
   public var storedTime: Double
   public var kind: Kind
-  /// What the program has put beside it.
+  /// Data that the program has attached to the response.
   public var userInfo: [UInt8]
-  /// Names the body: of all that are stored under one name no two have the same number.
+  /// The number of the body: no two bodies that are stored under one name have an equal number.
   public var generation: UInt64
 
   public init(key: String, uri: String, storedTime: Double, kind: Kind, userInfo: [UInt8] = [], generation: UInt64 = 0)
@@ -56,22 +58,23 @@ public struct CacheRecord: Sendable {
   }
 
   public static let prefixCount = 40
-  /// A head larger than this is not believed: its size would be how much memory a broken file makes us ask for.
+  /// Maximum size of a head in bytes. A larger size is refused: with it, a damaged file would determine how much memory
+  /// is allocated.
   public static let headBytesMax = 1 << 20
-  /// The size of the largest head alone.
+  /// Maximum size of the file of a head alone, in bytes.
   public static let headFileBytesMax = prefixCount + headBytesMax
 
   private static let entryName: [UInt8] = Array("LKC2".utf8)
   private static let headName: [UInt8] = Array("LKH2".utf8)
 
-  /// Returns everything before the body, or `nil` if the head is too large.
+  /// Returns the file's bytes before the body, or `nil` if the head is too large.
   public func head(body: Span<UInt8>) -> [UInt8]? {
     file(Self.entryName, bodyCount: body.count, bodyChecksum: Checksum.of(body))
   }
 
-  /// Returns a head alone, as a file, or `nil` if it is too large.
+  /// Returns the file of a head alone, or `nil` if the head is too large.
   ///
-  /// - Parameter bodyCount: The size of the body that it belongs to.
+  /// - Parameter bodyCount: The size in bytes of the body that the head belongs to.
   public func headAlone(bodyCount: Int) -> [UInt8]? { file(Self.headName, bodyCount: bodyCount, bodyChecksum: 0) }
 
   private func file(_ name: [UInt8], bodyCount: Int, bodyChecksum: UInt64) -> [UInt8]? {
@@ -89,10 +92,12 @@ public struct CacheRecord: Sendable {
     return prefix.bytes + writer.bytes
   }
 
-  /// Where the bytes begin that the first checksum is of.
+  /// Position at which the bytes of the first checksum begin.
   private static let coveredStart = 16
 
-  /// What an entry's file that starts so says of its head: how many bytes the prefix and the head have together.
+  /// Reads the prefix of an entry's file.
+  ///
+  /// - Returns: The size of the prefix and the head together in bytes, or `nil` if the prefix is not an entry's.
   public static func headEnd(prefix: [UInt8]) -> Int? { headEnd(prefix, entryName) }
 
   private static func headEnd(_ prefix: [UInt8], _ name: [UInt8]) -> Int? {
@@ -102,8 +107,11 @@ public struct CacheRecord: Sendable {
     return prefixCount + Int(count)
   }
 
-  /// The record, and where its body is: in a file that is all there. Of a file without its body it reads the head, if
-  /// `isBodyWanted` is false.
+  /// Reads an entry's file.
+  ///
+  /// - Parameter isBodyWanted: Whether to check the body. If `false`, the file may lack its body, and the returned
+  ///   range is empty.
+  /// - Returns: The record and the range of its body, or `nil` if the file is damaged or truncated.
   public static func parse(_ file: [UInt8], isBodyWanted: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
     guard let headEnd = headEnd(prefix: file), let head = head(of: file, end: headEnd) else { return nil }
     guard isBodyWanted else { return (head.record, headEnd..<headEnd) }
@@ -113,7 +121,9 @@ public struct CacheRecord: Sendable {
     return (head.record, headEnd..<file.count)
   }
 
-  /// The record of a head alone, with the size of the body that it belongs to. Returns `nil` unless the file is whole.
+  /// Reads the file of a head alone.
+  ///
+  /// - Returns: The record and the size of the body that the head belongs to, or `nil` unless the file is whole.
   public static func parseHead(_ file: [UInt8]) -> (record: CacheRecord, bodyCount: UInt64)? {
     guard let headEnd = headEnd(file, headName), headEnd == file.count, let head = head(of: file, end: headEnd),
       head.bodyChecksum == 0
@@ -195,7 +205,7 @@ public struct CacheRecord: Sendable {
     guard reader.isAtEnd else { return nil }
   }
 
-  /// Whether there is a character in it that no field has (RFC 9110 5.5).
+  /// Whether the text contains a character that a field cannot contain (RFC 9110 5.5).
   private static func hasControls(_ text: String) -> Bool {
     text.utf8.contains { $0 < 0x20 && $0 != ASCII.tab || $0 == 0x7F }
   }
@@ -275,7 +285,7 @@ private struct RecordReader {
 
   mutating func text() -> String? { data().map { String(decoding: $0, as: UTF8.self) } }
 
-  /// Nil: it cannot be read.
+  /// Reads an optional text. Returns `nil` if the bytes cannot be read, and a tuple with `nil` for a missing text.
   mutating func optional() -> (text: String?, Void)? {
     guard let flag = number(UInt8.self), flag <= 1 else { return nil }
     guard flag == 1 else { return (nil, ()) }

@@ -1,28 +1,28 @@
-/// What a cache has to know of a request.
+/// The parts of a request that a cache needs.
 public struct CacheRequest: Sendable {
-  /// How far stored responses may be used.
+  /// The rule for the use of stored responses.
   public enum Policy: Hashable, Sendable {
-    /// As HTTP has it (RFC 9111).
+    /// By the rules of HTTP (RFC 9111).
     case byProtocol
     case ignoringStored
-    /// Neither this cache's responses nor those of caches on the way.
+    /// Uses neither this cache's responses nor those of intermediate caches.
     case ignoringAllCaches
-    /// Of whatever age; else from the server.
+    /// Uses a stored response of any age, or else loads one from the server.
     case storedElseLoad
-    /// Of whatever age; else nothing.
+    /// Uses a stored response of any age, or else fails.
     case storedOnly
-    /// Only once the server has said that they still hold.
+    /// Uses a stored response only after the server has confirmed it.
     case revalidating
   }
 
   public var method: String
   public var fields: CacheFields
   public var policy: Policy
-  /// A GET with a body is asked of one server for one purpose, and its answer is for nobody else.
+  /// Whether the request has a body. The response to a GET with a body is neither stored nor served from the cache.
   public var hasBody: Bool
-  /// Content codings are undone before anybody sees the body.
+  /// Whether content codings are undone before the body is delivered.
   public var isDecoding: Bool
-  /// A field that the request lacks matches any that a response was chosen by.
+  /// Whether a field that the request lacks matches every value of a selecting field.
   public var isLenient: Bool
   public let control: CacheControl
 
@@ -43,7 +43,7 @@ public struct CacheRequest: Sendable {
 
   public var isHead: Bool { method == "HEAD" }
 
-  /// Changes nothing at the server (RFC 9110 9.2.1).
+  /// Whether the method is safe: it changes nothing at the server (RFC 9110 9.2.1).
   public var isSafe: Bool { Self.isSafe(method) }
 
   public static func isSafe(_ method: String) -> Bool {
@@ -53,7 +53,7 @@ public struct CacheRequest: Sendable {
     }
   }
 
-  /// Conditions of the caller's own. He wants to hear what becomes of them.
+  /// Whether the caller has set conditions of its own, and so expects their result.
   public var isConditional: Bool {
     fields.contains { field in
       switch field.name.utf8.count {

@@ -1,22 +1,22 @@
-/// The request fields that chose a response among others of the same URI, with their values (RFC 9111 4.1).
+/// The request fields that select a response among others of one URI (`Vary`), with their values (RFC 9111 4.1).
 public struct CacheSelection: Sendable {
-  /// Names in lower case, sorted. No value: the request did not have the field.
+  /// The fields, sorted by name. Names are in lower case. `nil` as value means that the request did not have the field.
   public private(set) var fields: [(name: String, value: String?)] = []
 
-  /// How many fields a response may be chosen by. More are named by nobody who wants it to be stored: each would be kept with
-  /// it, and looked for in every request that it might answer.
+  /// Maximum number of selecting fields; a response with more is not stored. Each field is kept with the response, and
+  /// searched for in each request that it might answer. No server that wants its responses to be cached names so many.
   public static let fieldsMax = 100
 
-  /// Chosen by nothing: right for every request.
+  /// Creates an empty selection, which matches every request.
   public init() {}
 
   public init(fields: [(name: String, value: String?)]) { self.fields = fields }
 
-  /// What the `Vary` of the response names, with the values of the request. Nil: `Vary` has a `*`, and no request
-  /// will ever match; or it names too many.
+  /// Creates the selection that the response's `Vary` names, with the values of the request. Returns `nil` if `Vary`
+  /// contains `*`, so that no request matches, or names more than `fieldsMax` fields.
   ///
-  /// `Authorization` counts as if it were named, unless the response may be given to others (RFC 9111 3.5): one
-  /// process may speak for many users, and what one of them was told is not for the next.
+  /// `Authorization` counts as if `Vary` named it, unless a shared cache may reuse the response (RFC 9111 3.5): one
+  /// process may act for many users, and a response for one of them must not be served to another.
   public init?(response: CacheFields, request: CacheFields) {
     let names = response.members(named: "Vary").map(\.asciiLowercased)
     guard !names.contains("*") else { return nil }
@@ -30,15 +30,15 @@ public struct CacheSelection: Sendable {
 
   private static let authorization = "authorization"
 
-  /// What lets even a shared cache give it to other users.
+  /// Whether even a shared cache may serve the response to other users.
   private static func isForEverybody(_ control: CacheControl) -> Bool {
     !control.isPrivate && (control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil)
   }
 
   /// Whether the response may answer a request with these fields.
   ///
-  /// - Parameter isLenient: A field that the request does not have matches whatever was sent: whoever asks does not
-  ///   know what a session adds to a request.
+  /// - Parameter isLenient: Whether a field that the request lacks matches every value: the caller may not know the
+  ///   fields that a session adds to a request.
   public func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
     fields.allSatisfy { field in
       let value = Self.normalised(field.name, in: request)
@@ -48,7 +48,7 @@ public struct CacheSelection: Sendable {
 
   public var isEmpty: Bool { fields.isEmpty }
 
-  /// Tells variants of one URI apart.
+  /// A hash that distinguishes the variants of one URI.
   public var hash: CacheHash {
     var hash = CacheHash()
     for field in fields {
@@ -58,14 +58,16 @@ public struct CacheSelection: Sendable {
     return hash
   }
 
-  /// The values of all lines together, as far as their meaning is known to be the same however they are written.
+  /// Returns the values of all lines in one text, in a normal form if different forms are known to have one meaning, or
+  /// `nil` if the field is missing.
   static func normalised(_ name: String, in request: CacheFields) -> String? {
     guard request.contains(named: name) else { return nil }
-    // Credentials are compared, never read again: what is kept of them is of no use to whoever finds it.
+    // Credentials are only compared, so their hash is kept and not their text. The hash is not a cryptographic one:
+    // guessed credentials can be tested against it.
     if name == authorization { return CacheHash(request.values(named: name).joined(separator: ",")).hexadecimal }
     let members = request.members(named: name)
     switch name {
-    // Case and order have no meaning: preference is in the weights (RFC 9110 12.5.2 to 12.5.4).
+    // Case and order have no meaning: the weights express preference (RFC 9110 12.5.2 to 12.5.4).
     case "accept-charset", "accept-encoding", "accept-language":
       return members.map { withoutWhitespace($0.asciiLowercased) }.sorted().joined(separator: ",")
     default:
@@ -78,8 +80,8 @@ public struct CacheSelection: Sendable {
   }
 }
 
-/// A number of 128 bits for some text, the same in every process (FNV-1a). Not for secrets: two texts with one hash
-/// can be found, and so whoever looks something up by it compares the text as well.
+/// A hash of 128 bits of some text, equal in every process (FNV-1a). Not for secrets: two texts with an equal hash can
+/// be found, so a look-up by hash must also compare the text.
 public struct CacheHash: Hashable, Sendable {
   public private(set) var value: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
 
@@ -89,7 +91,7 @@ public struct CacheHash: Hashable, Sendable {
 
   public init(value: UInt128) { self.value = value }
 
-  /// Adds the text and its end.
+  /// Adds the text and a terminator.
   public mutating func append(_ text: String) {
     for byte in text.utf8 { append(byte) }
     append(0xff)
@@ -99,7 +101,7 @@ public struct CacheHash: Hashable, Sendable {
     value = (value ^ UInt128(byte)) &* 0x0100_0000_0000_0000_0000_013b
   }
 
-  /// 32 digits.
+  /// The hash as 32 hexadecimal digits.
   public var hexadecimal: String {
     var digits: [UInt8] = []
     digits.reserveCapacity(32)

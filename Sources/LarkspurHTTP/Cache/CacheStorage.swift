@@ -1,17 +1,19 @@
 import LarkspurBytes
 
-/// Whether a response may be stored, and what of it (RFC 9111 3).
+/// Decides whether a response may be stored, and which parts of it (RFC 9111 3).
 public enum CacheStorage {
-  /// What there is to store of a response.
+  /// The parts of a response that are stored.
   public struct Proposal: Sendable {
     public var fields: CacheFields
     public var selection: CacheSelection
     public var part: ContentRange?
   }
 
+  /// Returns the parts of a response to store, or `nil` if it is not stored.
+  ///
   /// - Parameters:
-  ///   - isWanted: The response is stored even if nothing says how long it is fresh or how to validate it.
-  ///   - now: When the head came, in seconds since 1970.
+  ///   - isWanted: Whether the response is stored even if it names neither a lifetime nor a validator.
+  ///   - now: The time at which the head came, in seconds since 1970.
   public static func proposal(
     request: CacheRequest, status: Int, fields: CacheFields, isWanted: Bool = false, now: Double
   ) -> Proposal? {
@@ -23,7 +25,7 @@ public enum CacheStorage {
     guard let selection = CacheSelection(response: fields, request: request.fields) else { return nil }
     var part: ContentRange?
     if status == 206 {
-      // RFC 9111 3.3: a part may be stored by those who understand what it is a part of.
+      // RFC 9111 3.3: a cache may store a part only if it understands the range.
       guard let range = fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) else { return nil }
       part = range
     } else if BodyExtent({ fields.values(named: $0) }) == .part {
@@ -32,7 +34,8 @@ public enum CacheStorage {
     return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
   }
 
-  /// RFC 9111 5.2.2.3: whoever understands the status may ignore no-store, which is for those who do not.
+  /// RFC 9111 5.2.2.3: with `must-understand`, a cache that understands the status ignores `no-store`, which is for
+  /// other caches. A response with a status that is not understood is not stored.
   static func allowsStoring(_ control: CacheControl, status: Int) -> Bool {
     control.mustUnderstand ? CacheStatus.isUnderstood(status) : !control.noStore
   }
@@ -41,14 +44,14 @@ public enum CacheStorage {
     200...599 ~= status && status != 304 && !CacheStatus.isAboutTheRequest(status)
   }
 
-  /// The server's consent for a status that is not cacheable by itself. This is a private cache: `s-maxage` is no
-  /// consent.
+  /// Whether the server permits storing a status that is not cacheable by itself. This is a private cache: `s-maxage`
+  /// is no permission.
   private static func isExplicit(_ control: CacheControl, _ fields: CacheFields) -> Bool {
     control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains(named: "Expires")
   }
 
-  /// The fields that say how a response may be used again. Most answers of programs for programs have none of them:
-  /// to store those would cost every request, and help none but the ones that take answers of any age.
+  /// Whether the response has a field that determines its reuse. Most responses of programming interfaces have none:
+  /// storing those would cost time for each request, and serve only requests that accept responses of any age.
   public static func isOfUse(_ fields: CacheFields) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
@@ -60,7 +63,7 @@ public enum CacheStorage {
     }
   }
 
-  /// The same of fields of which no text has been made.
+  /// Whether the response has a field that determines its reuse, without making text of its fields.
   public static func isOfUse(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
     var index = 0
     while true {
@@ -75,8 +78,8 @@ public enum CacheStorage {
   private static let wordsOfUse: [CaselessWord] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
   private static let lengthsOfUse: UInt32 = 1 << 4 | 1 << 7 | 1 << 13
 
-  /// Everything but what belongs to the connection or to a proxy (RFC 9111 3.1) and what `no-cache` names
-  /// (RFC 9111 5.2.2.4). A response without a date gets the one at which it came (RFC 9110 6.6.1).
+  /// Returns the fields to store: all but those of the connection or a proxy (RFC 9111 3.1) and those that `no-cache`
+  /// names (RFC 9111 5.2.2.4). A response without `Date` gets the time at which it came (RFC 9110 6.6.1).
   public static func storable(_ fields: CacheFields, now: Double) -> CacheFields {
     storable(fields, CacheControl(fields), now: now)
   }
@@ -92,7 +95,7 @@ public enum CacheStorage {
   }
 
   static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
-    // A server may list as many as fit into a head.
+    // Performance: a set, because a server may list as many names as fit into a head.
     let going = connectionFields.union(fields.members(named: "Connection").map(\.asciiLowercased))
     return fields.filter { !going.contains($0.name.asciiLowercased) }
   }

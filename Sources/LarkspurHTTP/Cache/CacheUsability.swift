@@ -1,10 +1,10 @@
 extension StoredResponse {
-  /// Whether it may be used without asking its server.
+  /// The result of the freshness check: whether the response may be used without asking its server.
   public enum Usability: Hashable, Sendable {
     case fresh
-    /// The request takes it stale.
+    /// Stale, and the request accepts that.
     case staleAllowed
-    /// Its server lets it be used once more while it is validated.
+    /// Stale, and the server permits using it once more while it is validated.
     case staleWhileRevalidated
     case stale
   }
@@ -28,7 +28,7 @@ extension StoredResponse {
       case nil: 0
       }
     if isYoungEnough, lifetime > age, lifetime >= age + reserve { return .fresh }
-    // RFC 9111 5.2.2.2: not stale, for no reason of the request's.
+    // RFC 9111 5.2.2.2: with `must-revalidate` a stale response is not used, whatever the request accepts.
     guard isYoungEnough, !control.mustRevalidate else { return .stale }
     let staleness = age - lifetime
     if let limit = request.maxStale?.seconds, staleness <= Double(limit), request.minFresh == nil {
@@ -42,9 +42,9 @@ extension StoredResponse {
     return .stale
   }
 
-  /// Whether it may be used when its server fails or cannot be reached (RFC 5861 4).
+  /// Whether the response may be used when its server fails or cannot be reached (RFC 5861 4).
   public func mayStandIn(for request: CacheRequest, now: Double) -> Bool {
-    // Every other policy says itself what is to be used.
+    // Every other policy defines by itself which response is used.
     request.policy == .byProtocol && mayStandIn(for: request.control, now: now)
   }
 
@@ -60,24 +60,24 @@ extension StoredResponse {
 // MARK: - Validation
 
 extension StoredResponse {
-  /// What makes a request conditional on this response being out of date (RFC 9111 4.3.1).
+  /// The fields that make the server send a new response only if this one is out of date (RFC 9111 4.3.1).
   public var validatingFields: CacheFields {
     var fields: CacheFields = []
     if let tag = entityTag { fields.append((name: "If-None-Match", value: tag)) }
-    // A date tells whole responses apart, not parts of them.
+    // A date identifies whole responses, not parts of them.
     if part == nil, let date = lastModified { fields.append((name: "If-Modified-Since", value: date)) }
     return fields
   }
 
-  /// Whether the caller has it, as the conditions of his request say (RFC 9110 13.2.2).
+  /// Whether the caller already has this response, by the conditions of the request (RFC 9110 13.2.2).
   func answersNotModified(_ request: CacheFields) -> Bool {
-    // RFC 9111 4.3.2: these are for the server alone.
+    // RFC 9111 4.3.2: only the server evaluates these conditions.
     guard status == 200, !request.contains(named: "If-Match"), !request.contains(named: "If-Unmodified-Since"),
       !request.contains(named: "Range")
     else { return false }
     if request.contains(named: "If-None-Match") {
       guard let tag = entityTag else { return false }
-      // RFC 9110 13.1.3: the date is not looked at where there are tags.
+      // RFC 9110 13.1.3: the date is ignored if there are tags.
       return request.members(named: "If-None-Match").contains { $0 == "*" || EntityTag.isWeaklyEqual($0, tag) }
     }
     guard let modified = lastModified.flatMap({ HTTPDate.parse($0, now: responseTime) }),
@@ -86,15 +86,17 @@ extension StoredResponse {
     return modified <= date
   }
 
-  /// Whether it is what an `If-Range` names (RFC 9110 13.1.5).
+  /// Whether this response is the one that an `If-Range` names (RFC 9110 13.1.5).
   func isExactly(_ condition: String) -> Bool {
     if let tag = entityTag, EntityTag.isStronglyEqual(tag, condition) { return true }
-    // RFC 9110 8.8.2.2: a date is strong a minute later; within it there may have been two versions.
+    // RFC 9110 8.8.2.2: a date is a strong validator if the response was made a minute later or more; within the minute
+    // there may have been two versions.
     guard lastModified == condition, let modified = HTTPDate.parse(condition, now: responseTime) else { return false }
     return date - modified >= 60
   }
 
-  /// Whether both are parts of one representation, whose bytes may be put together (RFC 9111 3.4).
+  /// Whether this response and one with these fields are parts of one representation, so that their bytes may be
+  /// combined (RFC 9111 3.4).
   public func isPartOfSame(_ other: CacheFields) -> Bool {
     guard let tag = entityTag, let otherTag = other.firstValue(named: "ETag") else { return false }
     return EntityTag.isStronglyEqual(tag, otherTag)
@@ -107,7 +109,7 @@ extension StoredResponse {
     return date == own
   }
 
-  /// Whether the answer to a HEAD shows that it still holds.
+  /// Whether the response to a HEAD shows that this response is still valid.
   public func isConfirmed(byHead other: CacheFields) -> Bool {
     guard isDescribed(by: other), part == nil else { return false }
     guard let length = other.firstValue(named: "Content-Length"),
@@ -116,14 +118,14 @@ extension StoredResponse {
     return length == own
   }
 
-  /// The response with the news that a 304, a 206 or the answer to a HEAD brings (RFC 9111 3.2).
+  /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2).
   public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
     let news = CacheStorage.storable(other, CacheControl(other), now: responseTime).filter { field in
       !Self.keptWhenFreshened.contains(field.name.asciiLowercased)
     }
     var freshened = self
     let replaced = Set(news.map(\.name.asciiLowercased))
-    // An age that nobody tells again was that of another answer.
+    // An `Age` that the update does not repeat belongs to the earlier response.
     freshened.fields.removeAll { replaced.contains($0.name.asciiLowercased) || $0.name.isCaselessly("Age") }
     freshened.fields += news
     if case .fields(let names) = freshened.control.noCache {
@@ -134,7 +136,7 @@ extension StoredResponse {
     return freshened
   }
 
-  /// They describe the body, which stays: its size, and what has been made of it (RFC 9111 3.2).
+  /// The fields that describe the stored body, which stays: its size and its encoding (RFC 9111 3.2).
   private static let keptWhenFreshened: Set<String> = [
     "content-encoding", "content-length", "content-range",
   ]

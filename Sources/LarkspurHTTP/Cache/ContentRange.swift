@@ -1,7 +1,7 @@
-/// Which bytes of a representation a body has (RFC 9110 14.4).
+/// The bytes of a representation that a body contains (RFC 9110 14.4).
 public struct ContentRange: Hashable, Sendable {
   public var bytes: Range<Int>
-  /// The size of the whole; nil if nobody knows.
+  /// The size of the whole in bytes, or `nil` if unknown.
   public var total: Int?
 
   public init(bytes: Range<Int>, total: Int?) {
@@ -30,14 +30,16 @@ public struct ContentRange: Hashable, Sendable {
 
   public var isWhole: Bool { bytes.lowerBound == 0 && bytes.upperBound == total }
 
-  /// Digits and nothing else, and no number so large that sums of two would overflow.
+  /// Returns the number, or `nil` if the text contains anything but digits, or more than 18 of them. With 18 digits
+  /// sums of two numbers do not overflow.
   fileprivate static func number(_ text: some StringProtocol) -> Int? {
     guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
     return Int(text)
   }
 }
 
-/// One range of bytes that a request asks for (RFC 9110 14.1.2). Several in one request are left to servers.
+/// The single range of bytes that a request asks for (RFC 9110 14.1.2). A request for several ranges is left to the
+/// server.
 public enum RequestedRange: Hashable, Sendable {
   case from(Int, through: Int?)
   case suffix(Int)
@@ -60,7 +62,8 @@ public enum RequestedRange: Hashable, Sendable {
     }
   }
 
-  /// The bytes that are meant, of a representation of that size. Nil: none of them exist, or it cannot be told.
+  /// Returns the bytes that the range means in a representation of `total` bytes, or `nil` if none of them exist, or if
+  /// they depend on an unknown total.
   public func bytes(ofTotal total: Int?) -> Range<Int>? {
     switch self {
     case .from(let first, through: let last?):

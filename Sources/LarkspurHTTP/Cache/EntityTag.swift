@@ -1,8 +1,8 @@
-/// An entity tag (RFC 9110 8.8.3), as far as it has to be understood to be compared.
+/// Compares entity tags (RFC 9110 8.8.3).
 enum EntityTag {
   static func isStrong(_ tag: String) -> Bool { tag.utf8.count >= 2 && tag.utf8.first == ASCII.quote }
 
-  /// Equal but for weakness (RFC 9110 8.8.3.2).
+  /// Whether the tags are equal when weakness is ignored (RFC 9110 8.8.3.2).
   static func isWeaklyEqual(_ tag: String, _ other: String) -> Bool { opaque(tag) == opaque(other) }
 
   static func isStronglyEqual(_ tag: String, _ other: String) -> Bool { isStrong(tag) && tag == other }

@@ -1,9 +1,11 @@
-/// Dates as HTTP writes them (RFC 9110 5.6.7).
+/// Reads and writes the dates of HTTP (RFC 9110 5.6.7).
 ///
-/// The three forms are read to the letter, but for case: a date that is not quite right makes a response stale, and
-/// guessing at it would keep one that its server meant to be gone.
+/// The three forms are read strictly, except for the case of letters. A date that cannot be read makes a response
+/// stale; a guess could keep a response that its server has meant to expire.
 public enum HTTPDate {
-  /// Seconds since 1970. `now`, in the same seconds, decides the century of the form with two digits.
+  /// Returns the time in seconds since 1970, or `nil` if the text is not a date.
+  ///
+  /// - Parameter now: The current time in seconds since 1970, which determines the century of a year with two digits.
   public static func parse(_ text: String, now: Double) -> Double? {
     var reader = Reader(bytes: Array(text.utf8))
     guard let word = reader.letters() else { return nil }
@@ -14,7 +16,8 @@ public enum HTTPDate {
     return days.contains(word) && reader.skip(" ") ? reader.asctime() : nil
   }
 
-  /// As `Sun, 06 Nov 1994 08:49:37 GMT`. A moment out of the years 0 to 9999 is moved to their edge.
+  /// Returns the date in the form `Sun, 06 Nov 1994 08:49:37 GMT`. A time outside the years 0 to 9999 is moved to the
+  /// nearest one inside.
   public static func format(_ seconds: Double) -> String {
     let whole = seconds.isNaN ? 0 : Int64(min(max(seconds.rounded(.down), -62_167_219_200), 253_402_300_799))
     let (day, second) = whole.quotientAndRemainderFlooring(by: 86_400)
@@ -37,7 +40,7 @@ public enum HTTPDate {
 
   private static func capitalised(_ word: String) -> String { word.prefix(1).uppercased() + word.dropFirst() }
 
-  /// Days since 1970 of a date in the Gregorian calendar, by counting years from March.
+  /// Returns the days since 1970 of a date in the Gregorian calendar. Years are counted from March.
   fileprivate static func day(year: Int, month: Int, day: Int) -> Int64 {
     let shifted = month <= 2 ? year - 1 : year
     let era = Int64(shifted).quotientAndRemainderFlooring(by: 400)
@@ -101,13 +104,13 @@ public enum HTTPDate {
       return hour * 3600 + minute * 60 + second
     }
 
-    /// ` GMT`, and nothing behind it.
+    /// Reads ` GMT` at the end of the text.
     mutating func zone() -> Bool {
       guard skip(" "), letters() == "gmt" else { return false }
       return position == bytes.count
     }
 
-    /// `06 Nov 1994 08:49:37 GMT`.
+    /// Reads `06 Nov 1994 08:49:37 GMT`.
     mutating func fixdate() -> Double? {
       guard let day = number(digits: 2), skip(" "), let month = month(), skip(" "), let year = number(digits: 4),
         skip(" "), let time = time(), zone()
@@ -115,7 +118,8 @@ public enum HTTPDate {
       return seconds(year, month, day, time)
     }
 
-    /// `06-Nov-94 08:49:37 GMT`. A year more than 50 years ahead is the last one with those digits.
+    /// Reads `06-Nov-94 08:49:37 GMT`. A year more than 50 years ahead counts as the latest past year with these two
+    /// digits.
     mutating func rfc850(now: Double) -> Double? {
       guard let day = number(digits: 2), skip("-"), let month = month(), skip("-"), let year = number(digits: 2),
         skip(" "), let time = time(), zone(), now.isFinite, abs(now) < 1e11
@@ -126,7 +130,7 @@ public enum HTTPDate {
       return seconds(full, month, day, time)
     }
 
-    /// `Nov  6 08:49:37 1994`.
+    /// Reads `Nov  6 08:49:37 1994`.
     mutating func asctime() -> Double? {
       guard let month = month(), skip(" "), let day = skip(" ") ? number(digits: 1) : number(digits: 2), skip(" "),
         let time = time(), skip(" "), let year = number(digits: 4), position == bytes.count

@@ -1,6 +1,6 @@
-/// Costs of things, in the order in which they were last used.
+/// Keys with their costs, in the order of their last use.
 ///
-/// Everything takes the same time however many there are: the order is a chain through a slab.
+/// Each operation takes constant time: the order is a doubly linked list in an array.
 public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   private struct Link: Sendable {
     var key: Key
@@ -12,10 +12,10 @@ public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   private var links: [Link] = []
   private var places: [Key: Int] = [:]
   private var unused: [Int] = []
-  /// -1: there is none.
+  /// The index of the oldest link, or -1 if there is none.
   private var oldestPlace = -1
   private var newestPlace = -1
-  /// Of all together.
+  /// The sum of all costs.
   public private(set) var cost = 0
 
   public init() {}
@@ -30,10 +30,10 @@ public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
 
   public func contains(_ key: Key) -> Bool { places[key] != nil }
 
-  /// Returns the cost of one thing, or `nil` if it is not there.
+  /// Returns the cost of a key, or `nil` if there is no such key.
   public func cost(of key: Key) -> Int? { places[key].map { links[$0].cost } }
 
-  /// Adds it, or changes its cost. It is now the newest.
+  /// Adds a key, or changes its cost, and makes it the newest.
   public mutating func insert(_ key: Key, cost: Int) {
     remove(key)
     let link = Link(key: key, cost: cost, older: newestPlace, newer: -1)
@@ -51,7 +51,7 @@ public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
     self.cost += cost
   }
 
-  /// It is used now.
+  /// Makes the key the newest.
   public mutating func touch(_ key: Key) {
     guard let place = places[key], place != newestPlace else { return }
     insert(key, cost: links[place].cost)

@@ -1,20 +1,19 @@
-/// What a cache knows of a response that it has stored, but for its body. Times are seconds since 1970 on the wall
-/// clock.
+/// A stored response without its body. Times are seconds since 1970 on the wall clock.
 public struct StoredResponse: Sendable {
   public var status: Int
-  /// Without those that may not be stored (RFC 9111 3.1).
+  /// The fields, without those that may not be stored (RFC 9111 3.1).
   public var fields: CacheFields
-  /// When the request was sent that brought it, or that last validated it.
+  /// The time at which the request that brought the response, or the latest that validated it, was sent.
   public var requestTime: Double
-  /// When the head of its answer came.
+  /// The time at which the head of the response to that request came.
   public var responseTime: Double
-  /// The values of the request fields that chose it.
+  /// The request fields that select the response, with their values.
   public var selection: CacheSelection
-  /// Which part of the representation it is; nil: all of it.
+  /// The part of the representation that is stored, or `nil` for all of it.
   public var part: ContentRange?
-  /// The body's size in bytes, as it is stored.
+  /// The size of the stored body in bytes.
   public var bodyCount: Int
-  /// The body's content coding has been undone, whatever `Content-Encoding` says.
+  /// Whether the content coding of the stored body has been undone, whatever `Content-Encoding` names.
   public var isDecoded: Bool
 
   public init(
@@ -39,7 +38,7 @@ public struct StoredResponse: Sendable {
 
   public var hasValidator: Bool { entityTag != nil || lastModified != nil }
 
-  /// When its server made it, or else when it came.
+  /// The time at which the server made the response, or at which it came if there is no readable `Date`.
   public var date: Double {
     fields.firstValue(named: "Date").flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
   }
@@ -48,25 +47,24 @@ public struct StoredResponse: Sendable {
 // MARK: - Freshness
 
 extension StoredResponse {
-  /// Of the time since it was last modified, the share for which a response without a lifetime of its own is taken to
-  /// be fresh (RFC 9111 4.2.2).
+  /// The fraction of the time since the last modification for which a response without a lifetime of its own counts as
+  /// fresh (RFC 9111 4.2.2).
   public static let heuristicShare = 0.1
 
-  /// Seconds that a heuristic may make a response fresh for, at most: a file that was last touched ten years ago may
-  /// change tomorrow all the same.
+  /// Maximum of the heuristic lifetime in seconds: a file that was last modified ten years ago may change tomorrow.
   public static let heuristicSecondsMax = 7.0 * 86_400
 
-  /// How many seconds after it was made it is fresh (RFC 9111 4.2.1). This is a private cache: `s-maxage` is not for
-  /// it.
+  /// The number of seconds for which the response is fresh after the server has made it (RFC 9111 4.2.1). This is a
+  /// private cache: `s-maxage` does not count.
   public var freshnessLifetime: Double {
     let control = control
     switch control.maxAge {
     case .seconds(let seconds)?: return Double(seconds)
-    // Freshness that cannot be understood is none: RFC 9111 4.2.1 asks to consider such a response stale.
+    // A lifetime that cannot be read makes the response stale, as RFC 9111 4.2.1 encourages.
     case .invalid?: return 0
     case nil: break
     }
-    // Of several lines the first counts, even if it cannot be read (RFC 9111 4.2.1 and 5.3).
+    // The first of several lines counts, even if it cannot be read (RFC 9111 4.2.1 and 5.3).
     if let expires = fields.firstValue(named: "Expires") {
       return HTTPDate.parse(expires, now: responseTime).map { max(0, $0 - date) } ?? 0
     }
@@ -76,21 +74,23 @@ extension StoredResponse {
     return min(max(0, (date - modified) * Self.heuristicShare), Self.heuristicSecondsMax)
   }
 
-  /// How many seconds ago its server made it or validated it (RFC 9111 4.2.3).
+  /// Returns the number of seconds since the server made or validated the response (RFC 9111 4.2.3).
   public func age(now: Double) -> Double {
     let apparentAge = max(0, responseTime - date)
     let correctedAge = ageValue + max(0, responseTime - requestTime)
-    // A wall clock that was set back makes nothing younger than it was when it came.
+    // A wall clock that was set back does not make the response younger than it was when it came.
     return max(apparentAge, correctedAge) + max(0, now - responseTime)
   }
 
-  /// The same for a field: whole seconds, and a number whatever the times are.
+  /// Returns the age in whole seconds, for a field: from 0 to `CacheControl.deltaSecondsMax`, even if the times are not
+  /// numbers.
   public func ageSeconds(now: Double) -> Int {
     let age = age(now: now)
     return age.isNaN ? 0 : Int(min(max(0, age), Double(CacheControl.deltaSecondsMax)))
   }
 
-  /// What `Age` says. Of a list the first member counts, and one that is no number is ignored (RFC 9111 5.1).
+  /// The value of `Age`, or 0. The first member of a list counts; a member that is not a number is ignored (RFC 9111
+  /// 5.1).
   private var ageValue: Double {
     guard let line = fields.firstValue(named: "Age"), let member = ListMembers.split(line).first,
       let seconds = DeltaSeconds.parse(member)
@@ -99,9 +99,10 @@ extension StoredResponse {
   }
 }
 
-/// What statuses mean to a cache.
+/// The meanings of statuses to a cache.
 public enum CacheStatus {
-  /// Those that may be stored, and thought fresh for a while, without a word from the server (RFC 9110 15.1).
+  /// Whether a response may be stored, and count as fresh for a while, without explicit permission of the server (RFC
+  /// 9110 15.1).
   public static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -109,7 +110,7 @@ public enum CacheStatus {
     }
   }
 
-  /// Final statuses that RFC 9110 defines and that are cached here as it says (RFC 9111 5.2.2.3).
+  /// Whether RFC 9110 defines the final status and the cache handles it as defined there (RFC 9111 5.2.2.3).
   static func isUnderstood(_ status: Int) -> Bool {
     switch status {
     case 200...206, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 500...505: true
@@ -117,9 +118,9 @@ public enum CacheStatus {
     }
   }
 
-  /// Answers to one request and to its circumstances rather than about the resource. Nothing forbids storing them
-  /// where their server gives them a lifetime; but a stored 401 would answer the request that carries the
-  /// credentials.
+  /// Whether the status is about one request and its circumstances rather than about the resource. Nothing forbids
+  /// storing such a response if the server gives it a lifetime; but a stored 401 would answer the later request that
+  /// carries the credentials.
   static func isAboutTheRequest(_ status: Int) -> Bool {
     switch status {
     case 401, 407, 408, 412, 416, 417, 421, 425, 426, 428, 511: true
@@ -127,6 +128,6 @@ public enum CacheStatus {
     }
   }
 
-  /// The errors that `stale-if-error` is about (RFC 5861 4).
+  /// Whether `stale-if-error` applies to the status (RFC 5861 4).
   static func isServerFailure(_ status: Int) -> Bool { [500, 502, 503, 504].contains(status) }
 }

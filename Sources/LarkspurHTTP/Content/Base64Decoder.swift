@@ -1,5 +1,7 @@
-/// The opposite of `base64`, as lenient as browsers are ("forgiving-base64 decode" of the WHATWG Infra Standard): white
-/// space is passed over, padding may be missing, and bits that are left over may be set. Nil: it is no base64.
+/// Decodes base64 as leniently as browsers do ("forgiving-base64 decode" of the WHATWG Infra Standard): white space is
+/// skipped, padding may be missing, and left-over bits may be set.
+///
+/// - Returns: The bytes, or `nil` if the text is not base64.
 public func base64Decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   var digits = text.filter { ![0x20, 0x09, 0x0a, 0x0c, 0x0d].contains($0) }
   if digits.count % 4 == 0 {

@@ -1,10 +1,11 @@
-/// Reads `Content-Disposition` (RFC 6266) as far as it names a file. It is as lenient as browsers are: the field is seldom
-/// written as the grammar says.
+/// Reads the file's name in `Content-Disposition` (RFC 6266), as leniently as browsers do: servers seldom write the
+/// field by the grammar.
 public enum ContentDisposition {
-  /// What the field says the file is called. Nil: nothing that can be read. It may hold anything, a path for example:
-  /// only ``SuggestedFilename`` makes a name of it that may be used.
+  /// Returns the file's name as the field names it. `filename*` (RFC 8187) takes precedence over its parts (RFC 2231),
+  /// and these over `filename`.
   ///
-  /// `filename*` (RFC 8187) counts before its parts (RFC 2231), and these before `filename`.
+  /// - Returns: The name, or `nil` if there is none that can be read. The name may contain anything, a path for
+  ///   example: only ``SuggestedFilename`` makes a name of it that is safe to use.
   public static func filename(of bytes: [UInt8]) -> String? {
     var plain: String?
     var extended: String?
@@ -25,19 +26,19 @@ public enum ContentDisposition {
   // MARK: - Parameters
 
   private struct Parameter {
-    /// In lower case.
+    /// The name in lower case.
     var name: String
     var value: ArraySlice<UInt8>
     var isQuoted: Bool
   }
 
-  /// The parameters until one that is none: what follows then may belong to something else.
+  /// Returns the parameters before the first malformed one: text after that may belong to something else.
   private static func parameters(in bytes: ArraySlice<UInt8>) -> [Parameter] {
     var result: [Parameter] = []
     for (index, element) in elements(of: bytes).enumerated() {
       let element = trim(element)
       guard let equals = element.firstIndex(of: ASCII.equals) else {
-        // The type, which may be missing, and empty parameters.
+        // The first element is the type, which may be missing. Empty parameters are skipped.
         if index == 0 || element.isEmpty { continue }
         return result
       }
@@ -50,8 +51,8 @@ public enum ContentDisposition {
     return result
   }
 
-  /// Split at the semicolons that stand outside of quotes, and behind no backslash: there RFC 6266 has none, but Foundation
-  /// takes it for a part of the value, as it would be in quotes.
+  /// Splits the field at semicolons that are neither quoted nor preceded by a backslash. RFC 6266 has no escapes
+  /// outside quotes, but Foundation takes such a semicolon for a part of the value.
   private static func elements(of bytes: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     var elements: [ArraySlice<UInt8>] = []
     var start = bytes.startIndex
@@ -74,7 +75,8 @@ public enum ContentDisposition {
     return rest[...last]
   }
 
-  /// A quoted string without its quotes. If the second is not the last byte, only the first quote goes.
+  /// Returns the text of a quoted string. If the string does not end with a quote, only its first quote is removed, and
+  /// escapes stay.
   private static func unquoted(_ bytes: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, isQuoted: Bool) {
     guard bytes.first == ASCII.quote else { return (bytes, false) }
     guard bytes.count > 1, bytes.last == ASCII.quote else { return (bytes.dropFirst(), true) }
@@ -86,16 +88,16 @@ public enum ContentDisposition {
 
   // MARK: - Values
 
-  /// RFC 8187: `utf-8'en'na%c3%afve`.
+  /// Reads an extended value (RFC 8187): `utf-8'en'na%c3%afve`.
   private static func extendedValue(_ bytes: ArraySlice<UInt8>) -> String? {
     let parts = bytes.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, bytes.allSatisfy({ $0 < 0x80 }), let charset = Charset(parts[0]) else { return nil }
     return charset.text(PercentCoding.decoded(parts[2]))
   }
 
-  /// A part of a value (RFC 2231, section 3): `filename*0`, or with percent-encoding `filename*0*`.
+  /// A part of a value (RFC 2231, section 3): `filename*0`, or `filename*0*` if it is percent-encoded.
   private struct Part {
-    /// More parts than any name needs. A million of them are not to be sorted.
+    /// Highest number of a part that is read, more than any name needs. The limit bounds the work for a hostile field.
     static let numberMax = 99
 
     var number: Int
@@ -116,7 +118,7 @@ public enum ContentDisposition {
     }
   }
 
-  /// The parts from 0 on, as far as none is missing.
+  /// Joins the parts from 0 up to the first missing number.
   private static func joined(_ parts: [Int: Part]) -> String? {
     var bytes: [UInt8] = []
     var charset: Charset?
@@ -135,15 +137,17 @@ public enum ContentDisposition {
     return charset.map { $0.text(bytes) } ?? FieldValue.text(0..<bytes.count, in: bytes.span)
   }
 
-  /// The words of a `filename`, which by the letter would be taken as they are. Servers write UTF-8, Latin-1,
-  /// percent-encoded UTF-8, and what mail has (RFC 2047). Nil: one of them pretends to be coded and cannot be read.
+  /// Reads a `filename`. RFC 6266 takes its characters as they are, but servers write UTF-8, Latin-1, percent-encoded
+  /// UTF-8, and the encoded words of mail (RFC 2047).
+  ///
+  /// - Returns: The text, or `nil` if a word cannot be decoded.
   private static func words(_ bytes: ArraySlice<UInt8>) -> String? {
     var result = ""
     var isAfterCoded = false
     var rest = bytes
     while let byte = rest.first {
       if ASCII.isWhitespace(byte) {
-        // The space behind a coded word separates, and is no part of the text (RFC 2047, section 6.2).
+        // White space after an encoded word separates words and is not a part of the text (RFC 2047, section 6.2).
         if !isAfterCoded { result += " " }
         rest.removeFirst()
         continue
@@ -159,12 +163,12 @@ public enum ContentDisposition {
 
   private static func plainWord(_ word: ArraySlice<UInt8>) -> String? {
     let word = Array(word)
-    // Whoever sends bytes beyond ASCII does not percent-encode.
+    // A word with bytes outside ASCII is not percent-encoded.
     guard word.allSatisfy({ $0 < 0x80 }) else { return FieldValue.text(0..<word.count, in: word.span) }
     return String(validating: PercentCoding.decoded(word), as: UTF8.self)
   }
 
-  /// RFC 2047: `=?charset?q?text?=`.
+  /// Reads an encoded word (RFC 2047): `=?charset?q?text?=`.
   private static func codedWord(_ word: ArraySlice<UInt8>) -> String? {
     let parts = word.split(separator: UInt8(ascii: "?"), omittingEmptySubsequences: false)
     guard parts.count == 5, parts[4].elementsEqual([ASCII.equals]), parts[2].count == 1, let charset = Charset(parts[1])
@@ -188,7 +192,7 @@ public enum ContentDisposition {
     }
   }
 
-  /// The charsets that are read. Of East Asian ones and the like there are no tables here.
+  /// The supported charsets. There are no tables for East Asian charsets and others.
   private enum Charset {
     case utf8
     case latin1
@@ -207,7 +211,7 @@ public enum ContentDisposition {
       switch self {
       case .utf8: return String(validating: bytes, as: UTF8.self)
       case .latin1:
-        // Control characters: it is something else.
+        // Latin-1 has control characters there, so the text is in another charset.
         guard !bytes.contains(where: { 0x80...0x9f ~= $0 }) else { return nil }
         return String(decoding: bytes.map(UInt16.init), as: UTF16.self)
       case .windows1252:
@@ -216,7 +220,7 @@ public enum ContentDisposition {
       }
     }
 
-    /// What windows-1252 has from 0x80 on, where Latin-1 has control characters.
+    /// The characters of windows-1252 from 0x80 on, where Latin-1 has control characters.
     private static let windows: [UInt16] = [
       0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d,
       0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d,

@@ -1,6 +1,7 @@
-/// What a `data:` URL holds (RFC 2397, as the WHATWG Fetch Standard's "data: URL processor" reads it, and browsers do).
+/// The content of a `data:` URL (RFC 2397), read as browsers do, by the "data: URL processor" of the WHATWG Fetch
+/// Standard.
 public struct DataURL: Hashable, Sendable {
-  /// `text/plain;charset=US-ASCII` if none is named, or none that can be read.
+  /// The media type, or `text/plain;charset=US-ASCII` if the URL names none that can be read.
   public let mediaType: MediaType
   /// Whether the URL names a type that can be read.
   public let isTypeNamed: Bool
@@ -9,7 +10,10 @@ public struct DataURL: Hashable, Sendable {
   private static let unnamed = MediaType(
     type: "text", subtype: "plain", parameters: [.init(name: "charset", value: "US-ASCII")])
 
-  /// `text` with its scheme. A fragment is no part of the data. Nil: another scheme, no comma, or base64 that is none.
+  /// Reads a URL. The fragment is not a part of the data.
+  ///
+  /// - Parameter text: The URL with its scheme.
+  /// - Returns: The content, or `nil` if the scheme is another one, there is no comma, or the data is not valid base64.
   public init?(_ text: String) {
     let scheme = "data:"
     var rest = Array(text.utf8)[...]
@@ -32,7 +36,8 @@ public struct DataURL: Hashable, Sendable {
     mediaType = type ?? Self.unnamed
   }
 
-  /// What stands before `;base64`, between which there may be spaces. Nil: it does not end so.
+  /// Returns the text before `;base64`, with optional spaces after the semicolon, or `nil` if the text does not end
+  /// that way.
   private static func withoutBase64(_ name: Text.Scalars) -> Text.Scalars? {
     guard Text.lowercased(name.suffix(6)) == "base64" else { return nil }
     var rest = name.dropLast(6)

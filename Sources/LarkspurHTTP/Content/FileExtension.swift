@@ -1,14 +1,14 @@
-/// The usual extensions of the commonest media types, both ways.
+/// Maps common media types to their usual file extensions, and back.
 public enum FileExtension {
-  /// Nil: it has none, or we do not know it. `application/octet-stream` says nothing.
+  /// Returns the extension of a media type, or `nil` if none is known. `application/octet-stream` has none.
   public static func of(_ type: MediaType) -> String? {
     if let known = extensions[type.essence] { return known }
-    // RFC 6839: what it is built on.
+    // RFC 6839: the suffix names the format that the type is based on.
     if type.subtype.hasSuffix("+json") { return "json" }
     return type.subtype.hasSuffix("+xml") ? "xml" : nil
   }
 
-  /// The media type of a file that is called so; `application/octet-stream` for all that we do not know.
+  /// Returns the media type of a file with this extension, or `application/octet-stream` if the extension is unknown.
   public static func mediaType(of pathExtension: String) -> String {
     types[HostName.normal(pathExtension)] ?? "application/octet-stream"
   }
@@ -19,7 +19,7 @@ public enum FileExtension {
   private static let types = Dictionary(
     table.flatMap { row in row.extensions.map { ($0, row.type) } }, uniquingKeysWith: { first, _ in first })
 
-  /// The first extension is what a type gets, and the first type is what an extension means.
+  /// For a type its first extension counts, and for an extension the first type that has it.
   private static let table: [(type: String, extensions: [String])] = [
     ("application/atom+xml", ["atom"]), ("application/epub+zip", ["epub"]), ("application/gzip", ["gz", "tgz"]),
     ("application/json", ["json"]), ("application/msword", ["doc"]), ("application/pdf", ["pdf"]),

@@ -1,28 +1,29 @@
-/// A media type as `Content-Type` names it: `text/html;charset=utf-8`. Read and written by the rules of the WHATWG MIME
-/// Sniffing Standard (section 4), which take what servers send and RFC 9110, section 8.3.1, would not.
+/// A media type as `Content-Type` names it: `text/html;charset=utf-8`. Parsed and written by the rules of the WHATWG
+/// MIME Sniffing Standard (section 4), which accept values of servers that RFC 9110, section 8.3.1, does not.
 public struct MediaType: Hashable, Sendable {
   public struct Parameter: Hashable, Sendable {
-    /// In lower case.
+    /// The name in lower case.
     public let name: String
     public let value: String
   }
 
-  /// Those that follow are passed over: each is compared with those before it, and a field has room for thousands.
+  /// Maximum number of parameters; later ones are ignored. Each is compared with all before it, and a field has room
+  /// for thousands.
   public static let parametersMax = 100
 
-  /// In lower case.
+  /// The type in lower case.
   public let type: String
   public let subtype: String
-  /// Each name once: of several with one name the first counts.
+  /// The parameters. No two have one name: the first of several counts.
   public private(set) var parameters: [Parameter] = []
 
-  /// `text/html`: what `URLResponse.mimeType` shows.
+  /// Type and subtype, such as `text/html`, which `URLResponse.mimeType` shows.
   public var essence: String { "\(type)/\(subtype)" }
 
   public subscript(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-  /// The name of the charset in lower case and without white space around it. Whether anybody knows it is not asked. Nil:
-  /// there is none.
+  /// The name of the charset in lower case and without white space around it, or `nil` if there is none. The name may
+  /// be unknown.
   public var charset: String? {
     let trimmed = String(String.UnicodeScalarView(Text.trim(Array((self["charset"] ?? "").unicodeScalars)[...])))
     return trimmed.isEmpty ? nil : HostName.normal(trimmed)
@@ -34,7 +35,9 @@ public struct MediaType: Hashable, Sendable {
     self.parameters = parameters
   }
 
-  /// Reads one media type. Nil: it is none.
+  /// Reads one media type.
+  ///
+  /// - Returns: The media type, or `nil` if the text is none.
   public init?(parsing text: some StringProtocol) {
     var rest = Text.trim(Array(text.unicodeScalars)[...])
     let type = Text.take(&rest) { $0 == "/" }
@@ -45,7 +48,7 @@ public struct MediaType: Hashable, Sendable {
     while rest.popFirst() != nil { readParameter(&rest) }
   }
 
-  /// What stands between two semicolons. What is none is passed over.
+  /// Reads the parameter up to the next semicolon. A malformed parameter is ignored.
   private mutating func readParameter(_ rest: inout ArraySlice<Unicode.Scalar>) {
     rest = rest.drop(while: Text.isWhitespace)
     let name = Text.take(&rest) { $0 == ";" || $0 == "=" }
@@ -66,8 +69,10 @@ public struct MediaType: Hashable, Sendable {
     parameters.append(Parameter(name: key, value: String(String.UnicodeScalarView(value))))
   }
 
-  /// What several `Content-Type` lines, or one with commas, mean together (WHATWG Fetch, "extract a MIME type"): the last one
-  /// that is valid counts, with the charset of an earlier one of the same essence if it has none itself.
+  /// Reads several `Content-Type` lines, or one with commas, as one value (WHATWG Fetch, "extract a MIME type"): the
+  /// last valid media type counts, with the charset of an earlier one of an equal essence if it has none itself.
+  ///
+  /// - Returns: The media type, or `nil` if none is valid.
   public init?(fieldValues: [String]) {
     var result: MediaType?
     var charset: String?
@@ -86,7 +91,7 @@ public struct MediaType: Hashable, Sendable {
 }
 
 extension MediaType: CustomStringConvertible {
-  /// As it stands in a field, with quotes where they are needed.
+  /// The media type as it stands in a field, with quotes where they are needed.
   public var description: String {
     parameters.reduce(into: essence) { text, parameter in
       text += ";\(parameter.name)="
@@ -101,11 +106,11 @@ extension MediaType: CustomStringConvertible {
   }
 }
 
-/// Small readings of a field's text, scalar by scalar.
+/// Functions that parse a field's text, scalar by scalar.
 enum Text {
   typealias Scalars = ArraySlice<Unicode.Scalar>
 
-  /// HTTP white space, as the standards of the WHATWG have it.
+  /// Whether the scalar is HTTP white space, as the WHATWG standards define it.
   static func isWhitespace(_ scalar: Unicode.Scalar) -> Bool {
     scalar == " " || scalar == "\t" || scalar == "\r" || scalar == "\n"
   }
@@ -116,14 +121,15 @@ enum Text {
 
   static func trim(_ scalars: Scalars) -> Scalars { trimEnd(scalars.drop(while: isWhitespace)) }
 
-  /// What stands before the first scalar of a kind, or all.
+  /// Removes and returns the scalars before the first one that satisfies `isEnd`, or all of them.
   static func take(_ rest: inout Scalars, until isEnd: (Unicode.Scalar) -> Bool) -> Scalars {
     let taken = rest.prefix { !isEnd($0) }
     rest = rest[taken.endIndex...]
     return taken
   }
 
-  /// What a quoted string says. Its end may be missing, and a backslash may be its last.
+  /// Removes a quoted string and returns its text. The closing quote may be missing, and a backslash may be the last
+  /// scalar.
   static func takeQuoted(_ rest: inout Scalars) -> [Unicode.Scalar] {
     var value: [Unicode.Scalar] = []
     rest.removeFirst()
@@ -158,7 +164,7 @@ enum Text {
     return parts
   }
 
-  /// RFC 9110, section 5.6.2.
+  /// Whether the scalars are a token (RFC 9110, section 5.6.2).
   static func isToken(_ scalars: Scalars) -> Bool {
     !scalars.isEmpty
       && scalars.allSatisfy { scalar in
@@ -170,7 +176,7 @@ enum Text {
       }
   }
 
-  /// What a quoted string may hold.
+  /// Whether a quoted string may contain the scalar.
   static func isQuotable(_ scalar: Unicode.Scalar) -> Bool {
     scalar == "\t" || 0x20...0x7e ~= scalar.value || 0x80...0xff ~= scalar.value
   }

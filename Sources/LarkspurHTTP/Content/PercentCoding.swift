@@ -2,7 +2,7 @@
 public enum PercentCoding {
   private static let percent = UInt8(ascii: "%")
 
-  /// What is no `%` with two digits stays as it is.
+  /// Decodes percent-encoded bytes. A `%` without two hexadecimal digits after it stays as it is.
   public static func decoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
@@ -18,7 +18,7 @@ public enum PercentCoding {
     return result
   }
 
-  /// Encodes each byte that may not stand there, and a `%` that begins nothing.
+  /// Percent-encodes each byte that satisfies `mustEncode`, and each `%` without two hexadecimal digits after it.
   public static func encode(
     _ bytes: some Collection<UInt8>, into result: inout [UInt8], where mustEncode: (UInt8) -> Bool
   ) {
@@ -34,7 +34,7 @@ public enum PercentCoding {
 
   private static let digits = Array("0123456789ABCDEF".utf8)
 
-  /// Of two hexadecimal digits.
+  /// Returns the value of two hexadecimal digits, or `nil` if `two` is anything else.
   static func value(_ two: some Collection<UInt8>) -> UInt8? {
     let values = two.compactMap(ASCII.hexDigit)
     return two.count == 2 && values.count == 2 ? UInt8(values[0] << 4 | values[1]) : nil

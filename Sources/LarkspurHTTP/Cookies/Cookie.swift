@@ -1,23 +1,23 @@
 /// A cookie in the jar (RFC 6265bis 5.7).
 public struct Cookie: Hashable, Sendable {
-  /// Which requests of other sites a cookie goes with.
+  /// The cross-site requests that carry a cookie.
   public enum SameSite: UInt8, Hashable, Sendable, CaseIterable {
-    /// Nothing was said, or something unknown: as `none`. Browsers have begun to read it as `lax`; Apple documents that
-    /// requests of other sites include such a cookie, and a program has no pages that could be tricked into requests.
+    /// The attribute is missing or unknown: requests are treated as with `none`. Browsers have begun to read it as
+    /// `lax`; Apple documents that requests of other sites include such a cookie, and a program has no pages that could
+    /// be tricked into requests.
     case unspecified
     case none
     case lax
     case strict
   }
 
-  /// What the cookies of RFC 2965 say beyond others. Nothing is decided by it but by the ports, and
-  /// whether it is discarded.
+  /// The attributes of RFC 2965 cookies that other cookies lack. Only `ports` and `isDiscarded` affect decisions.
   public struct Legacy: Hashable, Sendable {
     public var version = 0
     public var comment: String?
     public var commentURL: String?
     public var ports: [Int] = []
-    /// It goes with the session, if its end does not come before.
+    /// Whether the cookie ends with the session, or at its expiry if that comes first.
     public var isDiscarded = false
 
     public init() {}
@@ -25,23 +25,23 @@ public struct Cookie: Hashable, Sendable {
 
   public var name: String
   public var value: String
-  /// In lower case, without a dot before it.
+  /// The domain in lower case, without a leading dot.
   public var domain: String
   public var path: String
-  /// Only this host, none below it.
+  /// Whether the cookie belongs to this host only, and not to its subdomains.
   public var isHostOnly: Bool
   public var isSecure: Bool
   public var isHTTPOnly: Bool
   public var sameSite: SameSite
-  /// Nil: when the session ends.
+  /// The time at which the cookie expires, or `nil` if it ends with the session.
   public var expiry: CookieTime?
-  /// The first time: a cookie that takes the place of another has the other's.
+  /// The time at which the cookie was first set: a cookie that replaces another takes over its creation time.
   public var creation: CookieTime
-  /// The last time that it was set.
+  /// The time at which the cookie was last set.
   public var update: CookieTime
   public var lastAccess: CookieTime
   public var legacy: Legacy?
-  /// Orders what was created at the same time.
+  /// The order of cookies with one creation time.
   public internal(set) var number: UInt64 = 0
 
   public init(
@@ -64,18 +64,19 @@ public struct Cookie: Hashable, Sendable {
     self.legacy = legacy
   }
 
-  /// Whether it outlives the session.
+  /// Whether the cookie outlives the session.
   public var isPersistent: Bool { expiry != nil && legacy?.isDiscarded != true }
 
   public func hasExpired(at now: CookieTime) -> Bool { expiry.map { $0 <= now } ?? false }
 
-  /// A jar has one cookie of each identity. Bytes are compared: to Swift, strings that look the same are.
+  /// The identity of the cookie in a jar, which has one cookie of each identity. Identities are compared as bytes,
+  /// because Swift's `==` takes strings that are canonically equivalent for equal.
   public var identity: Identity { Identity(self) }
 
   public struct Identity: Hashable, Sendable {
     private let bytes: [UInt8]
 
-    /// The domain, which stands before the byte that says whether it is one host.
+    /// The domain, which ends before the byte of `isHostOnly`.
     var domain: String { String(decoding: bytes.prefix { $0 > 1 }, as: UTF8.self) }
 
     fileprivate init(_ cookie: Cookie) {
@@ -85,7 +86,8 @@ public struct Cookie: Hashable, Sendable {
     }
   }
 
-  /// Whether another cookie of this identity says nothing new, except perhaps when it expires.
+  /// Whether another cookie of this identity has the value and the attributes of this one. The times of the two may
+  /// differ.
   func isRepeated(by other: Cookie) -> Bool {
     isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly && sameSite == other.sameSite
       && isPersistent == other.isPersistent && legacy == other.legacy && value.utf8.elementsEqual(other.value.utf8)
@@ -96,6 +98,6 @@ public struct Cookie: Hashable, Sendable {
       && path.utf8.elementsEqual(other.path.utf8) && domain.utf8.elementsEqual(other.domain.utf8)
   }
 
-  /// As it stands in a Cookie field (RFC 6265bis 5.8.3): one without a name is its value alone.
+  /// The cookie as it stands in a Cookie field (RFC 6265bis 5.8.3): a cookie without a name is its value alone.
   public var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 }

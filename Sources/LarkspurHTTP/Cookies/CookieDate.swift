@@ -1,4 +1,4 @@
-/// The dates of `Expires`, which are written in every form that servers have ever thought of (RFC 6265bis 5.1.1).
+/// Reads the dates of `Expires`, which servers write in many forms (RFC 6265bis 5.1.1).
 public enum CookieDate {
   public static func parse(_ text: some StringProtocol) -> CookieTime? {
     parse(Array(text.utf8)[...])
@@ -9,7 +9,7 @@ public enum CookieDate {
     var day: Int?
     var month: Int?
     var year: Int?
-    // The order decides: a number that could be a day is the day, if no day has come before it.
+    // The order of the tokens decides: the first number that could be a day is the day.
     for token in bytes.split(whereSeparator: isDelimiter) {
       if time == nil, let found = Time(token) {
         time = found
@@ -39,7 +39,7 @@ public enum CookieDate {
     var minute = 0
     var second = 0
 
-    /// Three fields of one or two digits; whatever follows the last has to begin with something else.
+    /// Reads three fields of one or two digits. The character after the last one, if any, must not be a digit.
     init?(_ token: ArraySlice<UInt8>) {
       var rest = token
       var fields: [Int] = []
@@ -66,7 +66,7 @@ public enum CookieDate {
     }
   }
 
-  /// The digits that the token begins with, if there are as many as that.
+  /// Returns the value of the digits that the token begins with, or `nil` if their number is not in `count`.
   private static func number(_ token: ArraySlice<UInt8>, digits count: ClosedRange<Int>) -> Int? {
     let digits = token.prefix(while: ASCII.isDigit)
     return count ~= digits.count ? value(digits) : nil
@@ -94,7 +94,7 @@ public enum CookieDate {
     }
   }
 
-  /// By the Gregorian calendar, with years that begin in March so that leap days come last.
+  /// Returns the days since 1970 in the Gregorian calendar. Years are counted from March, so that leap days come last.
   private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let marchYear = month > 2 ? year : year - 1
     let marchMonth = (month + 9) % 12

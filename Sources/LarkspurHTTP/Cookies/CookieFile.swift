@@ -1,7 +1,7 @@
-/// The text that cookies are kept as between two runs of a program.
+/// The text form in which cookies are kept between two runs of a program.
 ///
-/// One line for each cookie stands between a line with the format's version and one with a checksum, which tells a
-/// file that was written to its end from all others:
+/// The file has a line with the format's version, one line for each cookie, and a line with a checksum, which shows
+/// that the file was written completely:
 ///
 /// ```
 /// larkspur-cookies 1
@@ -16,20 +16,20 @@
 public enum CookieFile {
   public enum Content: Hashable, Sendable {
     case cookies([Cookie])
-    /// It was not written by us, or not to its end.
+    /// The file was not written by Larkspur, or not completely.
     case damaged
-    /// A later Larkspur wrote it.
+    /// The file was written by a later version of Larkspur.
     case newer
   }
 
-  /// What a file may have: more than the most cookies that a jar holds. A file that grows without end would otherwise
-  /// be read into memory.
+  /// Maximum size of a file in bytes, more than a full jar of cookies that servers have set takes. Without a limit, a
+  /// file that grows without end would be read into memory.
   public static let bytesMax = 64 << 20
 
   private static let title = "larkspur-cookies "
   private static let version = 1
 
-  /// Session cookies are left out.
+  /// Returns the file of these cookies. Session cookies are left out.
   public static func bytes(of cookies: [Cookie]) -> [UInt8] {
     var bytes = Array("\(title)\(version)\n".utf8)
     var count = 0
@@ -74,7 +74,7 @@ public enum CookieFile {
       let found = Int(String(decoding: first.dropFirst(title.utf8.count), as: UTF8.self)), found > 0
     else { return .damaged }
     guard found == version else { return .newer }
-    // Behind the last line feed there is nothing.
+    // Nothing follows the last line feed.
     guard lines.popLast()?.isEmpty == true, let last = lines.popLast() else { return .damaged }
     let end = "end \(lines.count) \(checksum(bytes[..<last.startIndex]))"
     guard last.elementsEqual(end.utf8) else { return .damaged }
@@ -87,7 +87,8 @@ public enum CookieFile {
     return .cookies(cookies)
   }
 
-  /// Whether a jar could have written it. Others are left out: what they hold would end the field that they are sent in.
+  /// Whether the cookie has no control characters, which would end the field that carries the cookie. Cookies with such
+  /// characters are left out.
   private static func isPossible(_ cookie: Cookie) -> Bool {
     let texts = [cookie.name, cookie.value, cookie.domain, cookie.path]
     return !texts.contains { $0.utf8.contains(where: SetCookie.isControl) }
@@ -166,7 +167,8 @@ public enum CookieFile {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// FNV-1a: it finds what failing disks and killed writers do, and guards against nobody.
+  /// FNV-1a: the checksum finds damage by failing disks and interrupted writes. FNV-1a does not protect against
+  /// intentional changes.
   private static func checksum(_ bytes: ArraySlice<UInt8>) -> String {
     var hash = DomainHash()
     for byte in bytes { hash.add(byte) }

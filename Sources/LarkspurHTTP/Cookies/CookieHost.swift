@@ -1,11 +1,13 @@
-/// A request's host as cookies compare it (RFC 6265bis 5.1.2): in lower case, its labels in their ASCII form.
+/// A request's host in the form in which cookies compare it (RFC 6265bis 5.1.2): in lower case, its labels in their
+/// ASCII form.
 public struct CookieHost: Hashable, Sendable {
-  /// Without brackets. A dot that ends the name stays: `example.com.` is another host.
+  /// The host's text without brackets. A trailing dot stays: `example.com.` is a different host.
   public let text: String
-  /// An IP address, which has no domains above it. A name whose last label is a number counts as one, as in URLs.
+  /// Whether the host is an IP address, which has no domains above it. A name whose last label is a number counts as an
+  /// address, as in URLs.
   public let isAddress: Bool
 
-  /// Nil: the host is empty, or not in its ASCII form.
+  /// Returns `nil` if the host is empty, or has characters that its ASCII form cannot have.
   public init?(_ host: some StringProtocol) {
     var host = host[...]
     if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
@@ -19,12 +21,12 @@ public struct CookieHost: Hashable, Sendable {
       isAddress = true
     case nil:
       text = HostName.normal(String(host))
-      // A zone makes an IPv6 address one that is not read above.
+      // `IPAddress` does not read an IPv6 address with a zone.
       isAddress = text.contains(":") || Self.endsInNumber(text)
     }
   }
 
-  /// Whether the host is `domain`, or below it on the boundary of a label (RFC 6265bis 5.1.3).
+  /// Whether the host is `domain`, or a subdomain of it (RFC 6265bis 5.1.3).
   public func matches(domain: String) -> Bool {
     guard text.utf8.count > domain.utf8.count else { return text == domain }
     return !isAddress && Self.isBelow(text, domain)
@@ -37,7 +39,7 @@ public struct CookieHost: Hashable, Sendable {
     return rest.first == UInt8(ascii: ".") && rest.dropFirst().elementsEqual(domain.utf8)
   }
 
-  /// Whether one host is the other, or below it.
+  /// Whether the hosts are equal, or one is a subdomain of the other.
   static func isRelated(_ one: String, _ other: String) -> Bool {
     one == other || isBelow(one, other) || isBelow(other, one)
   }
@@ -47,7 +49,8 @@ public struct CookieHost: Hashable, Sendable {
     return labels.last?.allSatisfy(ASCII.isDigit) ?? false
   }
 
-  /// RFC 5952: groups without leading zeros, the longest run of two or more zeros as `::`.
+  /// Returns the address in the form of RFC 5952: groups without leading zeros, the longest run of two or more zeros as
+  /// `::`.
   private static func ipv6(_ high: UInt64, _ low: UInt64) -> String {
     let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { UInt16(truncatingIfNeeded: half >> $0) } }
     var best = 0..<0
@@ -64,7 +67,7 @@ public struct CookieHost: Hashable, Sendable {
 
 /// The paths of cookies (RFC 6265bis 5.1.4).
 public enum CookiePath {
-  /// The folder of a request's path, which a cookie without a path is for.
+  /// Returns the directory of a request's path: the path of a cookie that names none.
   public static func defaultPath(of path: String) -> String {
     guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
       slash > path.startIndex
@@ -72,7 +75,7 @@ public enum CookiePath {
     return String(path[..<slash])
   }
 
-  /// Whether a request's path is a cookie's, or below it.
+  /// Whether a request's path is a cookie's path, or below it.
   public static func matches(_ path: String, cookiePath: String) -> Bool {
     guard path.utf8.starts(with: cookiePath.utf8) else { return false }
     return path.utf8.count == cookiePath.utf8.count || cookiePath.utf8.last == UInt8(ascii: "/")

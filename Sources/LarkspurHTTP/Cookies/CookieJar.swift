@@ -1,67 +1,69 @@
 /// The cookies of a session (RFC 6265bis 5.7), as a value.
 ///
-/// Theory of operation. It owns the cookies, by domain, and the limits on them. It decides what is kept of what
-/// servers set, which cookies go with a request and in which order, and which ones give way when there are too many.
+/// Theory of operation. The jar owns the cookies, by domain, and the limits on them. The jar decides which cookies of
+/// servers are stored, which cookies a request carries and in which order, and which cookies are evicted when there are
+/// too many.
 ///
 /// ```
-///           received, put                  received, put (same identity)
-///  unknown --------------> kept --------------------------------> kept, created when the other was
-///                            |--expired, evicted, removed--> unknown
+///           received, put                  received, put (an equal identity)
+/// unknown --------------> stored ------------------------------> stored, with the first creation time
+///                           |--expired, evicted, removed--> unknown
 /// ```
 ///
-/// It refuses to know: clocks, files, accept policies, what a public suffix is (it asks), URLs.
+/// The jar does not know clocks, files, accept policies or URLs, nor what a public suffix is (the caller passes a
+/// function).
 ///
-/// Invariants. No two cookies have one identity. No domain has more than `perDomainMax`, and all have not more than
-/// `totalMax`. A cookie that has expired is never given out. What has changed since the books of changes were last
-/// taken stands in them.
+/// Invariants. No two cookies have one identity. No domain has more than `perDomainMax` cookies, and all domains
+/// together have no more than `totalMax`. The jar never returns a cookie that has expired for a request. If changes are
+/// recorded, each change since the last `takeChanges()` is.
 public struct CookieJar: Sendable {
   public typealias Identity = Cookie.Identity
 
-  /// What became of a cookie that a server has sent.
+  /// The result of setting a cookie.
   public enum Outcome: Hashable, Sendable {
-    /// The jar is another.
+    /// The jar has accepted the cookie. When the jar is full, the cookie may be evicted at once.
     case stored
-    /// It had expired; what stood in its place is gone.
+    /// The cookie had expired; the stored cookie of its identity is removed.
     case removed
     case refused(Refusal)
   }
 
   public enum Refusal: Hashable, Sendable, CaseIterable {
-    /// The Domain attribute is no host, is a public suffix, or does not contain the host.
+    /// The Domain attribute is not a host, does not contain the host, or is a public suffix other than the host itself.
     case domain
-    /// A Secure cookie by a connection that is not.
+    /// A Secure cookie that came over a connection without TLS.
     case insecure
-    /// It would stand before a Secure cookie, and comes by a connection that is not.
+    /// The cookie would shadow a Secure cookie, and came over a connection without TLS.
     case shadowsSecure
-    /// A cookie for the same site from another one.
+    /// A cookie with SameSite Lax or Strict from another site.
     case crossSite
-    /// A cookie for other sites that is not Secure.
+    /// A cookie with SameSite None that is not Secure.
     case crossSiteInsecure
-    /// The name promises what the attributes do not keep.
+    /// The name has the prefix `__Host-` or `__Secure-`, and the attributes do not meet its conditions.
     case prefix
   }
 
   public let limits: CookieLimits
   private(set) var buckets: [String: [Cookie]] = [:]
-  /// How many domains have the hash: most hosts are known not to have a cookie before a string is made.
+  /// Number of domains with each hash. Performance: most hosts without cookies are recognized before a string is made.
   private var hashes: [UInt64: Int] = [:]
-  /// How many Secure cookies there are below the domain that has the hash.
+  /// Number of Secure cookies in subdomains of the domains with each hash.
   private var secureBelow: [UInt64: Int] = [:]
   public private(set) var count = 0
   private var secureCount = 0
   private var nextNumber: UInt64 = 0
-  /// When each identity of a persistent cookie last changed, or `nil` if changes are not kept.
+  /// The time of the last change of each persistent cookie, by identity, or `nil` if changes are not recorded.
   private var changes: [Identity: CookieTime]?
 
-  /// A cookie that was set again and has not changed enough to be written.
+  /// A cookie that was set again with too small a change of its expiry to be written.
   private struct Renewal: Sendable {
     var time: CookieTime
-    /// The expiry that is stored.
+    /// The expiry in the file.
     var stored: CookieTime
   }
 
   private var renewals: [Identity: Renewal] = [:]
-  /// Counts what a reader of the jar can see, except uses.
+  /// Incremented by each change that a reader of the jar can see, except for times of access and for ``adopt(_:)``.
   public private(set) var revision: UInt64 = 0
 
   public init(limits: CookieLimits = CookieLimits(), keepsChanges: Bool = false) {
@@ -71,7 +73,7 @@ public struct CookieJar: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
-  /// Everything that has not expired, in the order in which it was created.
+  /// Returns all cookies that have not expired, in the order of their creation.
   public func all(at now: CookieTime) -> [Cookie] {
     buckets.values.joined().filter { !$0.hasExpired(at: now) }.sorted(by: Self.isOlder)
   }
@@ -82,7 +84,7 @@ public struct CookieJar: Sendable {
 
   // MARK: Receiving
 
-  /// Keeps what a server has set, or does not.
+  /// Stores a cookie that a server has set, or refuses it.
   public mutating func receive(
     _ said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {
@@ -99,7 +101,8 @@ public struct CookieJar: Sendable {
     case refused(Refusal)
   }
 
-  /// What a server has set, as far as that does not depend on what else there is. It may have expired.
+  /// Makes the cookie that a server has set, or refuses it by the rules that do not depend on the jar's other cookies.
+  /// The cookie may have expired already.
   public static func cookie(
     of said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Received {
@@ -110,7 +113,7 @@ public struct CookieJar: Sendable {
       isSecure: said.isSecure, isHTTPOnly: said.isHTTPOnly, sameSite: said.sameSite, creation: now)
     cookie.expiry = expiry(of: said, now)
     if !request.isSecure, cookie.isSecure { return .refused(.insecure) }
-    // Whatever is on top may set cookies for its own site.
+    // The main document's response may set cookies for its own site.
     let isForSameSite = cookie.sameSite == .lax || cookie.sameSite == .strict
     if isForSameSite, !request.isSameSite, !request.isTopLevel { return .refused(.crossSite) }
     if cookie.sameSite == .none, !cookie.isSecure { return .refused(.crossSiteInsecure) }
@@ -126,22 +129,23 @@ public struct CookieJar: Sendable {
     case .absent: return (host.text, true)
     case .named(let name):
       guard host.matches(domain: name) else { return nil }
-      // An address has no hosts below it.
+      // An address has no subdomains.
       if host.isAddress { return (host.text, true) }
       guard isPublicSuffix(name) else { return (name, false) }
-      // The public suffix is a site of its own, which may have cookies for itself.
+      // A public suffix is a site of its own, which may set cookies for itself.
       return name == host.text ? (name, true) : nil
     }
   }
 
-  /// Max-Age goes before Expires, and neither may be far ahead.
+  /// Returns the expiry: Max-Age takes precedence over Expires, and `CookieLimits.lifetimeSecondsMax` limits both.
   private static func expiry(of said: SetCookie, _ now: CookieTime) -> CookieTime? {
     let latest = now.adding(seconds: CookieLimits.lifetimeSecondsMax)
     if let age = said.maxAge { return age <= 0 ? .earliest : min(now.adding(seconds: Double(age)), latest) }
     return said.expires.map { min($0, latest) }
   }
 
-  /// RFC 6265bis 5.7 "leave Secure cookies alone": what comes in the clear may have been put there by anybody.
+  /// Whether the cookie would shadow a Secure cookie (RFC 6265bis 5.7, "leave Secure cookies alone"): an attacker on
+  /// the network can set cookies over a connection without TLS.
   private func shadowsSecureCookie(_ cookie: Cookie, _ now: CookieTime) -> Bool {
     guard secureCount > 0 else { return false }
     func isShadowing(_ other: Cookie) -> Bool {
@@ -154,10 +158,12 @@ public struct CookieJar: Sendable {
     return buckets.contains { CookieHost.isBelow($0.key, cookie.domain) && $0.value.contains(where: isShadowing) }
   }
 
-  /// The prefixes of names (RFC 6265bis 5.7), in whatever case: there are servers that do not tell them apart. The
-  /// value of a cookie without a name stands in the Cookie field where a name would.
+  /// Whether the cookie meets the conditions of the prefix of its name (RFC 6265bis 5.7). The prefix is
+  /// case-insensitive, because some servers ignore the case. For a cookie without a name the value is examined, because
+  /// the Cookie field has it in the name's place.
   ///
-  /// - Parameter path: The path that was given, if any: one that follows from the request's keeps no promise.
+  /// - Parameter path: The path that was given, or `nil`. A path that follows from the request's does not meet
+  ///   `__Host-`.
   private static func keepsPromises(_ cookie: Cookie, path: String?) -> Bool {
     let name = HostName.normal(cookie.name.isEmpty ? cookie.value : cookie.name)
     let isHost = name.hasPrefix("__host-")
@@ -166,8 +172,8 @@ public struct CookieJar: Sendable {
     return !isHost || cookie.isHostOnly && path == "/"
   }
 
-  /// Keeps a cookie that a program has made of what a server said. Who makes it may say that it is Secure: it leaves by
-  /// TLS only, all the same.
+  /// Stores a cookie that the program has made from a response. The cookie may be Secure even without TLS: requests
+  /// carry it over TLS only.
   public mutating func receive(
     _ cookie: Cookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
   ) -> Outcome {
@@ -181,7 +187,8 @@ public struct CookieJar: Sendable {
 
   // MARK: Changing
 
-  /// Puts a cookie into its place, whoever sets it. One that has expired only takes away what stood there.
+  /// Stores a cookie, whichever party sets it, and replaces the cookie of its identity. A cookie that has expired only
+  /// removes that one.
   @discardableResult
   public mutating func put(_ cookie: Cookie, now: CookieTime) -> Outcome {
     if renew(cookie, now: now) { return .stored }
@@ -204,7 +211,9 @@ public struct CookieJar: Sendable {
     return .stored
   }
 
-  /// Sets a cookie again that is here with the same value and attributes. Returns whether there is one.
+  /// Renews the stored cookie if it has an equal value and equal attributes.
+  ///
+  /// - Returns: Whether there is such a cookie.
   private mutating func renew(_ cookie: Cookie, now: CookieTime) -> Bool {
     guard !cookie.hasExpired(at: now),
       let index = buckets[cookie.domain]?.firstIndex(where: { $0.hasIdentity(of: cookie) }),
@@ -219,7 +228,9 @@ public struct CookieJar: Sendable {
     return true
   }
 
-  /// Whether there was one.
+  /// Removes the cookie of this identity.
+  ///
+  /// - Returns: Whether there was one.
   @discardableResult
   public mutating func remove(_ cookie: Cookie, now: CookieTime) -> Bool {
     guard let old = take(cookie) else { return false }
@@ -228,7 +239,9 @@ public struct CookieJar: Sendable {
     return true
   }
 
-  /// Whether anything went.
+  /// Removes all cookies that satisfy `isToGo`.
+  ///
+  /// - Returns: Whether any cookie was removed.
   @discardableResult
   public mutating func removeAll(now: CookieTime, where isToGo: (Cookie) -> Bool) -> Bool {
     let going = buckets.values.joined().filter(isToGo)
@@ -236,7 +249,7 @@ public struct CookieJar: Sendable {
     return !going.isEmpty
   }
 
-  /// Takes out what has the cookie's identity.
+  /// Removes and returns the cookie of this identity, or returns `nil` if there is none.
   private mutating func take(_ cookie: Cookie) -> Cookie? {
     guard let index = buckets[cookie.domain]?.firstIndex(where: { $0.hasIdentity(of: cookie) }),
       let old = buckets[cookie.domain]?.remove(at: index)
@@ -277,14 +290,14 @@ public struct CookieJar: Sendable {
     return hash.value
   }
 
-  // MARK: Giving
+  // MARK: Cookies of a request
 
-  /// The domains of the jar that a host's cookies may stand under: its own and those above it.
+  /// Returns the domains in the jar whose cookies may belong to a host: its own and those above it.
   public func domains(of host: CookieHost) -> [String] {
     kept(in: host.text).filter { host.matches(domain: $0) }
   }
 
-  /// The domains of the jar that a name is, or is below.
+  /// Returns the domains in the jar that are `name` or above it.
   private func kept(in name: String) -> [String] {
     var found: [String] = []
     guard count > 0 else { return found }
@@ -304,7 +317,7 @@ public struct CookieJar: Sendable {
     return found
   }
 
-  /// The cookies that go with a request, in the order in which they are sent. They count as used.
+  /// Returns the cookies of a request, in the order in which they are sent, and sets their time of access.
   public mutating func cookies(for request: CookieRequest, now: CookieTime) -> [Cookie] {
     var chosen: [Cookie] = []
     for domain in domains(of: request.host) {
@@ -322,7 +335,7 @@ public struct CookieJar: Sendable {
     }
   }
 
-  /// The value of the Cookie field. Nil: the request has none.
+  /// Returns the value of the Cookie field, or `nil` if the request carries no cookie.
   public mutating func field(for request: CookieRequest, now: CookieTime) -> String? {
     var field = ""
     for cookie in cookies(for: request, now: now) {
@@ -350,8 +363,10 @@ public struct CookieJar: Sendable {
     for cookie in buckets[domain] ?? [] where cookie.hasExpired(at: now) { remove(cookie, now: now) }
   }
 
-  /// RFC 6265bis 5.7: what has expired goes first; then of the domains that have more than their share what is not
-  /// Secure, and then what is; then anything. Among equals it is what has not been used for longest.
+  /// Evicts cookies until the limits hold (RFC 6265bis 5.7). Expired cookies go first. In a domain with more than
+  /// `perDomainMax`, cookies that are not Secure go before Secure ones. If there are more than `totalMax` cookies, the
+  /// domains with more than `fairShare` lose their cookies first, those that are not Secure before Secure ones; then
+  /// any cookie goes. Among equals, the one that has not been used for longest goes.
   private mutating func makeRoom(near domain: String, now: CookieTime) {
     if buckets[domain]?.count ?? 0 > limits.perDomainMax { removeExpired(of: domain, now: now) }
     while let bucket = buckets[domain], bucket.count > limits.perDomainMax {
@@ -370,9 +385,10 @@ public struct CookieJar: Sendable {
     if let oldest { remove(oldest, now: now) }
   }
 
-  // MARK: Keeping books
+  // MARK: Recording changes
 
-  /// Session cookies are nobody else's business.
+  /// Records a change of a persistent cookie. Changes of session cookies are not recorded, because they are never
+  /// stored.
   private mutating func note(_ cookie: Cookie, _ now: CookieTime) {
     guard changes != nil, cookie.isPersistent else { return }
     let identity = cookie.identity
@@ -380,7 +396,8 @@ public struct CookieJar: Sendable {
     renewals[identity] = nil
   }
 
-  /// A renewal is written with the next change. It is one itself if the stored expiry is too far from the right one.
+  /// Records that a cookie was set again. A renewal is written with the next change, and counts as a change itself if
+  /// the stored expiry is too far from the right one (decision 27).
   private mutating func noteRenewal(of old: Cookie, as cookie: Cookie, _ now: CookieTime) {
     guard changes != nil, cookie.isPersistent, let before = old.expiry, let expiry = cookie.expiry else { return }
     let identity = cookie.identity
@@ -392,7 +409,8 @@ public struct CookieJar: Sendable {
     }
   }
 
-  /// What has changed or was set again since this was last called, and when.
+  /// Returns the identities that have changed or were set again since the last call, each with the time, and clears the
+  /// record.
   public mutating func takeChanges() -> [Identity: CookieTime] {
     guard let noted = changes else { return [:] }
     let all = noted.merging(renewals.mapValues(\.time)) { change, _ in change }
@@ -401,21 +419,22 @@ public struct CookieJar: Sendable {
     return all
   }
 
-  /// Whether something has changed that is worth a write.
+  /// Whether there is a change that is worth a write. Renewals alone are not.
   public var hasChanges: Bool { changes.map { !$0.isEmpty } ?? false }
 
-  /// The persistent cookies that have these identities.
+  /// Returns the persistent cookies that have these identities.
   public func persistent(of identities: [Identity: CookieTime]) -> [Cookie] {
     let domains = Set(identities.keys.map(\.domain))
     return domains.flatMap { buckets[$0] ?? [] }.filter { $0.isPersistent && identities[$0.identity] != nil }
   }
 
-  /// Puts changes back that could not be carried out. What has changed since stays as it is.
+  /// Puts back changes that could not be written. A later time of change stays.
   public mutating func returnChanges(_ returned: [Identity: CookieTime]) {
     changes?.merge(returned) { now, _ in now }
   }
 
-  /// Makes the persistent cookies those of `stored`, without taking note, but for what has changed here meanwhile.
+  /// Replaces the persistent cookies by `stored`, without recording changes. Cookies that have changed in this jar
+  /// since the last `takeChanges()` stay as they are.
   public mutating func adopt(_ stored: [Cookie]) {
     let pending = (changes ?? [:]).merging(renewals.mapValues(\.time)) { change, _ in change }
     let books = changes

@@ -1,18 +1,19 @@
-/// What cookies have to know of a request.
+/// The parts of a request that decide on its cookies.
 public struct CookieRequest: Hashable, Sendable {
   public var host: CookieHost
-  /// As it is sent: percent-encoded, without the query.
+  /// The path as it is sent: percent-encoded, without the query.
   public var path: String
-  /// By TLS. A loopback address does not make up for it: cookies cross ports, and another user's server may listen
-  /// there. CFNetwork draws the line in the same place.
+  /// Whether the request is sent over TLS. A loopback address does not count as secure: cookies are shared by all
+  /// ports, and another user's server may listen on one of them. CFNetwork has this rule, too.
   public var isSecure: Bool
-  /// Nil: not known, and no cookie is kept back on account of it.
+  /// The port, or `nil` if unknown. An unknown port excludes no cookie.
   public var port: Int?
-  /// What stands for the user, a window's document or nothing, is of the same site (RFC 6265bis 5.2).
+  /// Whether the document that the request is made for is of the host's site (RFC 6265bis 5.2). Also `true` if there is
+  /// no such document.
   public var isSameSite = true
-  /// The method is one that changes nothing (RFC 9110 9.2.1).
+  /// Whether the method is safe: a request that changes nothing (RFC 9110 9.2.1).
   public var isSafeMethod = true
-  /// The answer is what the user is to see, and not a part of it.
+  /// Whether the response is the main document, and not a part of one.
   public var isTopLevel = true
 
   public init(host: CookieHost, path: String, isSecure: Bool) {
@@ -21,10 +22,12 @@ public struct CookieRequest: Hashable, Sendable {
     self.isSecure = isSecure
   }
 
-  /// RFC 2965 3.3.4: some cookies are for some ports. Nobody else's are.
+  /// Whether the request's port is among the ports of an RFC 2965 cookie (3.3.4). Other cookies have none, and suit
+  /// every port.
   func isFor(ports: [Int]) -> Bool { ports.isEmpty || port.map(ports.contains) ?? true }
 
-  /// RFC 6265bis 5.8.3: what another site makes us send has to be harmless, and seen.
+  /// Whether the request may carry a cookie with this attribute (RFC 6265bis 5.8.3). With `lax`, a request that another
+  /// site causes carries the cookie only if the method is safe and the response is the main document.
   func takes(_ sameSite: Cookie.SameSite) -> Bool {
     switch sameSite {
     case .none, .unspecified: true

@@ -1,11 +1,12 @@
-/// The names under which anybody can have a name: `com`, `co.uk`, and with the list's private part `github.io`.
-/// A cookie for all of them would reach sites that have nothing to do with each other.
+/// The public suffixes: names under which independent owners register names, such as `com`, `co.uk`, and in the list's
+/// private part `github.io`. A cookie for such a name would reach sites that have nothing to do with each other.
 ///
-/// It is read from the text of the public suffix list (https://publicsuffix.org/list/). Where no rule matches, the last
-/// label is a public suffix, so that without a list every name of a single label is one.
+/// The table is made from the text of the public suffix list (https://publicsuffix.org/list/). Where no rule matches,
+/// the last label is a public suffix, so that without a list every name of a single label is one.
 ///
-/// The rules stand one behind the other in one array of bytes; a hash table holds their places. Hashes run from a
-/// name's end to its beginning: one pass over a host gives those of all domains above it. Looking up allocates nothing.
+/// The names of all rules stand in one array of bytes, and a hash table holds their positions. Hashes run from a name's
+/// end to its beginning, so that one pass over a host gives the hashes of all domains above it. A look-up allocates
+/// nothing.
 public struct PublicSuffixTable: Sendable {
   private struct Rule {
     var start: Int
@@ -17,24 +18,25 @@ public struct PublicSuffixTable: Sendable {
     let rawValue: UInt8
     /// The name is a public suffix.
     static let name = Kinds(rawValue: 1)
-    /// So is every name one label below it.
+    /// Each name one label below the rule's name is a public suffix.
     static let wildcard = Kinds(rawValue: 2)
-    /// It is none, though a wildcard says so.
+    /// The name is not a public suffix, although a wildcard matches it.
     static let exception = Kinds(rawValue: 4)
   }
 
   private var text: [UInt8] = []
   private var rules: [Rule] = []
-  /// Open addressing: 0, or one more than a rule's index. A power of two of them, at least half of them free.
+  /// The hash table, with open addressing: each slot is 0, or a rule's index plus one. The number of slots is a power
+  /// of two, and at least half of them are free.
   private var slots: [UInt32] = []
 
-  /// Without a list.
+  /// Creates a table without rules.
   public init() {}
 
   public init(list: [UInt8]) {
     text.reserveCapacity(list.count / 2)
     rules.reserveCapacity(list.count / 24)
-    // A line ends at its first white space.
+    // A rule ends at the first white space of its line.
     for line in list.split(separator: ASCII.lf) {
       let rule = line.prefix { $0 > ASCII.space }
       guard let first = rule.first, first != UInt8(ascii: "/") else { continue }
@@ -53,7 +55,7 @@ public struct PublicSuffixTable: Sendable {
   public var ruleCount: Int { rules.count }
 
   private mutating func append(_ name: ArraySlice<UInt8>, _ kinds: Kinds) {
-    // A wildcard inside a name is in the list's grammar, but in none of its rules.
+    // The list's grammar allows a wildcard inside a name, but no rule has one.
     guard !name.isEmpty, !name.contains(UInt8(ascii: "*")) else { return }
     let start = text.count
     if name.allSatisfy({ $0 < 0x80 }) {
@@ -102,7 +104,7 @@ public struct PublicSuffixTable: Sendable {
     return []
   }
 
-  /// Where the public suffix of a name begins. The name has no dot at its end.
+  /// Returns the position at which the public suffix of a name begins. The name must not end with a dot.
   private func suffixStart(_ name: Substring) -> Substring.Index {
     let dot = UInt8(ascii: ".")
     let bytes = name.utf8
@@ -117,9 +119,9 @@ public struct PublicSuffixTable: Sendable {
       let isLabelStart = place == bytes.startIndex || bytes[bytes.index(before: place)] == dot
       guard isLabelStart, bytes[place] != dot else { continue }
       let kinds = kinds(of: bytes[place...], hash)
-      // An exception is for the domain above it.
+      // The public suffix of an exception is the domain above it.
       if kinds.contains(.exception) { return last }
-      // The last label counts without a rule.
+      // The last label is a public suffix without a rule.
       if kinds.contains(.name) || isBelowWildcard || start == nil { start = place }
       isBelowWildcard = kinds.contains(.wildcard)
       last = place
@@ -127,14 +129,18 @@ public struct PublicSuffixTable: Sendable {
     return start ?? bytes.startIndex
   }
 
-  /// Whether a cookie for the name and all names below it would be for strangers too. The name is in lower case and in
-  /// its ASCII form; a dot at its end does not make it another.
+  /// Whether the name is a public suffix, so that a cookie for its subdomains would reach independent sites. Also
+  /// `true` for a name that is empty, begins with a dot, or ends with two.
+  ///
+  /// - Parameter name: The name in lower case and in its ASCII form. A trailing dot is ignored.
   public func isPublicSuffix(_ name: String) -> Bool {
     guard let name = Self.withoutDot(name) else { return true }
     return suffixStart(name) == name.startIndex
   }
 
-  /// The public suffix and one label more: what one owner has. Nil: the name is a public suffix, or above all.
+  /// Returns the public suffix of the name with one label more, which belongs to one owner.
+  ///
+  /// - Returns: The domain, or `nil` if the name is a public suffix, is empty, begins with a dot, or ends with two.
   public func registrableDomain(of name: String) -> Substring? {
     guard let name = Self.withoutDot(name) else { return nil }
     let start = suffixStart(name)
@@ -145,7 +151,9 @@ public struct PublicSuffixTable: Sendable {
     return name[(dot.map { name.utf8.index(after: $0) } ?? name.startIndex)...]
   }
 
-  /// Nil: there is a label without a letter.
+  /// Removes a trailing dot.
+  ///
+  /// - Returns: The name, or `nil` if it is empty, begins with a dot, or ends with two.
   private static func withoutDot(_ name: String) -> Substring? {
     var name = name[...]
     let dot = UInt8(ascii: ".")

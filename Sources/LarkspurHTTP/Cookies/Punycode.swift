@@ -1,7 +1,7 @@
-/// The ASCII form of labels in other scripts (RFC 3492), for lists that are written in their own scripts. It only
-/// encodes: capitals and compatible letters are the writer's to replace.
+/// Makes the ASCII form of labels in other scripts (RFC 3492), for the public suffix list, which has names in their own
+/// scripts. Input must be normalized: capitals and compatibility characters outside ASCII are encoded as they are.
 public enum Punycode {
-  /// The name with `xn--` forms for its labels that need one. Nil: a label is too long for that.
+  /// Returns the name with the `xn--` form of each label that needs one, or `nil` if such a label is too long.
   public static func asciiName(_ name: some StringProtocol) -> String? {
     if name.utf8.allSatisfy({ $0 < 0x80 }) { return HostName.normal(String(name)) }
     var labels: [String] = []
@@ -17,7 +17,7 @@ public enum Punycode {
     return labels.joined(separator: ".")
   }
 
-  /// RFC 3492 5 and 6.3. Labels of more than 63 characters are refused, so that nothing overflows.
+  /// Encodes one label (RFC 3492 5 and 6.3). Labels of more than 63 characters are refused, so that nothing overflows.
   private static func encode(_ label: some StringProtocol) -> String? {
     let scalars = label.unicodeScalars.map { Int($0.value) }
     guard scalars.count <= HostName.labelBytesMax else { return nil }
@@ -59,7 +59,7 @@ public enum Punycode {
     output.append(digit(rest))
   }
 
-  /// `a` to `z`, then `0` to `9`.
+  /// The digits are `a` to `z`, then `0` to `9`.
   private static func digit(_ value: Int) -> UInt8 { UInt8(value < 26 ? value + 97 : value + 22) }
 
   private static func adapt(_ delta: Int, _ count: Int, isFirst: Bool) -> Int {

@@ -1,25 +1,26 @@
-/// What one Set-Cookie field says (RFC 6265bis 5.6), before anybody has asked who says it.
+/// The content of one Set-Cookie field (RFC 6265bis 5.6), before it is checked against the response's origin.
 public struct SetCookie: Hashable, Sendable {
   public enum Domain: Hashable, Sendable {
     case absent
-    /// In lower case, without the dot that may stand before it.
+    /// The domain in lower case, without its leading dot.
     case named(String)
-    /// No host could be meant: the whole cookie is refused.
+    /// The attribute cannot name a host: the whole cookie is refused.
     case invalid
   }
 
   public var name: String
   public var value: String
   public var domain = Domain.absent
-  /// Nil: none, or one that does not begin with `/`. The request's path gives one then.
+  /// The path, or `nil` if the attribute is missing or does not begin with `/`. Then the path follows from the
+  /// request's.
   public var path: String?
   public var isSecure = false
   public var isHTTPOnly = false
   public var sameSite = Cookie.SameSite.unspecified
   public var expires: CookieTime?
-  /// In seconds; zero and less: it is to go.
+  /// The lifetime in seconds. Zero or a negative number removes the cookie.
   public var maxAge: Int64?
-  /// The attributes that no browser knows, in their order, with names in lower case.
+  /// Unknown attributes, in their order, with names in lower case.
   public var others: [(name: String, value: String)] { otherPairs.map { ($0.name, $0.value) } }
 
   private struct Pair: Hashable, Sendable {
@@ -28,10 +29,13 @@ public struct SetCookie: Hashable, Sendable {
   }
   private var otherPairs: [Pair] = []
 
-  /// Nil: there is nothing to be kept.
+  /// Reads a field.
+  ///
+  /// - Returns: The content, or `nil` if the field contains a control character, or its name and value are empty or
+  ///   longer than ``CookieLimits/pairBytesMax`` together.
   public init?(_ field: some StringProtocol) {
     let bytes = Array(field.utf8)
-    // A control character would end the Cookie field, or make servers refuse every request that it is sent with.
+    // A control character would end the Cookie field, or make servers refuse each request with this cookie.
     guard !bytes.contains(where: Self.isControl) else { return nil }
     var parts = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
     guard let pair = parts.popFirst() else { return nil }
@@ -53,7 +57,7 @@ public struct SetCookie: Hashable, Sendable {
     let bytes = equals.map { Self.trim(attribute[($0 + 1)...]) } ?? []
     guard bytes.count <= CookieLimits.attributeBytesMax else { return }
     let value = String(decoding: bytes, as: UTF8.self)
-    // Of an attribute that comes twice the last counts.
+    // The last of several attributes with one name counts.
     switch name {
     case "expires": expires = CookieDate.parse(bytes) ?? expires
     case "max-age": maxAge = Self.seconds(bytes) ?? maxAge
@@ -68,7 +72,7 @@ public struct SetCookie: Hashable, Sendable {
   }
 
   private mutating func read(domain bytes: ArraySlice<UInt8>) {
-    // RFC 6265 5.2.3. Later drafts let it take back a Domain that stands before it.
+    // An empty Domain is ignored (RFC 6265 5.2.3). Later drafts let it cancel an earlier Domain.
     guard !bytes.isEmpty else { return }
     let name = bytes.first == UInt8(ascii: ".") ? bytes.dropFirst() : bytes
     guard !name.isEmpty, name.allSatisfy({ 0x21..<0x7f ~= $0 }) else {
@@ -78,7 +82,8 @@ public struct SetCookie: Hashable, Sendable {
     domain = .named(HostName.normal(String(decoding: name, as: UTF8.self)))
   }
 
-  /// RFC 6265bis 5.6.2. More seconds than fit are as good as the most that fit.
+  /// Reads Max-Age (RFC 6265bis 5.6.2). Significant digits beyond twelve are dropped: the lifetime is limited to far
+  /// less.
   private static func seconds(_ bytes: ArraySlice<UInt8>) -> Int64? {
     let isNegative = bytes.first == UInt8(ascii: "-")
     let digits = isNegative ? bytes.dropFirst() : bytes
@@ -98,7 +103,7 @@ public struct SetCookie: Hashable, Sendable {
     }
   }
 
-  /// All but the tab (RFC 6265bis 5.6).
+  /// Whether the byte is a control character other than the tab (RFC 6265bis 5.6).
   public static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != ASCII.tab || byte == 0x7f }
 
   private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

@@ -1,13 +1,15 @@
-/// How much of a representation a response's body is, as the head of a 200, or of a 206 that was not asked for, says it.
+/// The extent of a representation that a response's body covers, by the head of a 200, or of a 206 without a request
+/// for a range.
 ///
-/// `Content-Range` has a meaning with 206 and 416 only (RFC 9110 14.4), so a 200 that has it contradicts itself, unless the
-/// range is the whole. Servers that send a tail with 200 mean the range.
+/// `Content-Range` has a meaning with 206 and 416 only (RFC 9110 14.4), so a 200 with this field contradicts itself,
+/// unless the range is the whole. Servers that send a tail with 200 mean the range.
 public enum BodyExtent: Hashable, Sendable {
-  /// All bytes: so many of them, if there is a `Content-Range` that says it.
+  /// All bytes. `count` is the total of a `Content-Range`, or `nil` if there is none.
   case whole(count: Int?)
-  /// Not all bytes, or the head contradicts itself.
+  /// Not all bytes, or a head that contradicts itself.
   case part
-  /// A `Content-Range` that cannot be read, or is of another unit than bytes.
+  /// The extent is unknown: a `Content-Range` that cannot be read, has another unit than bytes, stands there more than
+  /// once, or begins at 0 without a total.
   case unclear
 
   public init(_ fields: ResumePoint.Fields) {
@@ -39,7 +41,9 @@ public enum BodyExtent: Hashable, Sendable {
     }
   }
 
-  /// - Returns: What `Content-Length` says, or `nil` if it says nothing or no plain number.
+  /// Reads the first `Content-Length`.
+  ///
+  /// - Returns: The number of bytes, or `nil` if there is no such field or it is not a plain number.
   static func length(_ fields: ResumePoint.Fields) -> Int? {
     fields("content-length").first.flatMap(ResumePoint.number)
   }

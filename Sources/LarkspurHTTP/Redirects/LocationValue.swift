@@ -1,21 +1,21 @@
-/// Text in which a peer names a URL, such as the value of a `Location` field, made into a reference of the grammar (RFC
-/// 3986, section 4.1).
+/// Converts text in which a peer names a URL, such as the value of a `Location` field, into a reference of the
+/// grammar (RFC 3986, section 4.1).
 ///
-/// Servers send spaces, brackets, raw UTF-8 and backslashes as well. Browsers follow such text by the rules of the WHATWG
-/// URL Standard; so does this type, as far as those rules are about the text.
+/// Servers also send spaces, brackets, raw UTF-8 and backslashes. Browsers follow such text by the rules of the WHATWG
+/// URL Standard; this type follows those rules as far as they concern the text.
 public enum LocationValue {
-  /// Makes a reference of the bytes of a field's value.
+  /// Converts the bytes of a field's value into a reference.
   ///
-  /// - White space and control characters go from both ends, and tabs and ends of lines from everywhere.
-  /// - `\` counts as `/` before the query, unless a scheme says that it is no web address. One program that takes it for a
-  ///   part of the host's name and another that does not would disagree about whose host it is.
-  /// - Each byte that the grammar does not have at its place is percent-encoded, and a `%` without two hexadecimal digits,
-  ///   too. Text that is percent-encoded already stays as it is, byte for byte.
+  /// - White space and control characters are removed from both ends, and tabs and line breaks everywhere.
+  /// - `\` counts as `/` before the query, unless the reference has a scheme other than `http` and `https`. Two
+  ///   programs that disagree on this would disagree about the host of the URL.
+  /// - Each byte that the grammar does not allow at its place is percent-encoded, and so is a `%` without two
+  ///   hexadecimal digits. Text that is percent-encoded already stays as it is, byte for byte.
   /// - An IPv6 address keeps its brackets. The `%` before its zone becomes `%25` (RFC 6874, section 2).
-  /// - A host's name in UTF-8 stays as it is: such a name has a coding of its own. It is the only part of the result that
-  ///   may hold bytes other than ASCII.
+  /// - A host's name in UTF-8 stays as it is: such a name has an encoding of its own. No other part of the result
+  ///   contains bytes other than ASCII.
   ///
-  /// - Returns: The reference, or `nil` if nothing is left of the bytes. Browsers follow no empty field.
+  /// - Returns: The reference, or `nil` if nothing is left of the bytes. Browsers do not follow an empty field.
   public static func reference(_ bytes: [UInt8]) -> String? {
     let isEnd = { (byte: UInt8) in byte <= 0x20 }
     var rest = bytes[...].drop(while: isEnd)
@@ -53,15 +53,15 @@ public enum LocationValue {
 
   public static func reference(_ text: String) -> String? { reference(Array(text.utf8)) }
 
-  /// Returns the absolute URL that the bytes mean where `base` is the URL of the response, or `nil` if they are empty.
+  /// Returns the absolute URL that the bytes name if `base` is the URL of the response, or `nil` if they are empty.
   ///
-  /// - Parameter inheritsFragment: Whether a reference without a fragment gets that of `base`, as a redirection's does (RFC
-  ///   9110, section 10.2.2).
+  /// - Parameter inheritsFragment: Whether a reference without a fragment gets the fragment of `base`, as in a
+  ///   redirection (RFC 9110, section 10.2.2).
   public static func target(_ bytes: [UInt8], from base: String, inheritsFragment: Bool = true) -> String? {
     reference(bytes).map { URLResolution.resolve($0, against: base, inheritsFragment: inheritsFragment) }
   }
 
-  /// Returns a reference without bytes other than ASCII: those of a host's name are percent-encoded (RFC 3986, section
+  /// Percent-encodes the bytes of a reference that are not ASCII, which stand in a host's name only (RFC 3986, section
   /// 3.2.2).
   public static func ascii(_ reference: String) -> String {
     var result: [UInt8] = []
@@ -75,8 +75,8 @@ public enum LocationValue {
 
   /// Appends `[userinfo@]host[:port]` (RFC 3986, section 3.2).
   ///
-  /// A bracket or a colon that belongs to no address and no port is percent-encoded. There is no host of such a name: the
-  /// URL can be shown and refused, and its load fails.
+  /// A bracket or a colon that belongs to no address and no port is percent-encoded. No host has such a name: the URL
+  /// can be shown and refused, and its load fails.
   private static func encodeAuthority(_ bytes: ArraySlice<UInt8>, into result: inout [UInt8]) {
     var host = bytes
     if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
@@ -97,7 +97,7 @@ public enum LocationValue {
       port = host[colon...]
       host = host[..<colon]
     }
-    // Bytes that are no UTF-8 are in no host's name, and a name is not written in two codings.
+    // A host's name contains valid UTF-8 only, and does not mix raw UTF-8 with percent-encoding.
     let isName = !host.contains(UInt8(ascii: "%")) && String(validating: host, as: UTF8.self) != nil
     PercentCoding.encode(host, into: &result) {
       $0 == ASCII.colon || mustEncode($0) && !(isName && $0 >= 0x80)
@@ -110,8 +110,8 @@ public enum LocationValue {
     bytes.isEmpty || bytes.first == ASCII.colon && bytes.dropFirst().allSatisfy(ASCII.isDigit)
   }
 
-  /// Whether the grammar has no such byte in a path, a query, a fragment, user information or a name (RFC 3986, appendix
-  /// A). Brackets stand around addresses only.
+  /// Whether the grammar does not allow this byte in a path, a query, a fragment, user information or a name (RFC 3986,
+  /// appendix A). Brackets stand around addresses only.
   private static func mustEncode(_ byte: UInt8) -> Bool {
     switch byte {
     case 0...0x20, 0x7f..., ASCII.quote, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "["), UInt8(ascii: "\\"),

@@ -1,5 +1,5 @@
 extension String {
-  /// A URL as people may read it, in an error or a log: without the user and the password in it (RFC 3986, section 3.2.1).
+  /// The URL for an error or a log: without the user and the password in it (RFC 3986, section 3.2.1).
   package var withoutUserinfo: String {
     guard let colon = firstIndex(of: ":"), self[colon...].hasPrefix("://") else { return self }
     let start = index(colon, offsetBy: 3)

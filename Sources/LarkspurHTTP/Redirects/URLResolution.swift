@@ -1,9 +1,9 @@
-/// Resolves references as RFC 3986, section 5.2, says, on text that is left as it is otherwise: what is percent-encoded
-/// stays so.
+/// Resolves references by RFC 3986, section 5.2, on text that otherwise stays as it is: percent-encoded text stays
+/// percent-encoded.
 ///
-/// Foundation's own resolution refuses an empty reference, and leaves `..` in references that bring their own host.
+/// Foundation's own resolution refuses an empty reference, and leaves `..` in references that have a host of their own.
 public enum URLResolution {
-  /// The parts of a reference (RFC 3986, appendix B). Nil: it is not there, which differs from being empty.
+  /// The parts of a reference (RFC 3986, appendix B). A missing part is `nil`, which differs from an empty one.
   public struct Parts: Hashable, Sendable {
     public var scheme: Substring?
     public var authority: Substring?
@@ -43,12 +43,12 @@ public enum URLResolution {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- UInt8(ascii: "a") < 26 }
 
-    /// Section 5.3.
+    /// The reference made of its parts (RFC 3986, section 5.3).
     public var text: String {
       var text = ""
       if let scheme { text += "\(scheme):" }
       if let authority { text += "//\(authority)" }
-      // A path that begins so would be read as an authority (section 4.2).
+      // A path that begins with `//` would be read as an authority (section 4.2).
       if authority == nil, path.utf8.starts(with: "//".utf8) { text += "/." }
       text += path
       if let query { text += "?\(query)" }
@@ -57,9 +57,10 @@ public enum URLResolution {
     }
   }
 
-  /// The absolute URL that `reference` means where `base` is the URL of the response.
+  /// Returns the absolute URL that `reference` names if `base` is the URL of the response.
   ///
-  /// `inheritsFragment`: a redirect whose reference has no fragment keeps that of the request (RFC 9110, section 10.2.2).
+  /// - Parameter inheritsFragment: Whether a reference without a fragment gets the fragment of `base`, as in a
+  ///   redirection (RFC 9110, section 10.2.2).
   public static func resolve(_ reference: String, against base: String, inheritsFragment: Bool = false) -> String {
     let own = Parts(reference)
     let base = Parts(base)
@@ -76,20 +77,21 @@ public enum URLResolution {
         }
       }
     }
-    // An empty reference means the base's own path, which is not touched. So are paths of other sorts: `mailto:a`.
+    // A reference without scheme, authority and path keeps the base's path as it is. Any other path loses its dot
+    // segments.
     if own.scheme != nil || own.authority != nil || !own.path.isEmpty { target.path = withoutDots(target.path) }
     if inheritsFragment, own.fragment == nil { target.fragment = base.fragment }
     return target.text
   }
 
-  /// Section 5.2.3.
+  /// Merges a relative path with the base's path (RFC 3986, section 5.2.3).
   private static func merged(_ path: Substring, _ base: Parts) -> Substring {
     if base.authority != nil, base.path.isEmpty { return "/" + path }
     guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
     return base.path[...slash] + path
   }
 
-  /// Section 5.2.4.
+  /// Removes the dot segments from a path (RFC 3986, section 5.2.4).
   public static func withoutDots(_ path: Substring) -> Substring {
     let slash = UInt8(ascii: "/")
     var segments = path.utf8.split(separator: slash, omittingEmptySubsequences: false).map { Substring($0) }
