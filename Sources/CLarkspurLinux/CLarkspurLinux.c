@@ -4,14 +4,15 @@
 #include <sched.h>
 #include <sys/time.h>
 
-// A handler can reach nothing but static storage, and may do no more than store a flag and make system calls.
+// A signal handler can reach static storage only, and may only store flags and make system calls.
 static volatile sig_atomic_t caught_signal = 0;
 static volatile sig_atomic_t wake_up_descriptor = -1;
 
 static void do_nothing(int number) { (void)number; }
 
 void larkspur_interrupt_calls(uint64_t from_nanoseconds) {
-  // Again and again, because the first one may come just before the call. Without a value it would be switched off.
+  // Repeat every 50 ms, because the first signal may arrive just before the blocking call. A value of 0 would switch
+  // the timer off.
   struct itimerval timer = {.it_interval.tv_usec = 50000, .it_value.tv_usec = 1};
   if (from_nanoseconds > 1000) {
     timer.it_value.tv_sec = (time_t)(from_nanoseconds / 1000000000u);
@@ -26,7 +27,7 @@ static void note_signal(int number) {
   caught_signal = number;
   ssize_t ignored = write(wake_up_descriptor, &one, sizeof one);
   (void)ignored;
-  // Whoever is just about to block in a call has not seen the flag and would stay there: interrupt it.
+  // A thread that is about to block has not seen the flag yet. Interrupt its call.
   larkspur_interrupt_calls(0);
   errno = saved;
 }
@@ -39,9 +40,9 @@ void larkspur_catch_ending_signals(int descriptor) {
   sigaction(SIGALRM, &interrupting, NULL);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     struct sigaction old;
-    // What our parent has had us ignore (nohup, a shell's background job) stays ignored.
+    // A signal that the parent process has set to be ignored (nohup, a shell's background job) stays ignored.
     if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN) continue;
-    // No SA_RESTART: a blocked write returns, and its caller can look at the flag. SA_RESETHAND: a second one
+    // Without SA_RESTART a blocked write returns, and its caller can check the flag. With SA_RESETHAND a second signal
     // ends the process at once.
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);

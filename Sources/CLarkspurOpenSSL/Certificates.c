@@ -1,4 +1,4 @@
-// Certificates as bytes and words, chains, and the files that they come in.
+// The contents of certificates as bytes and text, chains, and the files that contain them.
 #define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
 
@@ -32,7 +32,7 @@ static larkspur_bytes taken_out_of(BIO *bio) {
   return copy;
 }
 
-// OpenSSL's own reader takes "010.0.0.1" and "1.2.3.4 and more".
+// OpenSSL's own parser accepts "010.0.0.1" and "1.2.3.4 and more".
 bool larkspur_is_ipv4_address(const char *text) {
   struct in_addr address;
   return inet_pton(AF_INET, text, &address) == 1;
@@ -78,7 +78,7 @@ larkspur_bytes larkspur_certificate_spki(const X509 *certificate) {
 
 larkspur_bytes larkspur_name_text(const X509_NAME *name) {
   BIO *bio = name ? BIO_new(BIO_s_mem()) : NULL;
-  // UTF-8 as it is, and control characters escaped: a certificate writes nothing into a terminal.
+  // Leaves UTF-8 as it is and escapes control characters, so that a certificate cannot control a terminal.
   if (bio) X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
   return taken_out_of(bio);
 }
@@ -132,14 +132,14 @@ bool larkspur_certificate_must_staple(const X509 *certificate) {
 
 // MARK: - Files
 
-// Whether a loop over PEM blocks ended because there was no further one, and not at one that is broken.
+// Whether a loop over PEM blocks ended because there were no more, and not at a damaged block.
 static bool is_end_of_pem(void) {
   unsigned long error = ERR_peek_last_error();
   ERR_clear_error();
   return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
-// The next line that begins a PEM block, or the end.
+// Returns the next line that begins a PEM block, or the end.
 static const char *next_block(const char *bytes, const char *end) {
   static const char head[] = "-----BEGIN ";
   for (const char *place = bytes; place < end; place++) {
@@ -150,8 +150,8 @@ static const char *next_block(const char *bytes, const char *end) {
   return end;
 }
 
-// Each block is read by itself, so that a damaged one takes no other along. Blocks of other kinds are passed over. A block that is
-// encrypted gets an empty password: without one OpenSSL would ask at the terminal.
+// Parses each block separately, so that a damaged one does not affect the others. Skips blocks of other kinds. Passes
+// an empty password for encrypted blocks, because OpenSSL would otherwise ask for one at the terminal.
 static bool read_pem_certificates(const char *bytes, size_t count, STACK_OF(X509) *chain, int *damaged) {
   const char *end = bytes + count;
   for (const char *block = next_block(bytes, end); block < end;) {
@@ -179,7 +179,7 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int 
   if (good && sk_X509_num(chain) == 0) {
     const unsigned char *next = bytes;
     X509 *certificate = *damaged == 0 ? d2i_X509(NULL, &next, (long)count) : NULL;
-    // Bytes behind the certificate would go unchecked.
+    // Bytes behind the certificate would not be checked.
     good = certificate && next == (const unsigned char *)bytes + count && sk_X509_push(chain, certificate) > 0;
     if (!good) X509_free(certificate);
   }
@@ -191,8 +191,8 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int 
 
 // MARK: - The system's roots
 
-// What the environment names, or else what OpenSSL was built with. Where the process has more rights than its caller, the
-// environment does not count (secure_getenv), as in OpenSSL.
+// Returns the path in the environment variable, or else OpenSSL's default. If the process has more rights than its
+// caller, the environment is ignored (secure_getenv), as in OpenSSL.
 static const char *place(const char *variable, const char *standard, bool *is_named) {
   const char *named = secure_getenv(variable);
   *is_named = named && *named;
@@ -210,10 +210,10 @@ larkspur_bytes larkspur_system_complaint(const char *what, int error) {
   return sentence("%s: %s", what, words ? words : "unknown error");
 }
 
-// A larger file is not one of certificates.
+// Maximum size of a root file. A larger file does not contain certificates.
 enum { root_file_bytes_max = 1 << 26 };
 
-// 0, or the errno of what failed.
+// Reads a file. Returns 0 or an error number.
 static int read_file(const char *path, larkspur_bytes *content) {
   int file = open(path, O_RDONLY | O_CLOEXEC), error = 0;
   if (file < 0) return errno;
@@ -235,7 +235,7 @@ static int read_file(const char *path, larkspur_bytes *content) {
   return error;
 }
 
-// Adds the certificates of a file. 0, or the errno of what failed.
+// Adds the certificates of a file to the store. Returns 0 or an error number.
 static int add_file(X509_STORE *store, const char *path, int *found) {
   larkspur_bytes content = {0};
   int error = read_file(path, &content), damaged;
@@ -250,13 +250,13 @@ static int add_file(X509_STORE *store, const char *path, int *found) {
 
 static bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
 
-// Whether one of the folders, which colons part, has something in it.
+// Whether one of the directories, which colons separate, has an entry.
 static bool have_entries(const char *folders) {
   char *list = strdup(folders), *rest = list, *path;
   bool found = !list;
   while (!found && (path = strsep(&rest, ":"))) {
     DIR *folder = opendir(path);
-    // A folder that cannot be looked into now may have something: it is tried again with each chain.
+    // A directory that cannot be opened now may have entries. OpenSSL tries it again with each chain.
     found = !folder && !is_missing(errno);
     for (struct dirent *entry; !found && folder && (entry = readdir(folder));) found = entry->d_name[0] != '.';
     if (folder) closedir(folder);
@@ -338,7 +338,7 @@ static int give_password(char *buffer, int room, int writing, void *pointer) {
 static bool means_unsupported(unsigned long error) {
   int reason = ERR_GET_REASON(error);
   switch (ERR_GET_LIB(error)) {
-  // (The decoders' own ERR_R_UNSUPPORTED means any data that none of them can read.)
+  // The decoders' ERR_R_UNSUPPORTED is not included: it stands for any data that none of them can read.
   case ERR_LIB_EVP:
     return reason == ERR_R_UNSUPPORTED || reason == EVP_R_UNSUPPORTED_ALGORITHM || reason == EVP_R_UNSUPPORTED_CIPHER ||
            reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION || reason == EVP_R_UNSUPPORTED_PRF ||
@@ -355,8 +355,8 @@ static bool means_wrong_password(unsigned long error) {
   return ERR_GET_LIB(error) == ERR_LIB_PKCS12 && ERR_GET_REASON(error) == PKCS12_R_MAC_VERIFY_FAILURE;
 }
 
-// Why something could not be read: what the error queue says, which is empty afterwards. An algorithm that is missing comes first:
-// OpenSSL then goes on to say that a digest is wrong, too. An archive without a digest has no wrong password.
+// Returns the reason why a secret could not be read, and empties the error queue. A missing algorithm takes precedence,
+// because OpenSSL then also reports a wrong digest. An archive without a digest cannot have a wrong password.
 static larkspur_secret_failure take_secret_failure(void) {
   larkspur_secret_failure failure = larkspur_secret_unreadable;
   bool has_digest = true;
@@ -369,7 +369,7 @@ static larkspur_secret_failure take_secret_failure(void) {
   return failure;
 }
 
-// Whether the older encryption of PEM (RFC 1421 4.6.1.3) names a cipher that is missing: OpenSSL keeps that to itself.
+// Whether the older PEM encryption (RFC 1421 4.6.1.3) names a cipher that is missing. OpenSSL does not report this.
 static bool names_missing_cipher(const char *bytes, size_t count) {
   static const char field[] = "\nDEK-Info: ";
   const char *name = memmem(bytes, count, field, sizeof field - 1);
@@ -400,7 +400,7 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
     key = d2i_AutoPrivateKey(NULL, &next, (long)count);
   }
   if (!key && *failure == larkspur_secret_unreadable) {
-    // OpenSSL does not ask for the password of a cipher that it does not know.
+    // OpenSSL does not ask for a password if it does not know the cipher.
     if (names_missing_cipher(bytes, count)) *failure = larkspur_secret_unsupported;
     else if (source.asked) *failure = larkspur_secret_wants_password;
   }

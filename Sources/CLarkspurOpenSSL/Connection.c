@@ -1,11 +1,11 @@
 // One TLS connection over memory that Swift lends for each call.
 //
-// Theory of operation. OpenSSL reads and writes through a BIO of ours, whose data is the flow of the present call:
-// ciphertext is copied once, from the receive buffer into OpenSSL's record buffer and from there into the send buffer.
-// OpenSSL's own memory BIO would copy it twice and keep it.
+// Theory of operation. OpenSSL reads and writes through a custom BIO, whose data is the flow of the current call.
+// Ciphertext is copied once: from the receive buffer into OpenSSL's record buffer, or from the record buffer into the
+// send buffer. OpenSSL's memory BIO would copy it twice and keep it.
 //
-// Two decisions of a handshake belong to Swift: whether the server is trusted, and who the client is. The callbacks
-// suspend the handshake; Swift looks at the facts, notes its decision, and calls again.
+// Swift makes two decisions of a handshake: whether the server is trusted, and which certificate the client sends. The
+// callbacks suspend the handshake. Swift then decides and calls again.
 #include "CLarkspurOpenSSL.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// When a process ends (exit, or a return from main), OpenSSL frees what all of its users share, and whoever is still at work
-// on another thread crashes. The first call of all can keep it from that: the kernel takes the memory back in any case.
+// At the end of the process (exit, or a return from main), OpenSSL by default frees its shared state, and a thread that
+// still uses OpenSSL crashes. The first call of all can prevent that. The kernel reclaims the memory in any case.
 __attribute__((constructor)) static void stay_until_the_end(void) {
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
-// TLS 1.3 servers send two tickets as a rule. Of a flood only the last ones are kept.
+// TLS 1.3 servers usually send two tickets. If a server sends many, only the last ones are kept.
 enum { sessions_max = 4 };
 
 struct larkspur_tls {
   SSL *ssl;
   larkspur_tls_flow flow;
   size_t input_used, output_used;
-  // What a read came to behind the plaintext that it delivered first.
+  // The end of the connection that a read found behind plaintext. The read delivers the plaintext first.
   larkspur_tls_status ending;
   bool has_ended;
 
@@ -80,7 +80,7 @@ static int flow_write(BIO *bio, const char *bytes, int count) {
 
 static long flow_control(BIO *bio, int command, long number, void *pointer) {
   (void)number, (void)pointer;
-  // OpenSSL asks dozens of times in a handshake, above all for what sockets have.
+  // Performance: OpenSSL calls this dozens of times in a handshake, mostly for properties of sockets.
   if (command == BIO_CTRL_FLUSH) return 1;
   if (command != BIO_CTRL_EOF) return 0;
   const larkspur_tls *tls = BIO_get_data(bio);
@@ -119,7 +119,7 @@ static void drop_verification(larkspur_tls *tls) {
   tls->verification = (larkspur_tls_verification_result){0};
 }
 
-// The first time it verifies and suspends; the second time it says what was decided.
+// Verifies the chain and suspends the handshake on the first call. Returns the decision on the second call.
 static int verify(X509_STORE_CTX *context, void *unused) {
   (void)unused;
   SSL *ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -152,16 +152,16 @@ static int session_given(SSL *ssl, SSL_SESSION *session) {
     tls->session_count--;
   }
   tls->sessions[tls->session_count++] = session;
-  return 1;  // the reference is ours
+  return 1;  // keeps the reference
 }
 
 // MARK: - Key exchange
 
-// A larger group is no safer than the certificate that signs it, and computing with it holds up the whole loop: 4,096 bits take
-// 60 ms, 10,000 bits 850 ms.
+// Maximum size of a group. A larger group is no safer than the certificate that signs it, and computing with it delays
+// the whole loop: 60 ms for 4,096 bits, 850 ms for 10,000 bits.
 enum { group_bits_max = 4096 };
 
-// Fermat's test: an honest server's group needs no better one, and any other server harms only its own connections.
+// Fermat's test. An honest server's group needs no better test, and a dishonest server harms only its own connections.
 static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
   BIGNUM *base = BN_new(), *exponent = BN_dup(number), *power = BN_new();
   bool result = base && exponent && power && BN_set_word(base, 3) && BN_sub_word(exponent, 1) &&
@@ -172,10 +172,10 @@ static bool seems_prime(const BIGNUM *number, BN_CTX *scratch) {
   return result;
 }
 
-// Safe: p and (p - 1) / 2 are primes, so that there is no small subgroup.
+// Whether the group's prime p is a safe prime: (p - 1) / 2 is prime, too, so there is no small subgroup.
 static bool is_of_safe_prime(EVP_PKEY *key) {
   char name[32];
-  // The groups of RFC 7919 and RFC 3526 need no test. Those of RFC 5114 have a name as well, and no safe prime.
+  // The groups of RFC 7919 and RFC 3526 need no test. Those of RFC 5114 have names, too, but their primes are not safe.
   if (EVP_PKEY_get_group_name(key, name, sizeof name, NULL) == 1 &&
       (strncmp(name, "ffdhe", 5) == 0 || strncmp(name, "modp_", 5) == 0))
     return true;
@@ -189,8 +189,8 @@ static bool is_of_safe_prime(EVP_PKEY *key) {
   return is_safe;
 }
 
-// Notes the size of the group in a ServerKeyExchange of TLS 1.2 (RFC 5246 7.4.3) before OpenSSL looks at it: of a group beyond
-// 10,000 bits OpenSSL says only that it is bad.
+// Notes that the group in a ServerKeyExchange of TLS 1.2 (RFC 5246 7.4.3) is too large, before OpenSSL checks it. For a
+// group beyond 10,000 bits OpenSSL reports only a bad value.
 static void note_message(int is_sent, int version, int type, const void *content, size_t count, SSL *ssl, void *unused) {
   (void)version, (void)unused;
   const uint8_t *bytes = content;
@@ -198,15 +198,15 @@ static void note_message(int is_sent, int version, int type, const void *content
   if (is_sent || type != SSL3_RT_HANDSHAKE || count < 7 || bytes[0] != SSL3_MT_SERVER_KEY_EXCHANGE || !tls) return;
   const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
   if (!cipher || SSL_CIPHER_get_kx_nid(cipher) != NID_kx_dhe) return;
-  // Four bytes of the message's head, then two of the prime's length.
+  // Four bytes of the message's head, and then two bytes with the prime's length.
   size_t length = (size_t)bytes[4] << 8 | bytes[5], first = 6;
   if (length > count - first) return;
   while (length > 0 && bytes[first] == 0) first++, length--;
   if (length > group_bits_max / 8) tls->failure.group = larkspur_tls_group_too_large;
 }
 
-// Which key exchanges are offered and accepted, within what OpenSSL's policy and the system's allow. By default ECDHE alone;
-// `legacy` is not null where the caller has allowed DHE and static RSA.
+// Whether a key exchange may be offered and accepted, within the limits of OpenSSL's policy and the system's. By
+// default only ECDHE is allowed. `legacy` is not null if the caller also allows DHE and static RSA.
 static bool allows_key_exchange(const SSL *ssl, int operation, void *subject, const void *legacy) {
   switch (operation) {
   case SSL_SECOP_CIPHER_SUPPORTED:
@@ -214,7 +214,7 @@ static bool allows_key_exchange(const SSL *ssl, int operation, void *subject, co
   case SSL_SECOP_CIPHER_CHECK:
     switch (SSL_CIPHER_get_kx_nid(subject)) {
     case NID_kx_ecdhe:
-    // TLS 1.3: the group decides.
+    // In TLS 1.3 the group decides.
     case NID_kx_any: return true;
     case NID_kx_dhe:
     case NID_kx_rsa: return legacy != NULL;
@@ -223,7 +223,7 @@ static bool allows_key_exchange(const SSL *ssl, int operation, void *subject, co
   case SSL_SECOP_CURVE_SUPPORTED:
   case SSL_SECOP_CURVE_SHARED:
   case SSL_SECOP_CURVE_CHECK: {
-    // RFC 7919 2: the numbers of finite-field groups begin at 0x0100, with 2048, 3072 and 4096 bits.
+    // The numbers of finite-field groups begin at 0x0100, with 2048, 3072 and 4096 bits (RFC 7919 2).
     const uint8_t *number = subject;
     return number[0] != 1 || (legacy && number[1] <= 2);
   }
@@ -239,13 +239,13 @@ static bool allows_key_exchange(const SSL *ssl, int operation, void *subject, co
 }
 
 typedef int (*security_callback)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
-// OpenSSL's own, by security levels.
+// OpenSSL's default callback, which applies the security level.
 static security_callback level_callback;
 
-// OpenSSL asks before it offers, accepts or computes anything.
+// The security callback. OpenSSL calls it before it offers, accepts or computes anything.
 static int allows(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int number, void *subject,
                   void *legacy) {
-  // The level comes first: a group that is too small is not looked at.
+  // The security level is checked first, so a group that is too small is not tested.
   return level_callback(ssl, context, operation, bits, number, subject, NULL) &&
          allows_key_exchange(ssl, operation, subject, legacy);
 }
@@ -253,7 +253,7 @@ static int allows(const SSL *ssl, const SSL_CTX *context, int operation, int bit
 static int level = 2;
 static CRYPTO_ONCE level_once = CRYPTO_ONCE_STATIC_INIT;
 
-// What the system's configuration of OpenSSL has set stands in every new context.
+// A new context has the settings of the system's configuration of OpenSSL.
 static void find_level(void) {
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
   if (context && SSL_CTX_get_security_level(context) > level) level = SSL_CTX_get_security_level(context);
@@ -261,7 +261,7 @@ static void find_level(void) {
   SSL_CTX_free(context);
 }
 
-// 112 bits: no RSA below 2048, no SHA-1; or the system's own level, where that is stricter.
+// The security level: 2 (112 bits: no RSA below 2048 bits, no SHA-1), or the system's level if that is stricter.
 static int security_level(void) {
   return CRYPTO_THREAD_run_once(&level_once, find_level) == 1 ? level : 2;
 }
@@ -271,7 +271,7 @@ static int security_level(void) {
 static int key_log_index = -1;
 static CRYPTO_ONCE key_log_once = CRYPTO_ONCE_STATIC_INIT;
 
-// The context holds the descriptor plus one, so that null is none.
+// The context holds the descriptor plus one, so that null means none.
 static int key_log_descriptor(const void *stored) { return (int)(intptr_t)stored - 1; }
 
 static void close_key_log(void *parent, void *stored, CRYPTO_EX_DATA *data, int index, long number, void *pointer) {
@@ -288,13 +288,14 @@ static void log_key(const SSL *ssl, const char *line) {
   // One write, so that lines of other threads and processes stay whole.
   struct iovec parts[] = {{(void *)line, strlen(line)}, {"\n", 1}};
   ssize_t written = file >= 0 ? writev(file, parts, 2) : 0;
-  // A line that is lost is a connection that cannot be debugged, and no reason to end it.
+  // A lost line only prevents debugging, and is no reason to end the connection.
   (void)written;
 }
 
-// Who can read the file can read the traffic. It is created for its owner alone, and one that is there already has to
-// be a regular file of ours that nobody else can read. A link is not followed: in a directory where others may write, such as
-// /tmp, it could lead to any file of ours. A pipe must not hold the open up until somebody reads it.
+// With the file, the traffic can be decrypted. The file is created with access for its owner only. An existing file
+// must be a regular file of the current user without access for others. A symbolic link is not followed: in a directory
+// where others may write, such as /tmp, it could lead to any of the user's files. O_NONBLOCK keeps a pipe from blocking
+// the open until it has a reader.
 static int open_key_log(const char *path, const char **refusal) {
   int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
   if (file < 0) {
@@ -334,13 +335,13 @@ const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path) {
 }
 
 void larkspur_verification_rules(X509_VERIFY_PARAM *rules) {
-  // RFC 5280 to the letter: what a lenient reading lets pass has been an attack before.
+  // RFC 5280 to the letter, because lenient readings have led to attacks.
   X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT | X509_V_FLAG_TRUSTED_FIRST);
   X509_VERIFY_PARAM_clear_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
   X509_VERIFY_PARAM_set_purpose(rules, X509_PURPOSE_SSL_SERVER);
   X509_VERIFY_PARAM_set_trust(rules, X509_TRUST_SSL_SERVER);
   X509_VERIFY_PARAM_set_auth_level(rules, security_level());
-  // Intermediates at most, as in GnuTLS. Real chains have three; each signature takes time on the loop.
+  // Maximum number of intermediates, as in GnuTLS. Real chains have three, and each signature takes time on the loop.
   X509_VERIFY_PARAM_set_depth(rules, 16);
 }
 
@@ -351,7 +352,7 @@ void larkspur_store_rules(X509_STORE *store) {
   X509_VERIFY_PARAM_set_auth_level(rules, security_level());
 }
 
-// The stricter of a version of ours and the system's, which is 0 where nothing is set.
+// The stricter of the given version and the system's, which is 0 if it is not set.
 static int stricter_minimum(SSL_CTX *context, int version) {
   int system = (int)SSL_CTX_get_min_proto_version(context);
   return system > version ? system : version;
@@ -377,7 +378,8 @@ SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE 
   }
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // Buffers of an idle connection go back; what a call could not write may be offered again from another address.
+  // OpenSSL frees the buffers of an idle connection. After an incomplete write, the bytes may be passed again from
+  // another address.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
@@ -423,7 +425,7 @@ larkspur_tls *larkspur_tls_new(SSL_CTX *context, bool asks_identity) {
 void larkspur_tls_free(larkspur_tls *tls) {
   if (!tls) return;
   if (tls->ssl) {
-    // A session is good for another connection although this one has had no orderly end.
+    // Without this, OpenSSL would not let the session be resumed after a connection without an orderly end.
     SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_set_app_data(tls->ssl, NULL);
     SSL_free(tls->ssl);
@@ -446,20 +448,20 @@ int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session) { return SSL_set
 static void begin(larkspur_tls *tls, larkspur_tls_flow flow) {
   tls->flow = flow;
   tls->input_used = tls->output_used = 0;
-  // What others on this thread have left in the queue must not pass for an error of ours. (Clearing it costs more than
-  // looking.)
+  // Errors that other code on this thread left in the queue must not be taken for errors of this call. Performance:
+  // looking is cheaper than clearing.
   if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
 static larkspur_tls_result end(larkspur_tls *tls, larkspur_tls_status status, size_t plain_count) {
   larkspur_tls_result result = {status, tls->input_used, tls->output_used, plain_count};
-  // Nothing of what was lent is kept.
+  // Keeps no pointer to the lent memory.
   tls->flow = (larkspur_tls_flow){0};
   return result;
 }
 
-// What a call failed with, taken out of the queue. The libraries beneath TLS may have spoken first; what it means for TLS
-// is said by TLS.
+// Takes the deciding error out of the queue: the first one of the TLS library, or else the first one. The libraries
+// beneath TLS may have added theirs earlier.
 static unsigned long take_error(void) {
   unsigned long first = ERR_peek_error(), code;
   while ((code = ERR_get_error()) != 0)
@@ -480,7 +482,7 @@ static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
   }
   unsigned long code = take_error();
   tls->failure.code = code;
-  // A fatal alert of the peer's stands in the queue by its number. close_notify is none.
+  // A fatal alert of the peer is in the queue by its number. close_notify is not.
   int alert = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0;
   if (alert > 0 && alert <= UINT8_MAX) tls->failure.alert = alert;
   tls->failure.saw_server_hello = SSL_get_pending_cipher(tls->ssl) != NULL;
@@ -495,9 +497,9 @@ larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow 
   return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), 0);
 }
 
-// OpenSSL keeps its record buffer, 16 KiB, in spite of SSL_MODE_RELEASE_BUFFERS while it waits for a record's head.
-// ("RH": it has not begun a record. Between head and body of one, versions before 3.0.14 free what is still in use:
-// CVE-2024-4741.)
+// Frees the record buffer of 16 KiB. In spite of SSL_MODE_RELEASE_BUFFERS, OpenSSL keeps it while it waits for a
+// record's header. "RH" means that no record has begun. Between a record's header and its body, versions before 3.0.14
+// free memory that is in use (CVE-2024-4741).
 static void free_record_buffer(larkspur_tls *tls, larkspur_tls_status status) {
   if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
 }
@@ -518,7 +520,8 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
       free_record_buffer(tls, status);
       break;
     }
-    // Asking again would come to nothing, and would allocate a record buffer for it. (The last one is free: all of it has been read.)
+    // Another read would find nothing, and would allocate a record buffer. The last record was read completely, so its
+    // buffer is free.
     if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
       status = larkspur_tls_wants_input;
       break;

@@ -1,4 +1,5 @@
-// Verification of chains: OpenSSL's, with rules of our own for hosts, anchors and the size of keys; and stapled responses.
+// Verification of chains, by OpenSSL with additional rules for hosts, anchors and the size of keys, and of stapled
+// responses.
 #include "CLarkspurOpenSSL.h"
 
 #include <arpa/inet.h>
@@ -24,8 +25,8 @@ bool larkspur_host_set(larkspur_host *host, const char *name, const char *addres
   return true;
 }
 
-// Whether bytes of a certificate are a text in lower case, but for the case of ASCII's letters. The text has neither zeros nor
-// stars: bytes that have one are never equal to it.
+// Whether bytes of a certificate equal a text in lower case, apart from the case of ASCII letters. The text contains
+// neither NUL nor '*', so bytes that contain one are never equal to it.
 static bool equals(const uint8_t *bytes, size_t count, const char *text) {
   if (strlen(text) != count) return false;
   for (size_t index = 0; index < count; index++) {
@@ -36,8 +37,8 @@ static bool equals(const uint8_t *bytes, size_t count, const char *text) {
   return true;
 }
 
-// Whether a dNSName is for a host. RFC 6125 6.4: a star stands for one whole left-most label, whatever is in it, and for none right
-// below the top.
+// Whether a dNSName covers a host. RFC 6125 6.4: a star stands for exactly one whole left-most label, and not for a
+// label right below a top-level domain.
 static bool is_for(const ASN1_STRING *pattern, const char *host) {
   const uint8_t *bytes = ASN1_STRING_get0_data(pattern);
   size_t count = (size_t)ASN1_STRING_length(pattern);
@@ -54,7 +55,7 @@ static bool is_for_host(const GENERAL_NAME *name, const larkspur_host *host) {
 
 static int check_host(const X509 *certificate, const larkspur_host *host) {
   if (host->address_count == 0 && host->name[0] == 0) return X509_V_OK;
-  // Null without the extension, with two of them, or with one that cannot be read.
+  // Null if the extension is missing, occurs twice, or cannot be read.
   GENERAL_NAMES *names = larkspur_certificate_names(certificate);
   bool found = false;
   for (int index = 0; !found && index < larkspur_names_count(names); index++)
@@ -64,7 +65,7 @@ static int check_host(const X509 *certificate, const larkspur_host *host) {
   return host->address_count > 0 ? X509_V_ERR_IP_ADDRESS_MISMATCH : X509_V_ERR_HOSTNAME_MISMATCH;
 }
 
-// Whether a host is a name, or lies below it (RFC 5280 4.2.1.10). With a dot in front it has to lie below.
+// Whether a host is the name of a subtree or lies below it (RFC 5280 4.2.1.10). With a leading dot it must lie below.
 static bool is_within(const char *host, const ASN1_STRING *subtree) {
   const uint8_t *base = ASN1_STRING_get0_data(subtree);
   size_t length = strlen(host), count = (size_t)ASN1_STRING_length(subtree);
@@ -87,8 +88,9 @@ static bool excludes(const X509 *issuer, const char *host) {
 
 // MARK: - Anchors
 
-// Whether the certificate is one of ours, at which the chain ends. (With X509_V_FLAG_PARTIAL_CHAIN the first one of ours is an
-// anchor.) RFC 5280 6.1.1: of an anchor path validation takes name and key. What it says against itself counts nevertheless.
+// Whether the certificate is a trusted one, at which the chain ends. With X509_V_FLAG_PARTIAL_CHAIN the first trusted
+// certificate is an anchor. RFC 5280 6.1.1: path validation takes only the name and the key of an anchor. Restrictions
+// that an anchor states about itself still count.
 static bool is_anchor(X509_STORE_CTX *context, int depth) {
   unsigned long flags = X509_VERIFY_PARAM_get_flags(X509_STORE_CTX_get0_param(context));
   return depth >= X509_STORE_CTX_get_num_untrusted(context) &&
@@ -96,11 +98,11 @@ static bool is_anchor(X509_STORE_CTX *context, int depth) {
           depth + 1 == larkspur_chain_count(X509_STORE_CTX_get0_chain(context)));
 }
 
-// Whether a certificate says that it is no authority's.
+// Whether a certificate states that it is not a certificate authority.
 static bool denies_authority(X509 *certificate) {
   uint32_t flags = X509_get_extension_flags(certificate);
   if ((flags & EXFLAG_INVALID) != 0 || ((flags & EXFLAG_BCONS) != 0 && (flags & EXFLAG_CA) == 0)) return true;
-  // All bits are set without the extension.
+  // Without the extension all bits are set.
   return (X509_get_key_usage(certificate) & KU_KEY_CERT_SIGN) == 0;
 }
 
@@ -119,16 +121,17 @@ static bool is_forgiven_for_anchor(int error, X509 *anchor) {
   case X509_V_ERR_AUTHORITY_KEY_IDENTIFIER_CRITICAL:
   case X509_V_ERR_SUBJECT_KEY_IDENTIFIER_CRITICAL:
   case X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3: return true;
-  // Version 1, or version 3 without basic constraints.
+  // A certificate of version 1, or of version 3 without basic constraints.
   case X509_V_ERR_INVALID_CA: return !denies_authority(anchor);
-  // Versions 1 and 2 have no extensions. OpenSSL takes a certificate of version 3 without these extensions for no authority.
+  // Versions 1 and 2 have no extensions. For version 3, OpenSSL requires these extensions of an authority.
   case X509_V_ERR_INVALID_PURPOSE: return !denies_authority(anchor) && X509_get_version(anchor) != X509_VERSION_3;
   default: return false;
   }
 }
 
-// Home-made certificates lack what RFC 5280 tells issuers to write, and path validation (6.1) does not ask for: identifiers of keys,
-// which only help to find the issuer, and what an anchor says of itself.
+// Ignores errors that RFC 5280 forbids issuers to make but that path validation (6.1) does not check, because self-made
+// certificates often have them: missing key identifiers, which only help to find the issuer, and an anchor's statements
+// about itself.
 int larkspur_forgive(int is_good, X509_STORE_CTX *context) {
   if (is_good) return 1;
   int error = X509_STORE_CTX_get_error(context), depth = X509_STORE_CTX_get_error_depth(context);
@@ -142,14 +145,14 @@ int larkspur_forgive(int is_good, X509_STORE_CTX *context) {
 
 // MARK: - Chains
 
-// The largest key that is computed with. To verify one signature takes 0.3 ms at 8,192 bits; with an exponent as long as the key it
-// takes 10 ms at 3,072 bits, where OpenSSL still allows that, and a chain has many of them. Go has this limit for RSA
-// (CVE-2023-29409); OpenSSL has the exponent's for larger keys.
+// The largest keys that are accepted. Verifying one signature takes 0.3 ms at 8,192 bits. With an exponent as long as
+// the key, it takes 10 ms at 3,072 bits, where OpenSSL still allows such an exponent, and a chain has many signatures.
+// Go has the same limit for RSA (CVE-2023-29409); OpenSSL limits the exponent of larger keys.
 enum { key_bits_max = 8192, exponent_bits_max = 64 };
 
 static bool is_key_too_large(const X509 *certificate) {
   const EVP_PKEY *key = X509_get0_pubkey(certificate);
-  // OpenSSL says what is wrong with a key that cannot be read.
+  // OpenSSL reports the error of a key that cannot be read.
   if (!key) return false;
   if (EVP_PKEY_get_bits(key) > key_bits_max) return true;
   if (!EVP_PKEY_is_a(key, "RSA") && !EVP_PKEY_is_a(key, "RSA-PSS")) return false;
@@ -172,8 +175,8 @@ static int refuse(X509_STORE_CTX *context, int error, int depth) {
   return 0;
 }
 
-// Runs where OpenSSL verifies signatures: a chain has been built by then. The host comes before them and before the dates, so that
-// a caller that overlooks an expired certificate does not overlook another host.
+// Runs in place of OpenSSL's check of signatures, once a chain is built. Checks the host before signatures and dates,
+// so that a caller that ignores an expired certificate does not also ignore a wrong host.
 static int verify_host_and_signatures(X509_STORE_CTX *context) {
   const expectation *expected = X509_STORE_CTX_get_app_data(context);
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(context);
@@ -183,15 +186,16 @@ static int verify_host_and_signatures(X509_STORE_CTX *context) {
     if (is_key_too_large(sk_X509_value(chain, depth))) return refuse(context, larkspur_v_key_too_large, depth);
   int verified = expected->verify_signatures(context);
   if (verified <= 0 || expected->host->name[0] == 0) return verified;
-  // OpenSSL holds constraints against the names in the certificate. A wildcard covers hosts that an issuer excludes.
+  // OpenSSL matches constraints against the names in the certificate. A wildcard can cover hosts that an issuer
+  // excludes.
   for (int depth = 1; depth < sk_X509_num(chain); depth++)
     if (excludes(sk_X509_value(chain, depth), expected->host->name))
       return refuse(context, X509_V_ERR_EXCLUDED_VIOLATION, 0);
   return verified;
 }
 
-// Empties the error queue. What stands in it of a system call that failed while roots were looked for, other than that there is no
-// such file, becomes words.
+// Empties the error queue. Returns a message for the first system call that failed while OpenSSL looked for roots,
+// unless the file did not exist.
 static larkspur_bytes take_complaint(void) {
   larkspur_bytes complaint = {0};
   const char *details;
@@ -215,7 +219,7 @@ larkspur_tls_verification_result larkspur_verify_chain(X509_STORE_CTX *context, 
   X509_STORE_CTX_set_app_data(context, NULL);
   result.complaint = take_complaint();
   int error = X509_STORE_CTX_get_error(context);
-  // A failure without a reason (out of memory) is a failure all the same.
+  // A failure without an error number (out of memory) must still be reported as a failure.
   result.error = verified == 1 ? X509_V_OK : error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;
   result.depth = X509_STORE_CTX_get_error_depth(context);
   result.verified = X509_STORE_CTX_get1_chain(context);
@@ -242,7 +246,7 @@ larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X50
 
 // MARK: - Stapled responses
 
-// Whether a time lies in the past or in the future of `date`, with five minutes' grace for clocks.
+// Whether a time is after or before `date`, with a tolerance of five minutes for clocks.
 static bool is_after(const ASN1_GENERALIZEDTIME *time, int64_t date) { return larkspur_seconds(time) > date + 300; }
 static bool is_before(const ASN1_GENERALIZEDTIME *time, int64_t date) { return larkspur_seconds(time) < date - 300; }
 
@@ -264,14 +268,14 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *bytes, size_
   if (OCSP_basic_verify(basic, verified, store, 0) <= 0) goto out;
   status = larkspur_ocsp_unknown;
   int length = larkspur_chain_count(verified);
-  // A root vouches for itself.
+  // A root is its own issuer.
   X509 *leaf = length > 0 ? sk_X509_value(verified, 0) : NULL;
   X509 *issuer = length > 1 ? sk_X509_value(verified, 1) : leaf;
   int reason, found = V_OCSP_CERTSTATUS_UNKNOWN;
   ASN1_GENERALIZEDTIME *this_update = NULL, *next_update = NULL;
   for (int index = 0; leaf && index < OCSP_resp_count(basic); index++) {
     OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
-    // The response names its certificate by a digest of its own choice.
+    // The response identifies its certificate by a digest that it chooses.
     ASN1_OBJECT *digest = NULL;
     OCSP_id_get0_info(NULL, &digest, NULL, NULL, (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single));
     const EVP_MD *method = EVP_get_digestbyobj(digest);
@@ -279,12 +283,12 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *bytes, size_
     id = method ? OCSP_cert_to_id(method, leaf, issuer) : NULL;
     if (!id || OCSP_id_cmp(id, OCSP_SINGLERESP_get0_id(single)) != 0) continue;
     found = OCSP_single_get0_status(single, &reason, NULL, &this_update, &next_update);
-    // Of several answers the worst counts.
+    // A revocation outweighs other answers for the certificate. Without one, the last answer counts.
     if (found == V_OCSP_CERTSTATUS_REVOKED) break;
   }
   if (found == V_OCSP_CERTSTATUS_UNKNOWN) goto out;
   status = larkspur_ocsp_outdated;
-  // An answer that does not say when it ends is good for a day: an old one must not be good for ever.
+  // An answer without an end of validity is valid for a day, because an old one must not be valid for ever.
   if (!this_update || is_after(this_update, date)) goto out;
   if (next_update ? is_before(next_update, date) : is_before(this_update, date - 86400)) goto out;
   status = found == V_OCSP_CERTSTATUS_REVOKED ? larkspur_ocsp_revoked : larkspur_ocsp_good;

@@ -1,7 +1,7 @@
-// Records that OpenSSL would not write: of any type, with any content, under the connection's own keys.
+// Records that OpenSSL does not write: any type and content, encrypted with the connection's own keys.
 //
-// OpenSSL tells of each record that it writes (so the sequence number is known), of the TLS 1.3 traffic secrets (as a
-// key log), and of the TLS 1.2 master secret. The rest is RFC 8446, section 7, and RFC 5246, section 6.3.
+// OpenSSL reports each record that it writes, which yields the sequence number, the TLS 1.3 traffic secrets (as a key
+// log) and the TLS 1.2 master secret. The rest follows RFC 8446, section 7, and RFC 5246, section 6.3.
 #include "ServerSession.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int derive(const char *kdf_name, OSSL_PARAM *values, uint8_t *out, size_t
   return done;
 }
 
-// RFC 8446, section 7.1, HKDF-Expand-Label without a context.
+// HKDF-Expand-Label without a context (RFC 8446, section 7.1).
 static int expand(const EVP_MD *digest, uint8_t *secret, size_t secret_count, const char *label, uint8_t *out,
                   size_t count) {
   uint8_t info[64];
@@ -56,7 +56,7 @@ static const EVP_MD *digest_of(const SSL *ssl) {
   return cipher ? SSL_CIPHER_get_handshake_digest(cipher) : NULL;
 }
 
-// MARK: What OpenSSL tells
+// MARK: Callbacks of OpenSSL
 
 void larkspur_writer_keylog(const SSL *ssl, const char *line) {
   static const char label[] = "SERVER_TRAFFIC_SECRET_0 ";
@@ -78,7 +78,7 @@ void larkspur_writer_message(int is_write, int version, int type, const void *by
   struct larkspur_server_session *session = SSL_get_app_data(ssl);
   if (!session || !is_write) return;
   struct larkspur_server_writer *writer = &session->writer;
-  // A message is told of behind the records that carry it.
+  // OpenSSL reports a message after the records that carry it.
   if (type == SSL3_RT_HEADER) writer->sequence++;
   if (version < TLS1_3_VERSION && type == SSL3_RT_CHANGE_CIPHER_SPEC) writer->sequence = 0;
   if (type != SSL3_RT_HANDSHAKE || count < 1) return;
@@ -103,7 +103,7 @@ static int keys_of_tls13(struct larkspur_server_session *session, struct keys *k
          expand(digest, writer->secret, writer->secret_count, "iv", keys->iv, sizeof keys->iv);
 }
 
-// RFC 5246, section 6.3: the key block is the client's key, the server's, the client's IV, the server's.
+// The key block has the client's key, the server's key, the client's IV and the server's IV (RFC 5246, section 6.3).
 static int keys_of_tls12(struct larkspur_server_session *session, struct keys *keys, size_t iv_count) {
   const EVP_MD *digest = digest_of(session->ssl);
   uint8_t master[SSL_MAX_MASTER_KEY_LENGTH], randoms[2 * SSL3_RANDOM_SIZE], block[2 * 32 + 2 * 12];
@@ -165,7 +165,8 @@ int larkspur_server_forge_record(larkspur_server_session *session, int type, con
   keys.key_count = (size_t)EVP_CIPHER_get_key_length(cipher);
 
   int is_tls13 = SSL_version(session->ssl) >= TLS1_3_VERSION;
-  // RFC 5288, section 3: four bytes are secret, eight stand in the record. ChaCha20 has twelve secret ones.
+  // With AES-GCM, four bytes of the nonce are secret and eight are in the record (RFC 5288, section 3). With ChaCha20
+  // all twelve are secret.
   int has_explicit = !is_tls13 && is_gcm;
   if (!(is_tls13 ? keys_of_tls13(session, &keys) : keys_of_tls12(session, &keys, is_gcm ? 4 : 12)))
     return refuse(session, "the connection's keys are not known");
@@ -182,7 +183,7 @@ int larkspur_server_forge_record(larkspur_server_session *session, int type, con
   uint8_t *content = record + header_count + (has_explicit ? explicit_count : 0);
   size_t content_count = count;
   if (count) memcpy(content, bytes, count);
-  // RFC 8446, section 5.2: the real type stands behind the content.
+  // The real type follows the content (RFC 8446, section 5.2).
   if (is_tls13) content[content_count++] = (uint8_t)type;
   size_t body_count = (has_explicit ? explicit_count : 0) + content_count + TAG_COUNT;
   record[0] = is_tls13 ? SSL3_RT_APPLICATION_DATA : (uint8_t)type;
@@ -193,7 +194,7 @@ int larkspur_server_forge_record(larkspur_server_session *session, int type, con
   if (is_tls13) {
     memcpy(extra, record, 5);
   } else {
-    // RFC 5246, section 6.2.3.3.
+    // The additional data of RFC 5246, section 6.2.3.3.
     put_number(extra, sequence, 8);
     memcpy(extra + 8, record, 3);
     put_number(extra + 11, content_count, 2);

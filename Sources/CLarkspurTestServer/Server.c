@@ -1,4 +1,4 @@
-// One connection of a test server: TLS between two buffers.
+// One connection of a test server: TLS between two memory buffers.
 #include "ServerSession.h"
 
 #include <limits.h>
@@ -23,7 +23,7 @@ larkspur_server_session *larkspur_server_session_create(larkspur_server_context 
     free(session);
     return NULL;
   }
-  // An empty buffer is not the end: more is to be fed.
+  // An empty buffer is not the end of the stream, because more bytes may be fed.
   BIO_set_mem_eof_return(session->input, -1);
   BIO_set_mem_eof_return(session->output, -1);
   SSL_set_bio(session->ssl, session->input, session->output);
@@ -34,7 +34,7 @@ larkspur_server_session *larkspur_server_session_create(larkspur_server_context 
 
 void larkspur_server_session_free(larkspur_server_session *session) {
   if (!session) return;
-  // Otherwise the session would be dropped from the cache, and the client could not take it up again.
+  // Without this, OpenSSL would drop the session from the cache, and the client could not resume it.
   if (!session->has_failed) SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   SSL_free(session->ssl);
   free(session->server_name);
@@ -66,7 +66,7 @@ static void keep_words(struct larkspur_server_session *session) {
   larkspur_ca_error(session->words, sizeof session->words);
 }
 
-// What the result of a call means. The error queue is empty before each call, and after it.
+// Converts the result of a call. The error queue is empty before each call and after this function.
 static int outcome(struct larkspur_server_session *session, int result) {
   int error = SSL_get_error(session->ssl, result);
   switch (error) {
@@ -111,7 +111,7 @@ void larkspur_server_error_words(larkspur_server_session *session, char *words, 
   snprintf(words, capacity, "%s", session->words);
 }
 
-// MARK: What servers seldom do
+// MARK: Unusual actions of a server
 
 void larkspur_server_close_notify(larkspur_server_session *session) {
   if (session->has_failed || !SSL_is_init_finished(session->ssl)) return;
@@ -127,7 +127,7 @@ void larkspur_server_close_notify(larkspur_server_session *session) {
 
 void larkspur_server_refuse(larkspur_server_session *session, int alert) { session->refusal = alert; }
 
-// OpenSSL's own count of records is not to be used once a record has been forged.
+// OpenSSL counts records wrongly once a record has been forged, and must not write any more.
 static int may_write(struct larkspur_server_session *session) {
   if (!session->writer.is_forging) return 1;
   snprintf(session->words, sizeof session->words, "not after a record of the script's own");
@@ -165,7 +165,7 @@ int larkspur_server_request_renegotiation(larkspur_server_session *session) {
   return larkspur_server_handshake(session);
 }
 
-// MARK: What the connection has shown
+// MARK: Facts about the connection
 
 const char *larkspur_server_version(larkspur_server_session *session) { return SSL_get_version(session->ssl); }
 
@@ -194,7 +194,7 @@ static int give(const void *bytes, size_t count, uint8_t **out, size_t *out_coun
 static int give_subject(X509 *certificate, uint8_t **out, size_t *out_count) {
   BIO *bio = BIO_new(BIO_s_mem());
   int done = 0;
-  // UTF-8 stays as it is.
+  // Leaves UTF-8 as it is.
   if (bio && X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0,
                                 XN_FLAG_RFC2253 & ~(unsigned long)ASN1_STRFLGS_ESC_MSB) >= 0) {
     char *bytes = NULL;

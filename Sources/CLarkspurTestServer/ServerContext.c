@@ -1,4 +1,4 @@
-// The settings of a test server's TLS.
+// The TLS settings of a test server.
 #include "ServerSession.h"
 
 #include <limits.h>
@@ -22,14 +22,14 @@ static int copy(const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_c
   return 1;
 }
 
-// The next certificate, which the caller frees. NULL: there is none that could be read.
+// Returns the next certificate, which the caller frees, or NULL if there is none that can be read.
 static X509 *next_certificate(const uint8_t **at, const uint8_t *end) {
   return *at < end ? d2i_X509(NULL, at, (long)(end - *at)) : NULL;
 }
 
 // MARK: Callbacks
 
-// Any certificate will do.
+// Accepts any certificate.
 static int accept_certificate(X509_STORE_CTX *store, void *argument) {
   (void)argument;
   X509_STORE_CTX_set_error(store, X509_V_OK);
@@ -103,7 +103,7 @@ static void note(const SSL *ssl, int where, int value) {
   alert[2] = (uint8_t)value;
 }
 
-// MARK: Life
+// MARK: Creation
 
 larkspur_server_context *larkspur_server_context_create(void) {
   struct larkspur_server_context *context = calloc(1, sizeof *context);
@@ -114,7 +114,7 @@ larkspur_server_context *larkspur_server_context_create(void) {
     return NULL;
   }
   SSL_CTX_set_mode(context->ssl, SSL_MODE_NO_AUTO_CHAIN | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Sessions are only taken up again under the name that they were made under.
+  // OpenSSL resumes sessions only under the identifier of the context in which they were created.
   SSL_CTX_set_session_id_context(context->ssl, (const unsigned char *)"larkspur", 8);
   SSL_CTX_set_client_hello_cb(context->ssl, read_hello, NULL);
   SSL_CTX_set_info_callback(context->ssl, note);
@@ -168,7 +168,8 @@ int larkspur_server_set_signature_algorithms(larkspur_server_context *context, c
   return SSL_CTX_set1_sigalgs_list(context->ssl, list) == 1;
 }
 
-// A key whose public half is the certificate's: OpenSSL takes no other beside a certificate. The private half stays.
+// Returns a key with the private half of `key` and the certificate's public half, because OpenSSL accepts no key with
+// another public half than the certificate's.
 static EVP_PKEY *disguise(EVP_PKEY *key, EVP_PKEY *certified) {
   EVP_PKEY *disguised = NULL;
   BIGNUM *d = NULL, *n = NULL, *e = NULL;
@@ -235,7 +236,7 @@ int larkspur_server_set_certificates(larkspur_server_context *context, const uin
   return done;
 }
 
-// A group of 512 bits that everybody could have broken since 1999.
+// A group of 512 bits. Groups of this size have been breakable since 1999.
 static BIGNUM *prime_512(void) {
   BIGNUM *prime = NULL;
   BN_hex2bn(&prime,
@@ -247,7 +248,7 @@ static BIGNUM *prime_512(void) {
 static BIGNUM *prime(int bits) {
   switch (bits) {
     case 512: return prime_512();
-    // RFC 2409, sections 6.1 and 6.2; RFC 3526 for the rest.
+    // RFC 2409, sections 6.1 and 6.2, for 768 and 1024 bits; RFC 3526 for the rest.
     case 768: return BN_get_rfc2409_prime_768(NULL);
     case 1024: return BN_get_rfc2409_prime_1024(NULL);
     case 1536: return BN_get_rfc3526_prime_1536(NULL);
@@ -272,7 +273,7 @@ int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits) {
              OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_FFC_G, g) &&
              (values = OSSL_PARAM_BLD_to_param(builder)) != NULL && EVP_PKEY_fromdata_init(maker) == 1 &&
              EVP_PKEY_fromdata(maker, &key, EVP_PKEY_KEY_PARAMETERS, values) == 1;
-  // On success the key is the context's.
+  // On success the context owns the key.
   if (done) done = SSL_CTX_set0_tmp_dh_pkey(context->ssl, key) == 1;
   if (!done) EVP_PKEY_free(key);
   EVP_PKEY_CTX_free(maker);

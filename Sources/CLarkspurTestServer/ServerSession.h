@@ -1,4 +1,4 @@
-// What a server's session consists of: for the files that implement it.
+// The contents of a server's context and session, for the files that implement them.
 #ifndef LARKSPUR_SERVER_SESSION_H
 #define LARKSPUR_SERVER_SESSION_H
 
@@ -18,14 +18,14 @@ struct larkspur_server_context {
 #define LARKSPUR_ALERTS_MAX 64
 #define LARKSPUR_SECRET_MAX 64
 
-// The keys that the server writes with, as far as they are known: to forge records.
+// The secret with which the server writes, and its record count, for forging records.
 struct larkspur_server_writer {
-  // TLS 1.3: the traffic secret.
+  // The traffic secret of TLS 1.3.
   uint8_t secret[LARKSPUR_SECRET_MAX];
   size_t secret_count;
-  // Of the next record.
+  // The number of the next record.
   uint64_t sequence;
-  // Once a record has been forged, OpenSSL's own count is wrong: everything is forged from then on.
+  // Set once a record has been forged. OpenSSL's record count is wrong from then on, so all further records are forged.
   int is_forging;
 };
 
@@ -35,10 +35,10 @@ struct larkspur_server_session {
   BIO *input, *output;
   int has_failed;
   int refusal;
-  // How often the server has said Finished.
+  // The number of Finished messages that the server has sent.
   int handshakes;
   struct larkspur_server_writer writer;
-  // The last ClientHello.
+  // Contents of the latest ClientHello.
   uint8_t *server_name, *alpn_offered, *ciphers_offered, *extensions_offered;
   size_t server_name_count, alpn_offered_count, ciphers_offered_count, extensions_offered_count;
   uint8_t alerts[3 * LARKSPUR_ALERTS_MAX];
@@ -46,7 +46,7 @@ struct larkspur_server_session {
   char words[256];
 };
 
-// Called by OpenSSL: of which messages and secrets there are.
+// Callbacks of OpenSSL for messages and secrets.
 void larkspur_writer_message(int is_write, int version, int type, const void *bytes, size_t count, SSL *ssl,
                              void *argument);
 void larkspur_writer_keylog(const SSL *ssl, const char *line);

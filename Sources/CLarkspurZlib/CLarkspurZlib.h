@@ -1,4 +1,4 @@
-// zlib's header, and the macros that Swift cannot call.
+// zlib's header, and functions for macros that Swift cannot call.
 #ifndef LARKSPUR_ZLIB_H
 #define LARKSPUR_ZLIB_H
 

@@ -1,5 +1,5 @@
-// The kernel calls that Glibc's module map leaves out or declares in a shape Swift cannot call
-// (variadic functions, macros, unions). All but the signal handler is `static inline`.
+// Kernel calls that Glibc's module map leaves out, or that it declares in a form that Swift cannot call (variadic
+// functions, macros, unions). All are `static inline`, except the signal handling and the processor count.
 #ifndef LARKSPUR_LINUX_H
 #define LARKSPUR_LINUX_H
 
@@ -34,8 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// glibc declares these only under _GNU_SOURCE, and defining that here would give Swift a second view of the
-// headers that it has imported already.
+// glibc declares these functions only under _GNU_SOURCE. Defining that here would give Swift a second view of headers
+// that it has imported already.
 extern int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
@@ -43,7 +43,7 @@ extern ssize_t splice(int source, __off64_t *source_offset, int target, __off64_
                       unsigned int flags);
 extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline);
 
-// What epoll_event's union means to Larkspur: a slot and the registration that it had.
+// An event of the poller, with the meaning that Larkspur gives to epoll_event's union: a slot and its registration.
 struct larkspur_event {
   uint32_t events;
   uint32_t slot;
@@ -60,10 +60,11 @@ static inline int larkspur_epoll_add(int poller, int descriptor, uint32_t events
 
 enum { LARKSPUR_EVENTS_MAX = 128 };
 
-// Waits, then spreads the kernel's packed events out for Swift.
+// Waits, and then unpacks the kernel's packed events for Swift.
 //
-// The C library makes epoll_wait, send and recv points at which a thread can be cancelled, which costs two atomic operations a
-// call. Nobody may cancel a thread that runs Swift code: so these three, which each request makes, go straight to the kernel.
+// Performance: in the C library, epoll_wait, send and recv are cancellation points, which cost two atomic operations
+// for each call. A thread that runs Swift code must not be cancelled, so these three calls, which each request makes,
+// use `syscall` (decision 22).
 static inline int larkspur_epoll_wait(int poller, struct larkspur_event *out, int capacity,
                                       int timeout_milliseconds) {
   struct epoll_event events[LARKSPUR_EVENTS_MAX];
@@ -81,7 +82,7 @@ static inline int larkspur_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_N
 
 static inline int larkspur_timerfd(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
 
-// To a moment of the monotonic clock. (Zero would stop it.)
+// Sets the timer to a moment of the monotonic clock. A value of 0 would stop it.
 static inline int larkspur_timerfd_set(int descriptor, uint64_t nanoseconds) {
   if (nanoseconds == 0) nanoseconds = 1;
   struct itimerspec time = {
@@ -93,7 +94,7 @@ static inline int larkspur_socket(int family, int type) {
   return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-// `const struct sockaddr *` is a transparent union in glibc, which Swift cannot pass.
+// glibc declares `const struct sockaddr *` as a transparent union, which Swift cannot pass.
 static inline int larkspur_connect(int descriptor, const void *address, socklen_t length) {
   return connect(descriptor, (const struct sockaddr *)address, length);
 }
@@ -115,11 +116,11 @@ static inline ssize_t larkspur_send_gathered(int descriptor, struct iovec *list,
   return sendmsg(descriptor, &message, MSG_NOSIGNAL);
 }
 
-// At least 1.
+// The number of processors that the process may run on, at least 1.
 int larkspur_processor_count(void);
 
-// sendfile raises SIGPIPE like a write, and has no flag against it: it is blocked meanwhile, and taken back if it came.
-// It comes with a part of the bytes, too, where the connection breaks behind them.
+// sendfile raises SIGPIPE like a write, and has no flag to prevent it. The signal is blocked during the call, and taken
+// back if it was raised. SIGPIPE is also raised when the connection breaks after a part of the bytes.
 static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset, size_t count) {
   sigset_t pipe, before, pending;
   sigemptyset(&pipe);
@@ -140,7 +141,7 @@ static inline ssize_t larkspur_sendfile(int descriptor, int file, int64_t offset
   return sent;
 }
 
-// SPLICE_F_MOVE | SPLICE_F_NONBLOCK and F_SETPIPE_SZ by their values, for the reason above.
+// The flags are SPLICE_F_MOVE | SPLICE_F_NONBLOCK, by their values: glibc hides the constants without _GNU_SOURCE.
 static inline ssize_t larkspur_splice(int source, int target, size_t count) {
   return splice(source, NULL, target, NULL, count, 1 | 2);
 }
@@ -150,7 +151,7 @@ struct larkspur_pipe_ends {
   int writing;
 };
 
-// 1 MiB is what an ordinary user may have; a pipe that stays smaller is good as well.
+// F_SETPIPE_SZ (1031) requests 1 MiB, the default maximum for an unprivileged user. A smaller pipe works, too.
 static inline int larkspur_pipe(struct larkspur_pipe_ends *ends) {
   int pair[2];
   if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
@@ -160,7 +161,7 @@ static inline int larkspur_pipe(struct larkspur_pipe_ends *ends) {
   return 0;
 }
 
-// The kernel's words for an error number, in the caller's buffer.
+// The kernel's message for an error number, in the caller's buffer.
 static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
   return strerror_r(number, buffer, capacity) == 0 ? buffer : "Unknown error";
 }
@@ -168,7 +169,7 @@ static inline const char *larkspur_error_words(int number, char *buffer, size_t 
 static inline int larkspur_errno(void) { return errno; }
 static inline void larkspur_clear_errno(void) { errno = 0; }
 
-// The port that the kernel chose for a socket bound to port 0.
+// The port to which a socket is bound, or -1 on an error.
 static inline int larkspur_local_port(int descriptor) {
   struct sockaddr_storage address;
   socklen_t length = sizeof address;
@@ -181,14 +182,15 @@ static inline int larkspur_blocking_socket(int family) { return socket(family, S
 
 static inline int larkspur_blocking_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
-// POLLRDHUP by its value: without _GNU_SOURCE it is hidden.
+// POLLRDHUP by its value, because glibc hides it without _GNU_SOURCE.
 enum { LARKSPUR_POLLRDHUP = 0x2000 };
 
-// So are these errors of getaddrinfo: the name has no address at all, or none of our families.
+// Errors of getaddrinfo by their values, because glibc hides them without _GNU_SOURCE: the name has no address of the
+// requested family, or no address at all.
 enum { LARKSPUR_EAI_ADDRFAMILY = -9, LARKSPUR_EAI_NODATA = -5 };
 
-// Waits until the peer has ended its sending side or the connection is broken or shut down: 1. 0: not in time.
-// Bytes that arrive meanwhile stay unread. A negative timeout waits for ever.
+// Waits until the peer ends its sending side, or the connection breaks or is shut down. Bytes that arrive meanwhile
+// stay unread. Returns 1, or 0 after the timeout, or -1 with errno. A negative timeout waits without limit.
 static inline int larkspur_wait_for_peer_end(int descriptor, int timeout_milliseconds) {
   struct pollfd wanted = {.fd = descriptor, .events = LARKSPUR_POLLRDHUP};
   return poll(&wanted, 1, timeout_milliseconds);
@@ -200,7 +202,7 @@ static inline int larkspur_is_readable(int descriptor) {
   return poll(&wanted, 1, 0) == 1;
 }
 
-// Waits for the semaphore until a moment on the monotonic clock. 0: taken; -1: errno says why not.
+// Waits for the semaphore until a moment on the monotonic clock. Returns 0 if it was decremented, or -1 with errno.
 static inline int larkspur_semaphore_wait(sem_t *semaphore, uint64_t deadline_nanoseconds) {
   struct timespec deadline = {.tv_sec = (time_t)(deadline_nanoseconds / 1000000000u),
                               .tv_nsec = (long)(deadline_nanoseconds % 1000000000u)};
@@ -213,7 +215,7 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// The thread's identity as a number: equal on the same thread, and cheap (a register read).
+// The calling thread's identity as a number. Performance: one register read.
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
 
 static inline void larkspur_make_adaptive_mutex(pthread_mutex_t *mutex) {
@@ -230,13 +232,13 @@ static inline int larkspur_set_integer_option(int descriptor, int level, int nam
   return setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
-// All traffic of the socket goes through the interface. An empty name would undo that, and one of more than
-// IFNAMSIZ - 1 bytes be cut: the caller sees to both.
+// Binds the socket to an interface. The caller must check the name: an empty name would remove the binding, and a name
+// of more than IFNAMSIZ - 1 bytes would be truncated.
 static inline int larkspur_bind_to_interface(int descriptor, const char *name) {
   return setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name) + 1);
 }
 
-// A port that `bind` leaves open is chosen by `connect`, which may share it between destinations.
+// Makes `connect` choose the port if `bind` leaves it open. Connections to different destinations may share the port.
 static inline int larkspur_defer_port(int descriptor) {
   int on = 1;
   return setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
@@ -249,28 +251,30 @@ static inline int larkspur_pending_error(int descriptor) {
   return value;
 }
 
-// Closing with a zero linger sends RST in place of FIN: how a test server resets a connection.
+// Makes close send RST in place of FIN, by a linger time of zero. A test server resets a connection with it.
 static inline int larkspur_linger_zero(int descriptor) {
   struct linger off = {.l_onoff = 1, .l_linger = 0};
   return setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &off, sizeof off);
 }
 
-// From now on SIGINT, SIGTERM and SIGHUP are noted, and make the wake-up descriptor (an eventfd) readable, each once.
+// Catches SIGINT, SIGTERM and SIGHUP, once each: notes the signal, and makes the wake-up descriptor (an eventfd)
+// readable.
 void larkspur_catch_ending_signals(int wake_up_descriptor);
 
-// Blocking calls fail with EINTR so many nanoseconds from now and again every 50 ms, so that they can look at the clock.
-// Only after `larkspur_catch_ending_signals`.
+// Makes blocking calls fail with EINTR after `from_nanoseconds` and then every 50 ms, so that their callers can check
+// the time. Call `larkspur_catch_ending_signals` first.
 void larkspur_interrupt_calls(uint64_t from_nanoseconds);
 
-// The signal that was caught last, 0 if none was.
+// The signal that was caught last, or 0.
 int larkspur_caught_signal(void);
 
-// A write to a pipe that nobody reads fails with EPIPE in place of ending the process.
+// Makes a write to a pipe without a reader fail with EPIPE. By default it ends the process.
 static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
 
 static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-// Fails with EINVAL if it is no regular file. To open a pipe would wait for whoever writes into it.
+// Opens a regular file for reading. Fails with EINVAL for any other kind of file. O_NONBLOCK, because opening a pipe
+// would otherwise wait for a writer.
 static inline int larkspur_open_regular_for_reading(const char *path) {
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return -1;
@@ -286,13 +290,14 @@ static inline int larkspur_open_for_writing(const char *path) {
   return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 }
 
-// Fails with EEXIST rather than open a file that is there, or follow a link that somebody has laid.
+// Creates a file. Fails with EEXIST if the path exists, even as a symbolic link, which another user may have placed.
 static inline int larkspur_create_file(const char *path) {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
-// A folder of this user's that nobody else may look into, made if it is not there. A link is refused, and so is a
-// folder that belongs to somebody else: whoever puts one under /tmp before us would read what we write.
+// Opens a directory of the current user for private use, and creates it if `create` is set. Removes the access of other
+// users. Refuses a symbolic link and a directory of another user: if another user created the directory first, for
+// example under /tmp, that user could read the files in it.
 static inline int larkspur_open_private_folder(const char *path, int create) {
   if (create && mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
   int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -320,7 +325,7 @@ static inline int larkspur_create_in_folder(int folder, const char *name) {
   return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-// Seconds since 1970.
+// The size in bytes, and the times of access and modification in seconds since 1970.
 struct larkspur_file_facts {
   int64_t size;
   double used;
@@ -329,7 +334,7 @@ struct larkspur_file_facts {
 
 static inline double larkspur_seconds(struct timespec time) { return (double)time.tv_sec + (double)time.tv_nsec / 1e9; }
 
-// -1: it is no regular file, or is gone.
+// Returns -1 if the file is not a regular file, or does not exist.
 static inline int larkspur_facts_in_folder(int folder, const char *name, struct larkspur_file_facts *out) {
   struct stat facts;
   if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return -1;
@@ -339,7 +344,7 @@ static inline int larkspur_facts_in_folder(int folder, const char *name, struct 
   return 0;
 }
 
-// The next name, or NULL at the end.
+// Returns the next name, or NULL at the end.
 static inline const char *larkspur_next_name(DIR *list) {
   struct dirent *entry = readdir(list);
   return entry ? entry->d_name : NULL;
@@ -357,7 +362,7 @@ static inline DIR *larkspur_list_folder(int folder) {
   return list;
 }
 
-// Either time may be left as it is: NaN.
+// Converts seconds since 1970. NaN and values out of range leave the file's time as it is.
 static inline struct timespec larkspur_timespec(double seconds) {
   struct timespec time = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
   if (!(seconds > -1e10 && seconds < 1e10)) return time;
@@ -378,7 +383,7 @@ static inline int larkspur_wait_until_writable(int descriptor) {
   return poll(&wanted, 1, -1);
 }
 
-// The `st_mode` of a path (links followed) or of a descriptor, -1 with errno if there is none.
+// The `st_mode` of a path (symbolic links followed) or of a descriptor, or -1 with errno.
 static inline long larkspur_mode_of_path(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 ? (long)status.st_mode : -1;
@@ -400,19 +405,19 @@ enum {
   LARKSPUR_MODE_DIRECTORY = S_IFDIR,
 };
 
-// The width of the terminal, 0 if that is unknown or the descriptor is none.
+// The width of the terminal, or 0 if it is unknown or the descriptor is not a terminal.
 static inline int larkspur_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// A socket to the kernel's network configuration. `groups`: whose changes it hears of, 0 for none.
+// Opens a socket to the kernel's network configuration. It receives the changes in `groups`; 0 means none.
 static inline int larkspur_open_netlink(uint32_t groups, int is_blocking) {
   int type = SOCK_RAW | SOCK_CLOEXEC | (is_blocking ? 0 : SOCK_NONBLOCK);
   int descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE);
   if (descriptor < 0) return -1;
   struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
-  // The kernel answers at once. Should it ever not, the asker is not to hang.
+  // The kernel answers at once. If it ever does not, the caller must not block for ever.
   struct timeval patience = {.tv_sec = 2};
   if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0 ||
       setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
@@ -428,7 +433,8 @@ enum {
   LARKSPUR_NETLINK_GROUPS = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE,
 };
 
-// One datagram. A length of more than `capacity`: it was cut. 0: it did not come from the kernel.
+// Receives one datagram. Returns its length, which is more than `capacity` if it was truncated, or 0 if the kernel did
+// not send it.
 static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, size_t capacity) {
   struct sockaddr_nl sender;
   struct iovec room = {.iov_base = buffer, .iov_len = capacity};
@@ -438,7 +444,8 @@ static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, siz
   return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
 }
 
-// A file that is to be written on. Anything but a regular file of this user's with one name and that size is refused.
+// Opens a file to append to it. Fails with EPERM unless it is a regular file of the current user with exactly one name
+// and that size.
 static inline int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
   int file = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return -1;

@@ -1,7 +1,7 @@
-// OpenSSL's headers, and what Swift cannot see of them: macros, variadic calls, callbacks.
+// OpenSSL's headers, and functions for the parts that Swift cannot use: macros, variadic functions, callbacks.
 //
-// The callbacks of a handshake live in Connection.c. None of them calls into Swift: each notes what OpenSSL
-// wants to know and suspends the handshake, and Swift answers with the next call.
+// The callbacks of a handshake are in Connection.c. None of them calls Swift: each notes OpenSSL's question and
+// suspends the handshake, and Swift answers before its next call.
 #ifndef LARKSPUR_OPENSSL_H
 #define LARKSPUR_OPENSSL_H
 
@@ -21,7 +21,7 @@
 
 // MARK: - Bytes
 
-// Memory that the receiver frees with `larkspur_bytes_free`. `bytes` is null where there is nothing.
+// Memory that the receiver frees with `larkspur_bytes_free`. `bytes` is null if there is nothing.
 typedef struct {
   uint8_t *bytes;
   size_t count;
@@ -29,73 +29,77 @@ typedef struct {
 
 void larkspur_bytes_free(larkspur_bytes bytes);
 
-// MARK: - One configuration
+// MARK: - Configuration
 
 typedef struct {
   int minimum_version, maximum_version;  // TLS1_2_VERSION, TLS1_3_VERSION
-  // DHE and static RSA beside ECDHE.
+  // Whether DHE and static RSA are allowed, in addition to ECDHE.
   bool allows_legacy_key_exchange;
 } larkspur_tls_settings;
 
-// A client's context with everything fixed that no user chooses, and a reference to `store`. Where the system's configuration of
-// OpenSSL is stricter than `settings`, it counts. Null: the error queue says why.
+// Creates a client's context with all fixed settings and a reference to `store`. A stricter setting in the system's
+// configuration of OpenSSL takes precedence over `settings`. Returns null on an error, which is in the error queue.
 SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store);
-// Appends the secrets of all connections to a file, which nobody but its owner may have access to. Null: done; or else why not.
+// Appends the secrets of all connections to a file, to which only its owner may have access. Returns null, or the
+// reason for a failure.
 const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path);
-// The client's certificate, the ones behind it, its key. 0: they do not fit.
+// Sets the client's certificate with its intermediates and its key. Returns 0 if they do not match.
 int larkspur_tls_context_use_identity(SSL_CTX *context, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain);
 
-// How chains are verified, in a handshake or outside of one.
+// Sets the rules by which chains are verified, in a handshake or outside of one.
 void larkspur_verification_rules(X509_VERIFY_PARAM *rules);
-// The part of them that holds for whatever is verified against the store.
+// Sets the rules for every verification against the store.
 void larkspur_store_rules(X509_STORE *store);
-// The verification callback of all stores: forgives what RFC 5280 6.1 does not ask for.
+// The verification callback of all stores. Ignores errors that RFC 5280 6.1 does not require.
 int larkspur_forgive(int is_good, X509_STORE_CTX *context);
 
-// The host that a certificate has to be for: a name in lower case without a dot at its end, an address, or any (neither).
+// The host for which a certificate must be issued: a name in lower case without a final dot, or an address. With
+// neither, any host will do.
 typedef struct {
-  char name[254];  // RFC 1035 2.3.4: 253 bytes at most
+  char name[254];  // At most 253 bytes (RFC 1035 2.3.4).
   uint8_t address[16];
   uint8_t address_count;
 } larkspur_host;
 
-// Sets the host from a name or an address in text; the other is NULL. Returns false if the text is neither.
+// Sets the host from a name or an address as text; the other is NULL. With both NULL any host will do. Returns false if
+// the text is not valid.
 bool larkspur_host_set(larkspur_host *host, const char *name, const char *address);
 
-// MARK: - One connection
+// MARK: - Connection
 
 typedef struct larkspur_tls larkspur_tls;
 
 typedef enum {
   larkspur_tls_done,
-  // Ciphertext has to come first.
+  // More ciphertext must arrive first.
   larkspur_tls_wants_input,
-  // The room for ciphertext is used up.
+  // The room for ciphertext is full.
   larkspur_tls_wants_output,
-  // The server's certificates are there: see `larkspur_tls_verification`, answer by `larkspur_tls_decide`.
+  // The server's certificates have arrived. Take the result with `larkspur_tls_take_verification`, and then call
+  // `larkspur_tls_decide`.
   larkspur_tls_wants_trust,
-  // The server asks for a certificate: answer by `larkspur_tls_identify`.
+  // The server asks for a certificate. Call `larkspur_tls_identify`.
   larkspur_tls_wants_identity,
-  // The peer has said that no more comes.
+  // The peer has announced the end of its data (close_notify).
   larkspur_tls_closed,
-  // See `larkspur_tls_failure`.
+  // The connection has failed. See `larkspur_tls_failure`.
   larkspur_tls_failed,
 } larkspur_tls_status;
 
-// What is lent for one call: ciphertext that has come, and room for ciphertext to send.
+// The memory lent for one call: ciphertext that has arrived, and room for ciphertext to send.
 typedef struct {
   const uint8_t *input;
   size_t input_count;
   uint8_t *output;
   size_t output_room;
-  // Nothing comes behind the input.
+  // Whether the stream ends after the input.
   bool input_ended;
 } larkspur_tls_flow;
 
 typedef struct {
   larkspur_tls_status status;
   size_t input_used, output_used;
-  // Plaintext read or written.
+  // The number of bytes of plaintext read or written.
   size_t plain_count;
 } larkspur_tls_result;
 
@@ -106,43 +110,47 @@ typedef enum {
 } larkspur_tls_group;
 
 typedef struct {
-  // The first error in the queue, or 0.
+  // The deciding error of the queue, or 0: the first one of TLS, or else the first one.
   unsigned long code;
   // The alert that the peer sent, or -1.
   int alert;
-  // The server asked for a certificate, and one was sent.
+  // Whether the server asked for a certificate, and whether one was sent.
   bool identity_requested, identity_sent;
-  // The peer is gone without close_notify.
+  // Whether the connection ended without close_notify.
   bool truncated;
-  // The server had chosen a cipher.
+  // Whether the server had chosen a cipher.
   bool saw_server_hello;
-  // Why the group of a finite-field key exchange was refused.
+  // The reason for which the group of a finite-field key exchange was refused.
   larkspur_tls_group group;
 } larkspur_tls_failure_details;
 
-// Beside OpenSSL's X509_V_...: a certificate's key is larger than is computed with.
+// A code beside OpenSSL's X509_V_...: a certificate's key exceeds the limit.
 enum { larkspur_v_key_too_large = 1001 };
 
 typedef struct {
   int error, depth;           // X509_V_... or larkspur_v_...
-  STACK_OF(X509) * sent;      // as the server sent it, leaf first; the caller's
-  STACK_OF(X509) * verified;  // leaf to root, as far as one was found; the caller's
-  larkspur_bytes complaint;   // which file of roots could not be read, and why; the caller's
+  STACK_OF(X509) * sent;  // as the server sent it, leaf first; owned by the caller
+  STACK_OF(X509) * verified;  // leaf to root, as far as found; owned by the caller
+  larkspur_bytes complaint;  // the root file that could not be read, and why; owned by the caller
 } larkspur_tls_verification_result;
 
-// Verifies by the rules of `context`. The result's `sent` stays null. The error queue is empty afterwards.
+// Verifies the chain of `context`, with the host and the size limits in addition. Leaves `sent` of the result null. The
+// error queue is empty afterwards.
 larkspur_tls_verification_result larkspur_verify_chain(X509_STORE_CTX *context, const larkspur_host *host);
 
-// Null: out of memory. `asks_identity`: suspend when the server asks for a certificate.
+// Creates a connection, or returns null if memory runs out. With `asks_identity` the handshake is suspended when the
+// server asks for a certificate.
 larkspur_tls *larkspur_tls_new(SSL_CTX *context, bool asks_identity);
 void larkspur_tls_free(larkspur_tls *tls);
 SSL *larkspur_tls_ssl(const larkspur_tls *tls);
-// The name for SNI, or null; the name or the address (text) that the certificate has to be for, one of them null. 0: not usable.
+// Sets the server, as a name or as an address in text; the other is null. The certificate must be issued for it, and a
+// name is also sent as SNI. `date` is the time of verification in seconds since 1970. Returns 0 if the text is not
+// valid.
 int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *address, int64_t date);
-// Offers a session. It is not taken over.
+// Offers a session for resumption, and takes a reference of its own.
 int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session);
 
-// Lets OpenSSL keep what it reads and writes records in, 16 KiB each, from one record to the next.
+// Makes OpenSSL keep its two record buffers of 16 KiB between records.
 void larkspur_tls_keep_buffers(larkspur_tls *tls);
 
 larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow flow);
@@ -151,67 +159,68 @@ larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow
 larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow);
 
 larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls);
-// X509_V_OK accepts; anything else is the reason why not.
+// Accepts the server with X509_V_OK. Any other value is the reason for refusing it.
 void larkspur_tls_decide(larkspur_tls *tls, int error);
-// Goes on with the identity, or without one (null). 0: it does not fit.
+// Lets the handshake continue with the identity, or, if it is null, with the context's identity or none. Returns 0 if
+// certificate and key do not match.
 int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain);
 larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls);
-// The oldest session that the server gave and that has not been taken, or null; the caller's.
+// Returns the oldest session that has arrived and was not taken yet, or null. The caller owns it.
 SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls);
-// Lent as long as the connection lives.
+// The bytes are lent for the life of the connection.
 size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name);
 size_t larkspur_tls_stapled_response(const larkspur_tls *tls, const uint8_t **response);
-// The distinguished names (RFC 2253, and DER) of the issuers that the server would take a certificate from.
+// The distinguished names (RFC 2253, and DER) of the issuers whose certificates the server accepts.
 int larkspur_tls_acceptable_issuers(const larkspur_tls *tls);
 larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index);
 larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index);
 
 // MARK: - Certificates
 
-// Whether the text is an IPv4 address. Each has one form only: four decimal numbers without leading zeros.
+// Whether the text is an IPv4 address: four decimal numbers without leading zeros. Each address has only this form.
 bool larkspur_is_ipv4_address(const char *text);
-// The IPv6 address that the text is, in its one canonical form. Nothing: it is none.
+// Returns the canonical form of an IPv6 address, or nothing if the text is not one.
 larkspur_bytes larkspur_canonical_ipv6_address(const char *text);
 
 int larkspur_chain_count(const STACK_OF(X509) *chain);
 X509 *larkspur_chain_at(const STACK_OF(X509) *chain, int index);
 STACK_OF(X509) *larkspur_chain_new(void);
-// Keeps a reference of its own. 0: out of memory.
+// Appends the certificate, with a reference of its own. Returns 0 if memory runs out.
 int larkspur_chain_append(STACK_OF(X509) *chain, X509 *certificate);
 void larkspur_chain_free(STACK_OF(X509) *chain);
 
 larkspur_bytes larkspur_certificate_der(const X509 *certificate);
 larkspur_bytes larkspur_certificate_spki(const X509 *certificate);
-// RFC 2253, in UTF-8.
+// The name as text (RFC 2253) in UTF-8.
 larkspur_bytes larkspur_name_text(const X509_NAME *name);
 larkspur_bytes larkspur_name_der(const X509_NAME *name);
 larkspur_bytes larkspur_certificate_serial(const X509 *certificate);
-// Seconds since 1970; INT64_MIN: not readable.
+// Seconds since 1970, or INT64_MIN for a time that cannot be read.
 int64_t larkspur_seconds(const ASN1_TIME *time);
 int64_t larkspur_certificate_not_before(const X509 *certificate);
 int64_t larkspur_certificate_not_after(const X509 *certificate);
 GENERAL_NAMES *larkspur_certificate_names(const X509 *certificate);
 int larkspur_names_count(const GENERAL_NAMES *names);
-// GEN_DNS or GEN_IPADD and its bytes, lent; -1 for names of another kind.
+// Returns GEN_DNS or GEN_IPADD and lends the bytes, or returns -1 for a name of another kind.
 int larkspur_names_at(const GENERAL_NAMES *names, int index, const uint8_t **bytes, size_t *count);
-// Whether the certificate says that its server always staples (RFC 7633).
+// Whether the certificate promises that its server always staples (RFC 7633).
 bool larkspur_certificate_must_staple(const X509 *certificate);
 
-// Verifies a chain outside of a handshake. `name` or `address` may be null: then any will do. With `any_anchor` a chain may
-// end at any certificate of the store, not only at one that is its own issuer.
+// Verifies a chain outside of a handshake. If `name` and `address` are both null, any host will do. With `any_anchor` a
+// chain may end at any certificate of the store, even if it is not self-signed.
 larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
                                                  const char *address, int64_t date, bool any_anchor);
 
 typedef enum {
   larkspur_ocsp_good,
-  // The responder had nothing to say (it was busy, say).
+  // The responder gave no answer, for example because it was busy.
   larkspur_ocsp_none,
   larkspur_ocsp_revoked,
-  // Not for this certificate, or its status is unknown.
+  // The response is not about this certificate, or states that its status is unknown.
   larkspur_ocsp_unknown,
   larkspur_ocsp_outdated,
   larkspur_ocsp_malformed,
-  // Not signed by who may.
+  // The signer is not authorized.
   larkspur_ocsp_untrusted,
 } larkspur_ocsp_status;
 
@@ -221,30 +230,31 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 
 // MARK: - Files
 
-// Certificates in PEM, or one in DER, and the number of blocks that cannot be read. Returns NULL if no
-// certificate can be read.
+// Parses certificates in PEM, or one in DER, and counts the blocks that cannot be read. Returns NULL if no certificate
+// can be read.
 STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged);
-// Lets the store look for roots in the folder that SSL_CERT_DIR names, or else in OpenSSL's own, when they are wanted. 0: out of
-// memory.
+// Makes the store look up roots on demand in the directories of SSL_CERT_DIR, or else in OpenSSL's own. Returns 0 if
+// memory runs out.
 int larkspur_add_root_folders(X509_STORE *store);
-// Adds the roots of the file that SSL_CERT_FILE names, or else of OpenSSL's own. Returns empty bytes on success, or else a
-// sentence that names the file and the error. A missing file of OpenSSL's own is no fault where there is a folder.
+// Adds the roots of the file of SSL_CERT_FILE, or else of OpenSSL's own file. Returns nothing on success, or else a
+// sentence with the file and the error. If OpenSSL's own file has no roots, that is an error only if the directories
+// are empty, too.
 larkspur_bytes larkspur_add_root_file(X509_STORE *store);
-// What the system says about something that failed: "what: words".
+// Returns the system's message for an error as "what: message".
 larkspur_bytes larkspur_system_complaint(const char *what, int error);
-// Revocation lists in PEM or one in DER, into the store. The number of them; -1: one cannot be read.
+// Adds revocation lists in PEM, or one in DER, to the store. Returns their number, or -1 if one cannot be read.
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count);
 
 typedef enum {
   larkspur_secret_unreadable,
   larkspur_secret_wants_password,
-  // Encrypted or protected by an algorithm that OpenSSL does not have here.
+  // The secret is encrypted or protected with an algorithm that OpenSSL does not support here.
   larkspur_secret_unsupported,
 } larkspur_secret_failure;
 
-// A private key in PEM or DER. `password` may be null.
+// Parses a private key in PEM or DER. `password` may be null.
 EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, larkspur_secret_failure *failure);
-// 0: it cannot be read.
+// Parses a PKCS#12 archive. Returns 0 if it cannot be read.
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
                          STACK_OF(X509) **chain, larkspur_secret_failure *failure);
 

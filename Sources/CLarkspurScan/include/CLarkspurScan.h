@@ -1,6 +1,6 @@
-// Sixteen bytes compared at once, answered as one bit per byte. Swift's SIMD types compare, but have
-// no way to get the answer into an integer register, which is what makes scanning fast. These are
-// clang's portable vectors: SSE2 on x86-64, NEON on arm64, no compiler flags.
+// Comparisons of 16 bytes at once, with one bit for each byte as the result. Swift's SIMD types can compare, but cannot
+// move the result into an integer register, which fast scanning needs. The code uses clang's portable vectors: SSE2 on
+// x86-64, NEON on arm64, without compiler flags.
 #ifndef LARKSPUR_SCAN_H
 #define LARKSPUR_SCAN_H
 
@@ -30,24 +30,25 @@ static inline uint32_t larkspur_bitmask16(larkspur_lanes16 lanes) {
 #endif
 }
 
-// Bytes that end the easy part of a field name: anything but letters, digits and '-'. The caller looks at the byte and
-// decides: ':' ends the name, a rarer token character goes on.
+// Marks the bytes that end the simple part of a field name: all except letters, digits and '-'. The caller checks the
+// byte: ':' ends the name, and a rarer token character belongs to it.
 static inline uint32_t larkspur_name_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
-  // Vectors compare signed bytes in one instruction and unsigned ones in two: the ranges are moved down to -128.
+  // Performance: vectors compare signed bytes in one instruction and unsigned bytes in two. So the ranges are shifted
+  // to begin at -128.
   larkspur_lanes16 letter = (larkspur_lanes16)((c | 0x20) - ('a' + 128)), digit = (larkspur_lanes16)(c - ('0' + 128));
   larkspur_lanes16 plain = (letter < -128 + 26) | (digit < -128 + 10) | (larkspur_lanes16)(c == '-');
   return larkspur_bitmask16(~plain);
 }
 
-// Bytes that end the easy part of a field value or a reason phrase: control characters and DEL. The caller looks
-// at the byte and decides: HTAB, which is rare, goes on.
+// Marks the bytes that end the simple part of a field value or a reason phrase: control characters and DEL. The caller
+// checks the byte: HTAB, which is rare, belongs to the value.
 static inline uint32_t larkspur_value_stops16(const void *from) {
   larkspur_bytes16 c = larkspur_load16(from);
   return larkspur_bitmask16((larkspur_lanes16)(c < 0x20) | (larkspur_lanes16)(c == 0x7f));
 }
 
-// The same for thirty-two bytes.
+// Marks the bytes as `larkspur_value_stops16` does, in 32 bytes.
 static inline uint32_t larkspur_value_stops32(const void *from) {
   return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;
 }

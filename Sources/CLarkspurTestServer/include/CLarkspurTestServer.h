@@ -1,8 +1,8 @@
-// What LarkspurTestServer needs of OpenSSL: keys and signatures (larkspur_ca_), and the server's side of TLS as bytes
-// in, bytes out (larkspur_server_). No OpenSSL type shows here.
+// The parts of OpenSSL that LarkspurTestServer needs: keys and signatures (larkspur_ca_), and the server's side of TLS,
+// bytes in and bytes out (larkspur_server_). No OpenSSL type is visible here.
 //
-// Functions that give bytes allocate them and store them in `*out`, `*out_count`: give them back to larkspur_ca_free.
-// They return 1, or 0 when OpenSSL would not do it: then larkspur_ca_error says why. Keys are PKCS#8, all else is DER.
+// Functions with `out` and `out_count` allocate the bytes that they store there. Free them with larkspur_ca_free. They
+// return 1, or 0 on an error of OpenSSL, which larkspur_ca_error reports. Keys are PKCS#8, and everything else is DER.
 #ifndef LARKSPUR_TEST_SERVER_H
 #define LARKSPUR_TEST_SERVER_H
 
@@ -13,54 +13,55 @@
 
 void larkspur_ca_free(uint8_t *bytes);
 
-// Writes the oldest error of this thread into `words`, NUL-terminated, and forgets all of them.
+// Writes this thread's oldest error into `words`, NUL-terminated, and clears the error queue.
 void larkspur_ca_error(char *words, size_t capacity);
 
 // Seconds since 1970.
 int64_t larkspur_ca_seconds_now(void);
 
-// `curve`: "P-256" and so on; NULL for RSA of so many bits; "ED25519".
+// Creates a key. `curve` is "P-256" or another curve, "ED25519", or NULL for RSA with `bits` bits.
 int larkspur_ca_make_key(const char *curve, int bits, uint8_t **out, size_t *out_count);
 
-// The SubjectPublicKeyInfo.
+// Returns the SubjectPublicKeyInfo.
 int larkspur_ca_public_key(const uint8_t *key, size_t key_count, uint8_t **out, size_t *out_count);
 
-// The SHA-1 of the public key's bits (RFC 5280, section 4.2.1.2).
+// Returns the SHA-1 of the public key's bits (RFC 5280, section 4.2.1.2).
 int larkspur_ca_key_identifier(const uint8_t *key, size_t key_count, uint8_t **out, size_t *out_count);
 
 enum { LARKSPUR_CA_EC = 1, LARKSPUR_CA_RSA = 2, LARKSPUR_CA_ED25519 = 3 };
 
-// One of the above; 0 for anything else.
+// Returns LARKSPUR_CA_EC, _RSA or _ED25519, or 0 for any other key.
 int larkspur_ca_key_kind(const uint8_t *key, size_t key_count);
 
-// `digest`: "SHA256" and so on; ignored for Ed25519.
+// Signs bytes. `digest` is "SHA256" or another digest, and is ignored for Ed25519.
 int larkspur_ca_sign(const uint8_t *key, size_t key_count, const char *digest, const uint8_t *bytes, size_t count,
                      uint8_t **out, size_t *out_count);
 
 int larkspur_ca_digest(const char *digest, const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_count);
 
-// The key in PEM, under a passphrase: PKCS#8 with AES-256, or the older format with "Proc-Type: 4,ENCRYPTED".
+// Returns the encrypted key in PEM: PKCS#8 with AES-256, or the older format with "Proc-Type: 4,ENCRYPTED".
 int larkspur_ca_encrypt_key(const uint8_t *key, size_t key_count, const char *passphrase, int is_traditional,
                             uint8_t **out, size_t *out_count);
 
-// `certificates`: several, one behind the other; the key's own first. AES-256, or triple DES as older programs want.
+// Returns an archive. `certificates` has one certificate behind the other, that of the key first. The encryption is
+// AES-256, or triple DES (`is_legacy`), which older programs need.
 int larkspur_ca_pkcs12(const uint8_t *key, size_t key_count, const uint8_t *certificates, size_t certificates_count,
                        const char *password, const char *name, int is_legacy, uint8_t **out, size_t *out_count);
 
-// MARK: What the server's connections share
+// MARK: The context of a server's connections
 
-// Complete before the first session is made; then sessions on any threads may use it.
+// Complete the context before the first session is created. Afterwards sessions on any thread may use it.
 typedef struct larkspur_server_context larkspur_server_context;
 
-// NULL: larkspur_ca_error says why. The functions after it return 1, or 0 likewise.
+// Returns NULL on an error, which larkspur_ca_error reports. The functions below return 1, or 0 on an error.
 larkspur_server_context *larkspur_server_context_create(void);
 void larkspur_server_context_free(larkspur_server_context *context);
 
-// 0x0301 for TLS 1.0, and so on.
+// Sets the range of versions: 0x0301 is TLS 1.0, and so on.
 int larkspur_server_set_versions(larkspur_server_context *context, int min, int max);
 
-// Certificates one behind the other, in the order in which they are to be sent. The key may be another one's than the
-// first certificate's: then signatures come out wrong.
+// Sets certificates, one behind the other, in the order in which they are sent. The key may belong to another
+// certificate of the same kind (EC or RSA). Signatures are then wrong.
 int larkspur_server_set_certificates(larkspur_server_context *context, const uint8_t *certificates, size_t count,
                                      const uint8_t *key, size_t key_count);
 
@@ -70,22 +71,22 @@ int larkspur_server_set_ciphersuites(larkspur_server_context *context, const cha
 int larkspur_server_set_groups(larkspur_server_context *context, const char *list);
 int larkspur_server_set_signature_algorithms(larkspur_server_context *context, const char *list);
 
-// 512, 768, 1024, 1536, 2048, 3072, 4096, 6144 or 8192.
+// Sets the size of the DH group: 512, 768, 1024, 1536, 2048, 3072, 4096, 6144 or 8192.
 int larkspur_server_set_dh_bits(larkspur_server_context *context, int bits);
 
-// `tickets`: how many TLS 1.3 tickets behind a handshake. `are_stateless`: they hold the session themselves, and TLS
-// 1.2 has them too. `keeps_sessions`: the server remembers sessions, for session identifiers and tickets that are not
-// stateless.
+// Sets how sessions are resumed. `tickets` is the number of TLS 1.3 tickets after a handshake. With `are_stateless`
+// tickets contain the session, and TLS 1.2 has tickets, too. With `keeps_sessions` the server keeps sessions, for
+// session identifiers and for tickets that are not stateless.
 int larkspur_server_set_resumption(larkspur_server_context *context, size_t tickets, int are_stateless,
                                    int keeps_sessions);
 
 enum { LARKSPUR_SERVER_CLIENT_ASKED = 1, LARKSPUR_SERVER_CLIENT_REQUIRED = 2, LARKSPUR_SERVER_CLIENT_VERIFIED = 3 };
 
-// `authorities`, of which client certificates are to come: for the last mode.
+// Sets whether client certificates are requested. `authorities` are their issuers, for LARKSPUR_SERVER_CLIENT_VERIFIED.
 int larkspur_server_set_client_certificates(larkspur_server_context *context, int mode, const uint8_t *authorities,
                                             size_t count);
 
-// Names in the certificate request: the subjects of these certificates.
+// Adds the subjects of these certificates to the certificate request.
 int larkspur_server_set_acceptable_issuers(larkspur_server_context *context, const uint8_t *certificates, size_t count);
 
 int larkspur_server_set_stapled_response(larkspur_server_context *context, const uint8_t *response, size_t count);
@@ -97,23 +98,24 @@ enum {
   LARKSPUR_SERVER_ALPN_ANSWER,
 };
 
-// `protocols`: a length byte before each. CHOOSE: the first one that the client has offered. INSIST: as CHOOSE, and an
-// alert if there is none. ANSWER: the first one, offered or not.
+// Sets the protocols, each with a length byte in front. CHOOSE takes the first one that the client has offered. INSIST
+// does so, too, and sends an alert if there is none. ANSWER takes the first one, offered or not.
 int larkspur_server_set_alpn(larkspur_server_context *context, int mode, const uint8_t *protocols, size_t count);
 
 int larkspur_server_set_fragment_bytes_max(larkspur_server_context *context, long bytes);
 
-// MARK: One connection
+// MARK: Connection
 
-// The server's side of one TLS connection, on one thread at a time. No sockets: ciphertext is fed and taken.
+// The server's side of one TLS connection, without a socket: the caller feeds and takes ciphertext. Use it on one
+// thread at a time.
 typedef struct larkspur_server_session larkspur_server_session;
 
 larkspur_server_session *larkspur_server_session_create(larkspur_server_context *context);
 void larkspur_server_session_free(larkspur_server_session *session);
 
-// Ciphertext from the client.
+// Adds ciphertext from the client.
 int larkspur_server_feed(larkspur_server_session *session, const uint8_t *bytes, size_t count);
-// Ciphertext for the client: how much there is, and at most so much of it.
+// The amount of ciphertext for the client, and a function that takes at most `capacity` bytes of it.
 size_t larkspur_server_output_count(larkspur_server_session *session);
 size_t larkspur_server_take_output(larkspur_server_session *session, uint8_t *bytes, size_t capacity);
 
@@ -122,56 +124,57 @@ enum {
   LARKSPUR_SERVER_WANTS_INPUT = 0,
   // The client has sent close_notify.
   LARKSPUR_SERVER_ENDED = -1,
-  // larkspur_server_error_words says why. An alert may stand in the output.
+  // An error, which larkspur_server_error_words reports. The output may contain an alert.
   LARKSPUR_SERVER_FAILED = -2,
 };
 
 int larkspur_server_handshake(larkspur_server_session *session);
 int larkspur_server_read(larkspur_server_session *session, uint8_t *bytes, size_t capacity, size_t *count);
-// All of it. After WANTS_INPUT it is to be called again with the same bytes.
+// Writes all bytes. After WANTS_INPUT, call it again with these bytes.
 int larkspur_server_write(larkspur_server_session *session, const uint8_t *bytes, size_t count);
 
 void larkspur_server_error_words(larkspur_server_session *session, char *words, size_t capacity);
 
-// MARK: What servers seldom do
+// MARK: Unusual actions of a server
 
 void larkspur_server_close_notify(larkspur_server_session *session);
-// The next ClientHello is answered with this fatal alert.
+// Makes the server answer the next ClientHello with this fatal alert.
 void larkspur_server_refuse(larkspur_server_session *session, int alert);
 int larkspur_server_update_key(larkspur_server_session *session, int is_update_requested);
 int larkspur_server_send_ticket(larkspur_server_session *session);
 int larkspur_server_request_renegotiation(larkspur_server_session *session);
-// A record of any type with any content, under the connection's keys; up to 65,000 bytes. AEAD cipher suites only.
+// Sends a record of any type and content, at most 65,000 bytes, encrypted with the connection's keys. Only for AEAD
+// cipher suites (AES-GCM and ChaCha20-Poly1305).
 int larkspur_server_forge_record(larkspur_server_session *session, int type, const uint8_t *bytes, size_t count);
 
-// MARK: What the connection has shown
+// MARK: Facts about the connection
 
-// Never NULL; "" if there is nothing to tell.
+// The name of the version, and of the cipher, which is "" before one is chosen. Never NULL.
 const char *larkspur_server_version(larkspur_server_session *session);
 const char *larkspur_server_cipher(larkspur_server_session *session);
 int larkspur_server_is_resumed(larkspur_server_session *session);
 int larkspur_server_renegotiations(larkspur_server_session *session);
 
 enum {
-  // Nothing, if the client sent none.
+  // Absent if the client sent none.
   LARKSPUR_SERVER_FACT_SERVER_NAME = 0,
-  // A length byte before each protocol.
+  // Each protocol has a length byte in front.
   LARKSPUR_SERVER_FACT_ALPN_OFFERED,
   LARKSPUR_SERVER_FACT_ALPN_CHOSEN,
   // Two bytes each, in the client's order.
   LARKSPUR_SERVER_FACT_CIPHERS_OFFERED,
   LARKSPUR_SERVER_FACT_EXTENSIONS_OFFERED,
-  // The client's certificate, and its subject as in RFC 2253.
+  // The client's certificate, and its subject (RFC 2253).
   LARKSPUR_SERVER_FACT_CERTIFICATE,
   LARKSPUR_SERVER_FACT_SUBJECT,
-  // Three bytes each: 1 if it came from the client, level, number.
+  // Three bytes each: 1 if the client sent it or else 0, the level, and the number.
   LARKSPUR_SERVER_FACT_ALERTS,
 };
 
-// As other functions that give bytes. 0: there is no such fact.
+// Returns a fact in allocated bytes, which larkspur_ca_free frees. Returns 0 if there is no such fact.
 int larkspur_server_fact(larkspur_server_session *session, int fact, uint8_t **out, size_t *out_count);
 
-// How many alerts there have been, either way.
+// The number of alerts in both directions. The session notes at most 64.
 int larkspur_server_alert_count(larkspur_server_session *session);
 
 #endif

@@ -1,10 +1,10 @@
-/// Bytes on their way out: whole arrays are queued without a copy and leave in gathered writes.
+/// Bytes to be sent. Arrays are queued without a copy and leave in gathered writes.
 ///
-/// The queue allocates only when it grows past what it has held before.
+/// The queue allocates only when it holds more segments than ever before.
 public struct ByteQueue: ~Copyable {
   @usableFromInline var segments: [[UInt8]] = []
   @usableFromInline var first = 0
-  /// How much of the first segment has left already.
+  /// The number of bytes of the first segment that were dropped.
   @usableFromInline private(set) var firstOffset = 0
   public private(set) var byteCount = 0
 
@@ -21,7 +21,7 @@ public struct ByteQueue: ~Copyable {
     byteCount += bytes.count
   }
 
-  /// Forgets the first `count` bytes: they have been written.
+  /// Removes the first `count` bytes, which have been written.
   public mutating func drop(_ count: Int) {
     var left = min(max(count, 0), byteCount)
     byteCount -= left
@@ -42,14 +42,14 @@ public struct ByteQueue: ~Copyable {
       first += 1
       firstOffset = 0
     }
-    // A queue that never drains must not keep its past: move the rest down once half of it is spent.
+    // A queue that never becomes empty must not keep its dropped segments. Remove them once they are more than half.
     if first > 16, first * 2 > segments.count {
       segments.removeFirst(first)
       first = 0
     }
   }
 
-  /// Lends the first segment, or nothing.
+  /// Lends the rest of the first segment, or an empty span if the queue is empty.
   @inlinable
   public borrowing func lendFirst<T, E: Error>(to body: (Span<UInt8>) throws(E) -> T) throws(E) -> T {
     guard !isEmpty else { return try body(Span()) }

@@ -1,7 +1,9 @@
-/// A word to look for in any letter case: letters, digits, '-' and '_', kept so that comparing one of 8 to 24 is a matter of a few
-/// instructions. All of it is inlined: of a word that is written where it is compared, nothing is left but numbers.
+/// A token that is compared without regard to letter case: letters, digits, `-` and `_`.
+///
+/// Performance: comparing a token of 8 to 24 bytes takes a few instructions. All code is inlined, so that a token
+/// written where it is compared becomes constants (decision 23).
 public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
-  // Eight letters each, in memory order: the first, those behind them, the last. They overlap.
+  // Eight bytes each, in memory order: the first, those behind them, and the last. They may overlap.
   @usableFromInline let first: UInt64
   @usableFromInline let middle: UInt64
   @usableFromInline let last: UInt64
@@ -12,12 +14,14 @@ public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
   @inline(__always)
   public init(stringLiteral letters: StaticString) { self.init(letters) }
 
-  /// `letters` is given in lower case.
+  /// Creates a token.
+  ///
+  /// - Parameter letters: The token in lower case.
   @inlinable
   @inline(__always)
   public init(_ letters: StaticString) {
     let count = letters.utf8CodeUnitCount
-    // Safe: a word of eight letters or more is read within its bounds; a shorter one is compared letter by letter.
+    // Safe: a token of eight bytes or more is read within its bounds. A shorter one is compared byte by byte.
     let start = unsafe UnsafeRawPointer(letters.utf8Start)
     first = unsafe Self.eight(of: start, count, from: 0)
     middle = unsafe Self.eight(of: start, count, from: 8)
@@ -37,13 +41,13 @@ public struct CaselessWord: Sendable, ExpressibleByStringLiteral {
     count < 8 ? 0 : unsafe start.loadUnaligned(fromByteOffset: min(offset, count - 8), as: UInt64.self) | small
   }
 
-  /// Whether `range` of `bytes`, which holds visible ASCII, reads this word.
+  /// Whether `range` of `bytes` equals this token in any letter case. The bytes must be visible ASCII.
   @inlinable
   @inline(__always)
   public func matches(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count == count, range.lowerBound >= 0, range.upperBound <= bytes.count else { return false }
-    // Safe: both have `count` bytes. Setting bit 5 on both sides makes capitals small and
-    // leaves small letters, digits and '-'; '_' alone becomes what it becomes on the other side too.
+    // Safe: both sides have `count` bytes. Setting bit 5 on both sides turns upper case into lower case, leaves lower
+    // case, digits and `-` as they are, and changes `_` in the same way on both sides.
     return unsafe bytes.withUnsafeBytes { raw in
       guard let text = unsafe raw.baseAddress.map({ unsafe $0 + range.lowerBound }) else { return count == 0 }
       guard 8...24 ~= count else { return unsafe matchesLetters(text) }

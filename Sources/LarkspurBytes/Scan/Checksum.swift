@@ -1,8 +1,7 @@
-/// A sum of 64 bits that shows whether bytes are those that were written. It finds torn files, and guards against no
-/// attacker.
+/// A 64-bit checksum that detects files that were written only in part. It does not protect against an attacker.
 public enum Checksum {
-  /// Returns the sum of the bytes, eight at a time. Each step maps different sums to different sums, so that a change within
-  /// one word always shows.
+  /// Returns the checksum of the bytes, which it processes eight at a time. Each step maps different sums to different
+  /// sums, so a change within one word always changes the result.
   public static func of(_ bytes: Span<UInt8>) -> UInt64 {
     unsafe bytes.withUnsafeBytes { raw in
       var sum = 0xcbf2_9ce4_8422_2325 ^ UInt64(truncatingIfNeeded: raw.count)

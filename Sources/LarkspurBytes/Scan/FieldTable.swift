@@ -1,7 +1,7 @@
-/// Where a field stands: its name, and its value without the white space around it. Positions count from the
-/// first byte of the head or trailer section that it belongs to.
+/// The position of a field: its name, and its value without the surrounding white space. Positions count from the first
+/// byte of the head or trailer section.
 public struct FieldPosition: Hashable, Sendable {
-  // Positions fit: limits keep every section below 2 GiB.
+  // Positions fit in 32 bits, because `Limits` keeps every section small (300 KiB by default).
   @usableFromInline var nameStart: UInt32
   @usableFromInline var nameEnd: UInt32
   @usableFromInline var valueStart: UInt32
@@ -23,15 +23,15 @@ public struct FieldPosition: Hashable, Sendable {
   public var name: Range<Int> { Int(nameStart)..<max(Int(nameStart), Int(nameEnd)) }
   @inlinable
   public var value: Range<Int> { Int(valueStart)..<max(Int(valueStart), Int(valueEnd)) }
-  /// The length of the name, which tells most fields apart.
+  /// The length of the name. Different names mostly have different lengths.
   @inlinable
   public var nameCount: Int { Int(nameEnd &- nameStart) }
 }
 
-/// Where the fields of a head or of a trailer section stand in its bytes, in order. A folded value still holds
-/// its line breaks. The table keeps its memory from one response to the next.
+/// The positions of the fields of a head or a trailer section, in order. A folded value includes its line breaks. The
+/// table keeps its memory from one response to the next.
 public struct FieldTable: Sendable {
-  /// More than `count`: the rest is room.
+  /// The entries. Only the first `used` ones are valid; the others are spare room.
   @usableFromInline var storage: [FieldPosition] = []
   @usableFromInline var used = 0
 
@@ -49,7 +49,7 @@ public struct FieldTable: Sendable {
     used += 1
   }
 
-  /// Lets the last field's value go on after a fold, from `start` to `end`.
+  /// Extends the last field's value over a folded line from `start` to `end`.
   public mutating func extendLast(from start: Int, to end: Int) {
     guard count > 0 else { return }
     if storage[count - 1].value.isEmpty { storage[count - 1].valueStart = UInt32(truncatingIfNeeded: start) }
@@ -58,13 +58,15 @@ public struct FieldTable: Sendable {
 
   public mutating func removeAll() { used = 0 }
 
-  /// The first field called `name`. `bytes` is what the table describes.
+  /// Returns the first field called `name`.
+  ///
+  /// - Parameter bytes: The section that the table describes.
   public func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
     let index = index(of: name, from: 0, in: bytes)
     return index < count ? storage[index] : nil
   }
 
-  /// Whether there is a field of one of these names.
+  /// Whether there is a field with one of the two names.
   public func contains(_ one: CaselessWord, or other: CaselessWord, in bytes: Span<UInt8>) -> Bool {
     let lengths = Self.lengths(one) | Self.lengths(other)
     var index = self.index(from: 0, nameLengths: lengths)
@@ -78,7 +80,7 @@ public struct FieldTable: Sendable {
 
   private static func lengths(_ word: CaselessWord) -> UInt32 { 1 << UInt32(truncatingIfNeeded: word.count & 31) }
 
-  /// The first field called `name` from `index` on, or `count`.
+  /// Returns the index of the first field called `name` from `index` on, or `count`.
   public func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
     let lengths = Self.lengths(name)
     var index = self.index(from: index, nameLengths: lengths)
@@ -88,10 +90,13 @@ public struct FieldTable: Sendable {
     return index
   }
 
-  /// The first field from `index` on whose name may be as long as one of `lengths` (bit N: N bytes, modulo 32), or
-  /// `count`. The length of a name rules almost every field out without a comparison.
+  /// Returns the index of the first field from `index` on whose name has one of `lengths`, or `count`.
+  ///
+  /// Performance: the length of the name rules out most fields without a comparison.
+  ///
+  /// - Parameter lengths: A bit set. Bit N stands for names of N bytes, modulo 32.
   public func index(from index: Int, nameLengths lengths: UInt32) -> Int {
-    // Safe: `used` fields are initialised.
+    // Safe: `used` entries are initialized.
     unsafe storage.withUnsafeBufferPointer { fields in
       var index = max(index, 0)
       while index < used, unsafe lengths &>> UInt32(truncatingIfNeeded: fields[index].nameCount) & 1 == 0 {
@@ -106,8 +111,8 @@ public struct FieldTable: Sendable {
     storage.append(contentsOf: repeatElement(nothing, count: max(storage.count, 16)))
   }
 
-  /// Lends room behind the last field to `fill`, which says how much of it it used. There is none when the
-  /// table holds `countMax` fields.
+  /// Lends room behind the last field to `fill`, which returns the number of fields it added. The room is empty once
+  /// the table holds `countMax` fields.
   @unsafe
   mutating func withRoom(upTo countMax: Int, _ fill: (UnsafeMutableBufferPointer<FieldPosition>) -> Int) {
     if count == storage.count, count < countMax { grow() }

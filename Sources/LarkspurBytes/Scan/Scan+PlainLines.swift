@@ -1,15 +1,15 @@
 @_implementationOnly import CLarkspurScan
 
-/// Whole lines of a response head at once, when they are plain: complete, without a fold, without an error.
+/// Fast parsing of whole lines of a response head that are plain: complete, not folded, and without errors.
 ///
-/// These are accelerators. They answer nil for everything else, also for every error, and the caller's state
-/// machine then reads the line byte by byte and knows what is wrong with it. Tests hold the two against each other.
+/// For any other line, also for every error, these functions find nothing. The caller's state machine then parses the
+/// line byte by byte and reports the error. Tests compare the two.
 extension Scan {
-  /// `HTTP/1.x SP 3DIGIT SP reason CRLF`.
+  /// A status line: `HTTP/1.x SP 3DIGIT SP reason CRLF`.
   public struct StatusLine {
     public var minorVersion: Int
     public var status: Int
-    /// Where the reason phrase ends: it starts at 13.
+    /// The index of the end of the reason phrase. The phrase starts 13 bytes behind the start of the line.
     public var reasonEnd: Int
   }
 
@@ -18,7 +18,7 @@ extension Scan {
       guard start >= 0, raw.count - start >= 16 else { return nil }
       // Safe: the sixteen bytes from `start` on are inside the span.
       let word = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: start, as: UInt64.self))
-      // "HTTP/1." and a digit, least significant byte first.
+      // "HTTP/1." and a digit, with the first character in the least significant byte.
       let minor = UInt8(truncatingIfNeeded: word >> 56) &- UInt8(ascii: "0")
       guard word << 8 == 0x2e31_2f50_5454_4800, minor < 10 else { return nil }
       let digits = unsafe (raw[start + 9] &- 0x30, raw[start + 10] &- 0x30, raw[start + 11] &- 0x30)
@@ -34,14 +34,15 @@ extension Scan {
     }
   }
 
-  /// Puts the plain field lines from `start` on (`name: value CRLF`, and a byte behind them that does not begin
-  /// a fold) into the table, and returns where the first other line starts.
+  /// Adds the plain field lines from `start` on to the table. A plain line is `name: value CRLF`, followed by a byte
+  /// that does not begin a fold.
   ///
   /// - Parameters:
-  ///   - base: The section's first byte, from which positions count.
-  ///   - end: No line ends behind this index.
-  ///   - lineBytesMax: Longer lines are not plain.
-  ///   - fieldsMax: No more are put into the table.
+  ///   - base: The index of the section's first byte, from which positions count.
+  ///   - end: The index behind which no line may end.
+  ///   - lineBytesMax: The size beyond which a line is not plain.
+  ///   - fieldsMax: The number of fields in the table at which the function stops.
+  /// - Returns: The index of the first line that was not added.
   public static func plainFieldLines(
     in bytes: Span<UInt8>, from start: Int, base: Int, end: Int, lineBytesMax: Int, fieldsMax: Int,
     into table: inout FieldTable
@@ -49,8 +50,9 @@ extension Scan {
     var start = start
     unsafe bytes.withUnsafeBytes { raw in
       guard let bytes = raw.baseAddress, start >= base, base >= 0, raw.count >= 32 else { return }
-      // Safe, from here on: no pointer goes beyond `limit`, the end of the lent bytes or before it, and nothing
-      // is read at `limit`. Differences of positions stay below the span's size: wrapping arithmetic suffices.
+      // Safe, for all accesses below: no pointer exceeds `limit`, which is at most the end of the lent bytes, and
+      // nothing is read at `limit`. Differences of positions are smaller than the span, so wrapping arithmetic
+      // suffices.
       let limit = unsafe bytes + min(end, raw.count)
       let origin = unsafe bytes + base
       var line = unsafe bytes + start
@@ -87,7 +89,7 @@ extension Scan {
     return start
   }
 
-  /// The colon behind a name.
+  /// Returns the colon behind a name, or `nil` if the line does not begin with a name and a colon.
   @unsafe @inline(__always)
   private static func colonOfPlainName(
     _ line: UnsafeRawPointer, _ limit: UnsafeRawPointer
@@ -104,8 +106,9 @@ extension Scan {
     return nil
   }
 
-  /// The CR of a line of up to 64 bytes that has no other control character: most lines, in one look at half of that, or in two. It is
-  /// behind the colon, for a name holds no control character.
+  /// Returns the CR of a line of at most 64 bytes without other control characters, or `nil`. The CR is behind the
+  /// colon, because a name contains no control character. Performance: one or two comparisons of 32 bytes suffice for
+  /// most lines.
   @unsafe @inline(__always)
   private static func endOfShortLine(_ line: UnsafeRawPointer, _ limit: UnsafeRawPointer) -> UnsafeRawPointer? {
     guard unsafe line + 64 <= limit else { return nil }
@@ -119,7 +122,8 @@ extension Scan {
     return unsafe stops != 0 && isLineEnd(at, limit) ? at : nil
   }
 
-  /// The CR of the first CRLF from `start` on, if nothing but field value bytes stands before it.
+  /// Returns the CR of the first CRLF from `start` on, or `nil` if a byte that a field value cannot contain precedes
+  /// it.
   @unsafe @inline(__always)
   private static func endOfPlainLine(
     _ start: UnsafeRawPointer, from first: UnsafeRawPointer, _ limit: UnsafeRawPointer
@@ -132,7 +136,7 @@ extension Scan {
       guard unsafe at[0] == 0x09 else { return unsafe isLineEnd(at, limit) ? at : nil }
       unsafe at += 1
     }
-    // Near the end the last thirty-two bytes are loaded, and those before `at` shifted out.
+    // Near the end, load the last 32 bytes and shift out those before `at`.
     guard unsafe at < limit, unsafe limit - first >= 32 else { return nil }
     let last = unsafe limit - 32
     let stops = unsafe larkspur_value_stops32(last) >> UInt32(truncatingIfNeeded: at - last)

@@ -1,9 +1,9 @@
 @_implementationOnly import CLarkspurScan
 
-/// Searches in bytes, sixteen at a time. The answers are the same as those of a plain loop over `isToken`
-/// and `isFieldValueByte`, and a test compares the two.
+/// Searches for the end of tokens and field values, 16 bytes at a time. A test compares the results with those of a
+/// plain loop over `isToken` and `isFieldValueByte`.
 public enum Scan {
-  /// The index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
+  /// Returns the index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
   public static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
     var index = start
     let end = min(end, bytes.count)
@@ -22,7 +22,7 @@ public enum Scan {
           continue
         }
         index += stops.trailingZeroBitCount
-        // The vector knows only letters, digits and '-'; the rarer token characters are looked up.
+        // The vector comparison knows only letters, digits and '-'. Look up the rarer token characters.
         if !isToken(unsafe raw[index]) { return }
         index += 1
       }
@@ -30,8 +30,8 @@ public enum Scan {
     return index
   }
 
-  /// The index of the first byte in `start..<end` that may not stand in a field value or a reason phrase
-  /// (a control character other than HTAB; obs-text may: RFC 9110 5.5), or `end`.
+  /// Returns the index of the first byte in `start..<end` that may not stand in a field value or a reason phrase, or
+  /// `end`. Control characters other than HTAB may not; obs-text may (RFC 9110 5.5).
   public static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
     var index = start
     let end = min(end, bytes.count)
@@ -53,9 +53,9 @@ public enum Scan {
     return index
   }
 
-  /// Whether `byte` is a `tchar`.
+  /// Whether `byte` is a `tchar` (RFC 9110 5.6.2).
   public static func isToken(_ byte: UInt8) -> Bool {
-    // One bit per ASCII character, in two words.
+    // One bit for each ASCII character, in two words.
     let word = byte < 64 ? tokenBits.low : tokenBits.high
     return byte < 128 && word & (1 &<< UInt64(byte & 63)) != 0
   }

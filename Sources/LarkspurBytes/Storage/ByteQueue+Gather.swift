@@ -1,14 +1,14 @@
 extension ByteQueue {
   /// Lends the first segments, at most `limit` of them and at most `bytesMax` bytes, for one gathered write.
   ///
-  /// Safe: the pointers are good until `body` returns, and each array is lent that long.
+  /// Safe: the pointers are valid until `body` returns, and each array is lent that long.
   @unsafe
   public borrowing func withSegments(
     atMost limit: Int, bytes bytesMax: Int = .max, _ body: (UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Void
   ) {
     let count = min(limit, segmentCount)
     if count == 1 {
-      // Most requests are one segment: no list, no second frame.
+      // Performance: most requests are one segment, which needs no list.
       return unsafe segment(0).withUnsafeBytes { bytes in
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[firstOffset...].prefix(bytesMax))
         unsafe withUnsafePointer(to: rest) { unsafe body(UnsafeBufferPointer(start: $0, count: 1)) }
@@ -19,8 +19,8 @@ extension ByteQueue {
     }
   }
 
-  /// One stack frame a segment: `withUnsafeBytes` promises its pointer only inside its closure, so `body`
-  /// has to run inside all of them.
+  /// Lends the segments from `index` on, with one stack frame for each: a pointer of `withUnsafeBytes` is valid only
+  /// inside its closure, so `body` must run inside all of them.
   @unsafe
   private borrowing func gather(
     _ index: Int, _ count: Int, _ bytesMax: Int, into list: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>,

@@ -1,15 +1,15 @@
-/// A buffer of raw memory with one owner: bytes are appended at the back and read from the front.
+/// A memory buffer with a single owner. Bytes are appended at the back and read from the front.
 ///
 /// ```
 ///   base        start          end          capacity
 ///    |  dropped   |   bytes     |    spare    |
 /// ```
 ///
-/// A chunk that nobody gives back to a `ChunkPool` frees its memory when it goes out of scope. `Chunk()` holds
-/// nothing and costs nothing: it stands where a chunk may come.
+/// A chunk frees its memory at the end of its life, unless it was returned to a `ChunkPool`. `Chunk()` has no memory
+/// and costs nothing, and serves as an empty placeholder.
 @safe
 public struct Chunk: ~Copyable {
-  /// Nil for the empty chunk only.
+  /// The memory, or `nil` for the empty chunk only.
   @usableFromInline let base: UnsafeMutableRawPointer?
   public let capacity: Int
   @usableFromInline var start = 0
@@ -17,7 +17,7 @@ public struct Chunk: ~Copyable {
 
   @inlinable
   public init() {
-    // Safe: there is nothing to own, and every use of `base` asks whether it is there.
+    // Safe: there is nothing to own, and every use of `base` checks for `nil`.
     unsafe base = nil
     capacity = 0
   }
@@ -34,11 +34,11 @@ public struct Chunk: ~Copyable {
 
   @inlinable
   deinit {
-    // Safe: `base` came from `allocate` and `surrender` discards self before this could run.
+    // Safe: `base` came from `allocate`, and `surrender` discards self without running this.
     unsafe base?.deallocate()
   }
 
-  /// Hands the memory over to a pool, which then owns it.
+  /// Transfers the memory to a pool, which then owns it.
   @unsafe
   consuming func surrender() -> UnsafeMutableRawPointer? {
     let base = unsafe base
@@ -46,7 +46,7 @@ public struct Chunk: ~Copyable {
     return unsafe base
   }
 
-  /// The number of bytes that are waiting to be read.
+  /// The number of unread bytes.
   @inlinable
   public var count: Int { end - start }
 
@@ -54,27 +54,27 @@ public struct Chunk: ~Copyable {
   @inlinable
   public var spareCapacity: Int { capacity - end }
 
-  /// The bytes that are waiting to be read.
+  /// The unread bytes.
   public var bytes: Span<UInt8> {
     @inlinable
     @_lifetime(borrow self)
     get {
       guard let base = unsafe base else { return Span() }
-      // Safe: start...end lies inside the allocation, all of it was initialised by `withSpare` or `append`,
-      // and the span cannot outlive this borrow of the chunk.
+      // Safe: start..<end lies inside the allocation, `withSpare` or `append` initialized all of it, and the span
+      // cannot outlive this borrow of the chunk.
       let raw = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base + start), byteCount: end - start)
       let span = Span<UInt8>(_bytes: raw)
       return unsafe _overrideLifetime(span, borrowing: self)
     }
   }
 
-  /// Lends some of the bytes that are waiting to be read.
+  /// Lends a range of the unread bytes.
   @inlinable
   public func lend(_ range: Range<Int>, to consume: (Span<UInt8>) -> Void) {
     consume(bytes.extracting(range))
   }
 
-  /// Forgets the first `count` bytes. When none are left, the whole capacity is spare again.
+  /// Removes the first `count` bytes. When none are left, the whole capacity is spare again.
   @inlinable
   public mutating func drop(_ count: Int) {
     start = min(start + max(count, 0), end)
@@ -84,10 +84,10 @@ public struct Chunk: ~Copyable {
     }
   }
 
-  /// Lends the spare capacity to `fill`, and keeps what it appended there.
+  /// Lends the spare capacity to `fill`, and keeps the bytes that `fill` appends.
   @inlinable
   public mutating func withSpare(_ fill: (inout OutputRawSpan) -> Void) {
-    // Safe: only asked whether it is there.
+    // Safe: the pointer is only checked for `nil`.
     guard let base = unsafe base else {
       var nothing = OutputRawSpan()
       return fill(&nothing)
@@ -99,7 +99,7 @@ public struct Chunk: ~Copyable {
     end += unsafe output.finalize(for: spare)
   }
 
-  /// Moves the unread bytes to the front, so that all spare room is behind them.
+  /// Moves the unread bytes to the front, so that all spare capacity is behind them.
   public mutating func compact() {
     guard start > 0, let base = unsafe base else { return }
     // Safe: both ranges lie inside the allocation; `copyMemory` allows overlap.
@@ -108,15 +108,15 @@ public struct Chunk: ~Copyable {
     start = 0
   }
 
-  /// Appends as many of `source`'s bytes as fit and returns how many did.
+  /// Appends as many bytes of `source` as fit, and returns their number.
   @inlinable
   public mutating func append(_ source: Span<UInt8>) -> Int {
     guard let base = unsafe base else { return 0 }
     let count = min(source.count, spareCapacity)
     unsafe source.withUnsafeBytes { bytes in
       guard count > 0, let from = bytes.baseAddress else { return }
-      // Safe: `count` bytes are readable at `from` and writable at `end`, and a borrowed span cannot
-      // overlap a chunk that is being mutated.
+      // Safe: `count` bytes are readable at `from` and writable at `end`, and a borrowed span cannot overlap a chunk
+      // that is being mutated.
       unsafe (base + end).copyMemory(from: from, byteCount: count)
     }
     end += count
@@ -125,14 +125,14 @@ public struct Chunk: ~Copyable {
 }
 
 extension [UInt8] {
-  /// Becomes a copy of `bytes`, in the same storage if it is large enough.
+  /// Replaces the contents with a copy of `bytes`. Keeps the storage if it is large enough.
   package mutating func assign(copying bytes: Span<UInt8>) {
-    // The heads of one server's responses are often of one size: then the array stays as it is, but for its bytes.
+    // Performance: the heads of one server's responses often have the same size. Then only the bytes are replaced.
     guard count == bytes.count else {
       removeAll(keepingCapacity: true)
       return append(copying: bytes)
     }
-    // Safe: both are of one size, and a mutated array cannot share memory with a borrowed span.
+    // Safe: both have the same size, and a mutated array cannot share memory with a borrowed span.
     unsafe withUnsafeMutableBytes { target in
       unsafe bytes.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
     }

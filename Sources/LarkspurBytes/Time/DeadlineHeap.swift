@@ -1,8 +1,8 @@
 /// The pending deadlines of one loop, soonest first: a binary heap in an array.
 ///
-/// The heap is kept lazily. Whoever holds a deadline puts one entry in, and moves the deadline later without
-/// telling the heap; when the entry comes up, the holder says what the deadline is by then. A time-out that
-/// every request pushes back thus costs nothing per request.
+/// The heap is updated lazily. The owner of a deadline inserts one entry, and moves the deadline later without changing
+/// the heap. When the entry becomes due, the owner compares it with the current deadline. So a timeout that every
+/// request postpones costs nothing for each request.
 public struct DeadlineHeap: ~Copyable {
   public struct Entry: Equatable {
     public var deadline: Deadline
@@ -36,7 +36,7 @@ public struct DeadlineHeap: ~Copyable {
     }
   }
 
-  /// Takes the soonest entry out if it is due at `now`.
+  /// Removes and returns the soonest entry if it is due at `now`.
   public mutating func popDue(at now: Deadline) -> Entry? {
     guard let top = entries.first, top.deadline <= now else { return nil }
     let last = entries.removeLast()
@@ -53,7 +53,7 @@ public struct DeadlineHeap: ~Copyable {
     }
   }
 
-  /// Drops the entries that are not wanted any more, in one go: what is dropped costs nothing meanwhile but memory.
+  /// Removes the entries that are no longer needed, all at once. Until then they cost memory only.
   public mutating func removeAll(where isStale: (Entry) -> Bool) {
     let kept = entries.filter { !isStale($0) }
     entries.removeAll(keepingCapacity: true)

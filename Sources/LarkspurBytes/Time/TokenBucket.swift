@@ -1,17 +1,19 @@
-/// How fast bytes may go: so many a second, and after a pause so many at once.
+/// A rate limit: a number of bytes a second, and a burst after a pause.
 ///
-/// Theory of operation. The bucket is one moment: up to it, the bytes that have gone are paid for by time. Each byte
-/// moves it on. While it lies in the past, the distance is what may go at once; it is never further back than a burst.
-/// When it lies in the future, more went than was there (a kernel call gives what it gives), and nothing goes until then:
-/// the average holds all the same.
+/// Theory of operation. The state is one moment, up to which time has paid for the bytes that were taken. Each byte
+/// moves the moment forward. While it is in the past, the distance to now is what may be taken at once; it is never
+/// further back than a burst. When it is in the future, more was taken than available (a kernel call returns what it
+/// has), and nothing is available until then. So the average holds in any case.
 public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64
   private var paidUntil: Deadline
 
+  /// Creates a bucket that allows a full burst.
+  ///
   /// - Parameters:
-  ///   - bytesPerSecond: At least one.
-  ///   - burstBytes: What may go at once after a pause; by default what goes in a tenth of a second.
+  ///   - bytesPerSecond: The rate, at least one byte a second.
+  ///   - burstBytes: The number of bytes available after a pause. The default is a tenth of a second's bytes.
   public init(bytesPerSecond: Int, burstBytes: Int? = nil, now: Deadline) {
     self.bytesPerSecond = UInt64(max(bytesPerSecond, 1))
     burstNanoseconds = Self.nanoseconds(
@@ -19,7 +21,7 @@ public struct TokenBucket: Hashable, Sendable {
     paidUntil = Deadline(nanoseconds: now.nanoseconds - min(now.nanoseconds, burstNanoseconds))
   }
 
-  /// How many bytes may go at `now`.
+  /// Returns the number of bytes available at `now`.
   public func available(at now: Deadline) -> Int {
     let start = max(paidUntil.nanoseconds, now.nanoseconds - min(now.nanoseconds, burstNanoseconds))
     guard now.nanoseconds > start else { return 0 }
@@ -28,14 +30,14 @@ public struct TokenBucket: Hashable, Sendable {
     return Int(clamping: Self.second.dividingFullWidth(product).quotient)
   }
 
-  /// So many bytes have gone. They may be more than were available.
+  /// Takes `count` bytes. They may be more than are available.
   public mutating func take(_ count: Int, at now: Deadline) {
     let start = max(paidUntil.nanoseconds, now.nanoseconds - min(now.nanoseconds, burstNanoseconds))
     let (sum, overflow) = start.addingReportingOverflow(Self.nanoseconds(for: count, at: bytesPerSecond))
     paidUntil = overflow ? .never : Deadline(nanoseconds: sum)
   }
 
-  /// When it is worth going on: as soon as a quarter of the burst may go. For each single byte would be a wake-up each.
+  /// The moment to continue: when a quarter of the burst is available. A wake-up for each byte would cost too much.
   public var refill: Deadline {
     let wait = max(burstNanoseconds / 4, Self.nanoseconds(for: 1, at: bytesPerSecond))
     return paidUntil.advanced(by: .nanoseconds(Int64(clamping: wait)))
@@ -43,7 +45,7 @@ public struct TokenBucket: Hashable, Sendable {
 
   private static let second: UInt64 = 1_000_000_000
 
-  /// How long so many bytes take, rounded up: never faster than allowed.
+  /// Returns the time that `count` bytes take, rounded up so that the rate is never exceeded.
   private static func nanoseconds(for count: Int, at bytesPerSecond: UInt64) -> UInt64 {
     let product = UInt64(max(count, 0)).multipliedFullWidth(by: second)
     guard product.high < bytesPerSecond else { return .max }

@@ -1,11 +1,11 @@
-/// A message of rtnetlink(7), the kernel's account of links, addresses and routes.
+/// A message of rtnetlink(7), the kernel's interface to links, addresses and routes.
 ///
 /// ```
 ///   length (4)  type (2)  flags (2)  sequence (4)  port (4)  |  a structure  |  attributes, each padded to 4
 /// ```
 ///
-/// Numbers are in the machine's own byte order. Whatever its lengths say, nothing beyond the bytes is read: what does not
-/// fit ends the reading.
+/// Numbers are in the machine's byte order. Parsing never reads beyond the bytes that were received: a length that does
+/// not fit ends it.
 public struct NetlinkMessage: Hashable, Sendable {
   public var type: UInt16
   public var flags: UInt16
@@ -14,7 +14,7 @@ public struct NetlinkMessage: Hashable, Sendable {
 
   public static let headerBytes = 16
 
-  /// linux/netlink.h and linux/rtnetlink.h.
+  /// Message types, as in linux/netlink.h and linux/rtnetlink.h.
   public enum Kind {
     public static let error: UInt16 = 2
     public static let done: UInt16 = 3
@@ -31,13 +31,13 @@ public struct NetlinkMessage: Hashable, Sendable {
 
   public enum Flag {
     public static let request: UInt16 = 1
-    /// The configuration changed while it was listed: the list may be wrong.
+    /// The configuration changed while the kernel listed it, so the list may be inconsistent.
     public static let interrupted: UInt16 = 0x10
-    /// In a request: list all.
+    /// In a request: the kernel lists all entries.
     public static let dump: UInt16 = 0x300
   }
 
-  /// The messages of one datagram.
+  /// Parses the messages of one datagram.
   public static func messages(in bytes: [UInt8]) -> [NetlinkMessage] {
     var rest = bytes[...]
     var messages: [NetlinkMessage] = []
@@ -52,7 +52,7 @@ public struct NetlinkMessage: Hashable, Sendable {
     return messages
   }
 
-  /// As it is sent. The attribute, if there is one, stands behind the structure.
+  /// Returns a request as bytes to send. The attributes follow the structure.
   public static func request(
     _ type: UInt16, flags: UInt16 = Flag.request, sequence: UInt32, _ structure: [UInt8],
     attributes: [(type: UInt16, value: [UInt8])] = []
@@ -66,7 +66,9 @@ public struct NetlinkMessage: Hashable, Sendable {
     return length.bytes + type.bytes + flags.bytes + sequence.bytes + UInt32(0).bytes + body
   }
 
-  /// The value of an attribute behind a structure of so many bytes.
+  /// Returns the value of an attribute.
+  ///
+  /// - Parameter structureBytes: The size of the structure in front of the attributes.
   func attribute(_ type: UInt16, behind structureBytes: Int) -> ArraySlice<UInt8>? {
     Self.attribute(type, in: body.dropFirst(structureBytes))
   }
@@ -76,7 +78,7 @@ public struct NetlinkMessage: Hashable, Sendable {
     while let length = rest.number(at: 0, as: UInt16.self), let type = rest.number(at: 2, as: UInt16.self),
       length >= 4, Int(length) <= rest.count
     {
-      // The two highest bits say how to read the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
+      // The two highest bits tell how to parse the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
       if type & 0x3fff == wanted { return rest.prefix(Int(length)).dropFirst(4) }
       rest = rest.dropFirst(Int(length).padded)
     }
@@ -85,12 +87,12 @@ public struct NetlinkMessage: Hashable, Sendable {
 }
 
 extension Int {
-  /// Everything in netlink begins at a multiple of four.
+  /// The number rounded up to a multiple of four, the alignment of everything in netlink.
   var padded: Int { (self + 3) & ~3 }
 }
 
 extension FixedWidthInteger {
-  /// In the machine's own order.
+  /// The number's bytes in the machine's byte order.
   var bytes: [UInt8] {
     let shifts = stride(from: 0, to: Self.bitWidth, by: 8)
     let littleEndian = shifts.map { UInt8(truncatingIfNeeded: self >> Self($0)) }
@@ -99,7 +101,7 @@ extension FixedWidthInteger {
 }
 
 extension ArraySlice<UInt8> {
-  /// The number that begins `offset` bytes behind the first one, in the machine's own order.
+  /// Returns the number that begins `offset` bytes behind the first byte, in the machine's byte order.
   func number<Number: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: Number.Type) -> Number? {
     let size = Number.bitWidth / 8
     guard offset >= 0, offset <= count - size else { return nil }

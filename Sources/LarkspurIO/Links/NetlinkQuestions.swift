@@ -1,7 +1,7 @@
-/// Asks the kernel for its links, addresses and routes. One thread at a time may ask.
+/// Queries the kernel for its links, addresses and routes. At most one thread may use a value at a time.
 public struct NetlinkQuestions: ~Copyable {
-  /// How often a listing is repeated that was overtaken by a change. A machine whose network changes all the time gets the
-  /// last one, and another when the next change is told of.
+  /// Maximum number of times a snapshot is taken when the configuration changes meanwhile. If all attempts are
+  /// overtaken, the last one is returned; the next change notification leads to a new snapshot.
   private static let attemptsMax = 3
 
   private let socket: NetlinkSocket
@@ -11,12 +11,12 @@ public struct NetlinkQuestions: ~Copyable {
     socket = try NetlinkSocket(hearsChanges: false)
   }
 
-  /// All that there is now.
+  /// Returns the machine's current links, addresses and default routes.
   public mutating func snapshot() throws(Errno) -> NetworkSnapshot {
     var attempts = 1
     while true {
       var snapshot = NetworkSnapshot()
-      // `struct ifinfomsg`, `ifaddrmsg` and `rtmsg`, of no family in particular.
+      // The sizes of `struct ifinfomsg`, `ifaddrmsg` and `rtmsg`. The structures are all zeros: of any family.
       var isWhole = try list(NetlinkMessage.Kind.getLink, structureBytes: 16, into: &snapshot)
       isWhole = try list(NetlinkMessage.Kind.getAddress, structureBytes: 8, into: &snapshot) && isWhole
       isWhole = try list(NetlinkMessage.Kind.getRoute, structureBytes: 12, into: &snapshot) && isWhole
@@ -28,14 +28,15 @@ public struct NetlinkQuestions: ~Copyable {
     }
   }
 
-  /// The link over which packets to `address` would leave. It throws what a `connect` would: most often
-  /// `networkUnreachable`.
+  /// Returns the index of the link over which packets to `address` would leave, or 0 if the kernel names none.
+  ///
+  /// - Throws: The error that `connect` would report, most often `networkUnreachable`.
   public mutating func link(to address: SocketAddress) throws(Errno) -> UInt32 {
     guard address.family != .unix else { throw .familyNotSupported }
     let bytes = address.netlinkBytes
     let structure =
       [address.family.netlinkNumber, UInt8(truncatingIfNeeded: bytes.count * 8)] + repeatElement(0, count: 10)
-    // RTA_DST, and RTA_OIF for an address that is good on one link only.
+    // RTA_DST, and RTA_OIF for an address that is valid on one link only.
     var attributes: [(type: UInt16, value: [UInt8])] = [(1, bytes)]
     if case .ipv6(_, _, let scope, _) = address, scope != 0 { attributes.append((4, scope.bytes)) }
     sequence &+= 1
@@ -46,7 +47,8 @@ public struct NetlinkQuestions: ~Copyable {
         switch message.type {
         case NetlinkMessage.Kind.error: throw Self.error(message) ?? .inputOutput
         case NetlinkMessage.Kind.newRoute:
-          // RTN_UNICAST to RTN_MULTICAST lead somewhere. What is blackholed or unreachable is an answer in IPv6.
+          // Route types RTN_UNICAST (1) to RTN_MULTICAST (5) lead somewhere. For IPv6 the kernel reports a blackhole or
+          // unreachable route as a route, not as an error.
           guard let type = message.body.byte(at: 7), 1...5 ~= type else { throw .networkUnreachable }
           return message.attribute(4, behind: 12)?.number(at: 0, as: UInt32.self) ?? 0
         default: throw .inputOutput
@@ -55,7 +57,9 @@ public struct NetlinkQuestions: ~Copyable {
     }
   }
 
-  /// Whether it was not overtaken by a change.
+  /// Adds the kernel's list of one type to `snapshot`.
+  ///
+  /// - Returns: Whether the configuration stayed the same while the kernel listed it.
   private mutating func list(
     _ type: UInt16, structureBytes: Int, into snapshot: inout NetworkSnapshot
   ) throws(Errno) -> Bool {
@@ -76,7 +80,7 @@ public struct NetlinkQuestions: ~Copyable {
     }
   }
 
-  /// `struct nlmsgerr` begins with a negated error number.
+  /// Returns the error number at the start of `struct nlmsgerr`, where it is negated.
   private static func error(_ message: NetlinkMessage) -> Errno? {
     guard let number = message.body.number(at: 0, as: UInt32.self) else { return nil }
     let error = 0 &- Int32(truncatingIfNeeded: number)
@@ -85,7 +89,8 @@ public struct NetlinkQuestions: ~Copyable {
 }
 
 extension NetworkLink {
-  /// Finds out what the messages do not tell: whether it is a radio, and which sort. Reads a small file of the kernel's.
+  /// Finds out whether the link is a radio, and of which kind, which the kernel's messages do not contain. Reads a
+  /// small file in `/sys`.
   mutating func refine() {
     guard kind == .wired || kind == .other, NetworkInterface.isName(name), name != ".", name != ".." else { return }
     guard let file = try? OpenFile(reading: "/sys/class/net/\(name)/uevent"), let bytes = try? file.read(atMost: 4096)

@@ -1,17 +1,17 @@
 /// The machine's links, their addresses and its default routes at one moment.
 public struct NetworkSnapshot: Hashable, Sendable {
-  /// By index.
+  /// The links by their index.
   public var links: [UInt32: NetworkLink] = [:]
   public var addresses: Set<LinkAddress> = []
-  /// The ways out to where no other route leads.
+  /// The routes for destinations that no other route covers.
   public var defaultRoutes: Set<DefaultRoute> = []
 
   public init() {}
 
-  /// Whether there is a way to some other machine: a link other than loopback is up and has a carrier, and an address that
-  /// is not only good on the link itself.
+  /// Whether another machine is reachable: a link other than loopback is up and has a carrier, and has an address that
+  /// is valid beyond the link.
   ///
-  /// A default route is not asked for: machines on the same network are reachable without one.
+  /// A default route is not required: machines on the same network are reachable without one.
   public var isOnline: Bool {
     addresses.contains { address in
       address.isUsable && !address.isLinkLocal && links[address.link].map { $0.carries && $0.kind != .loopback } == true
@@ -23,7 +23,8 @@ public struct NetworkSnapshot: Hashable, Sendable {
     defaultRoutes.contains { links[$0.link]?.carries == true }
   }
 
-  /// The link that most traffic takes: that of the preferred default route, or else of any usable address.
+  /// The link of the preferred default route. Without a default route, the link with the lowest index that has a
+  /// carrier and a usable address and is not loopback.
   public var primaryLink: NetworkLink? {
     let carrying = defaultRoutes.filter { links[$0.link]?.carries == true }
     if let best = carrying.min(by: { ($0.metric, $0.link) < ($1.metric, $1.link) }) { return links[best.link] }
@@ -31,7 +32,7 @@ public struct NetworkSnapshot: Hashable, Sendable {
     return usable.filter { $0.carries && $0.kind != .loopback }.min { $0.index < $1.index }
   }
 
-  /// Takes in one message of a listing.
+  /// Adds one message of a listing to the snapshot.
   public mutating func add(_ message: NetlinkMessage) {
     switch message.type {
     case NetlinkMessage.Kind.newLink:
@@ -44,8 +45,9 @@ public struct NetworkSnapshot: Hashable, Sendable {
     }
   }
 
-  /// Whether a change that the kernel tells of can make another snapshot. Routes to single networks come and go by the
-  /// thousand on a router; a route that goes because of its link or its address is not always told of.
+  /// Whether a change notification can change the snapshot. On a router, routes to single networks change by the
+  /// thousand and do not count. Changes of links and addresses count, because the kernel does not always report a route
+  /// that disappears with its link or address.
   public static func isRelevant(_ message: NetlinkMessage) -> Bool {
     switch message.type {
     case NetlinkMessage.Kind.newLink, NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,
@@ -63,18 +65,18 @@ public struct NetworkLink: Hashable, Sendable {
     case loopback
     case wired
     case wireless
-    /// A modem: WWAN.
+    /// A modem (WWAN).
     case cellular
-    /// A tunnel or what else has no hardware of a known sort.
+    /// A tunnel, or a link whose hardware type is unknown.
     case other
   }
 
   public var index: UInt32
   public var name: String
   public var kind: Kind
-  /// Somebody has switched it on.
+  /// Whether the link is switched on (`IFF_UP`).
   public var isUp: Bool
-  /// It has a carrier: a cable is plugged in, an access point found.
+  /// Whether the link has a carrier (`IFF_RUNNING`), such as a plugged-in cable or an access point.
   public var isRunning: Bool
 
   public var carries: Bool { isUp && isRunning }
@@ -87,13 +89,13 @@ public struct NetworkLink: Hashable, Sendable {
     self.isRunning = isRunning
   }
 
-  /// `struct ifinfomsg`, of 16 bytes. The kernel's message cannot tell a radio from a cable: see `refine`.
+  /// Parses `struct ifinfomsg` (16 bytes). The message does not tell a radio from a cable; `refine` does.
   public init?(_ message: NetlinkMessage) {
     let body = message.body
     guard let hardware = body.number(at: 2, as: UInt16.self), let index = body.number(at: 4, as: UInt32.self),
       let flags = body.number(at: 8, as: UInt32.self), body.count >= 16, index > 0
     else { return nil }
-    // IFLA_IFNAME, with a NUL behind it.
+    // IFLA_IFNAME, which ends with a NUL.
     let name = message.attribute(3, behind: 16).map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) } ?? ""
     // IFF_UP, IFF_LOOPBACK, IFF_RUNNING.
     self.init(
@@ -101,15 +103,15 @@ public struct NetworkLink: Hashable, Sendable {
       isRunning: flags & 0x40 != 0)
   }
 
-  /// `ARPHRD_...` of linux/if_arp.h.
+  /// Returns the kind for a hardware type, `ARPHRD_...` in linux/if_arp.h.
   private static func kind(hardware: UInt16) -> Kind {
     switch hardware {
-    // Ethernet, and what drivers of radios call themselves as well; InfiniBand.
+    // Ethernet, which many radio drivers report as well, and InfiniBand.
     case 1, 32: .wired
     case 772: .loopback
-    // The kinds of IEEE 802.11.
+    // The IEEE 802.11 types.
     case 801...803: .wireless
-    // Raw IP: modems without a frame. Phonet.
+    // Raw IP (modems without framing) and Phonet.
     case 519, 820, 821: .cellular
     default: .other
     }
@@ -119,22 +121,23 @@ public struct NetworkLink: Hashable, Sendable {
 /// An address of a link.
 public struct LinkAddress: Hashable, Sendable {
   public var link: UInt32
-  /// Port 0, and the link as the scope of a link-local IPv6 address.
+  /// The address with port 0. The scope of a link-local IPv6 address is its link.
   public var address: SocketAddress
   public var prefixBits: UInt8
-  /// It is not waiting for the answer whether somebody else has it, and nobody has.
+  /// Whether duplicate address detection has not failed, and has either ended or lets the address be used meanwhile.
   public var isUsable: Bool
 
-  /// `struct ifaddrmsg`, of 8 bytes.
+  /// Parses `struct ifaddrmsg` (8 bytes).
   public init?(_ message: NetlinkMessage) {
     let body = message.body
     guard let family = body.byte(at: 0), let prefixBits = body.byte(at: 1), let shortFlags = body.byte(at: 2),
       let link = body.number(at: 4, as: UInt32.self),
-      // IFA_LOCAL, which differs from IFA_ADDRESS on a link between two points; IPv6 has the latter only.
+      // IFA_LOCAL is the machine's own address. On a point-to-point link IFA_ADDRESS is the peer's. IPv6 usually has
+      // IFA_ADDRESS only.
       let bytes = message.attribute(2, behind: 8) ?? message.attribute(1, behind: 8),
       let address = SocketAddress(netlinkFamily: family, bytes, link: link)
     else { return nil }
-    // IFA_FLAGS. IFA_F_TENTATIVE without IFA_F_OPTIMISTIC, or IFA_F_DADFAILED.
+    // IFA_FLAGS. The address is unusable with IFA_F_DADFAILED, or with IFA_F_TENTATIVE and without IFA_F_OPTIMISTIC.
     let flags = message.attribute(8, behind: 8)?.number(at: 0, as: UInt32.self) ?? UInt32(shortFlags)
     self.link = link
     self.address = address
@@ -142,7 +145,7 @@ public struct LinkAddress: Hashable, Sendable {
     isUsable = flags & 8 == 0 && (flags & 0x40 == 0 || flags & 4 != 0)
   }
 
-  /// 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291 2.5.6).
+  /// Whether the address is in 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 2.5.6).
   public var isLinkLocal: Bool {
     switch address {
     case .ipv4(let number, _): number >> 16 == 0xa9fe
@@ -152,22 +155,25 @@ public struct LinkAddress: Hashable, Sendable {
   }
 }
 
-/// A route to everywhere.
+/// A route for destinations that no other route covers.
 public struct DefaultRoute: Hashable, Sendable {
   public var family: SocketAddress.Family
   public var link: UInt32
-  /// The router. Nil: none is needed, or it is of the other family.
+  /// The router's address, or `nil` if the route needs none or the router has an address of the other family.
   public var gateway: SocketAddress?
-  /// Less is better.
+  /// The route's priority: the route with the lowest metric is preferred.
   public var metric: UInt32
 
-  /// `struct rtmsg`, of 12 bytes: one route, one for each of its ways (RTA_MULTIPATH), or none of this kind.
+  /// Parses `struct rtmsg` (12 bytes).
+  ///
+  /// - Returns: The default route, one route for each hop of a multipath route (RTA_MULTIPATH), or nothing if the
+  ///   message describes another kind of route.
   public static func routes(in message: NetlinkMessage) -> [DefaultRoute] {
     let body = message.body
     guard body.count >= 12, let family = SocketAddress.Family(netlink: body.byte(at: 0)),
-      // To everywhere, of RTN_UNICAST: an `unreachable default` is none.
+      // A destination prefix of 0 bits and type RTN_UNICAST. An `unreachable default` has another type.
       body.byte(at: 1) == 0, body.byte(at: 7) == 1,
-      // RT_TABLE_MAIN, in RTA_TABLE or in the structure.
+      // The table must be RT_TABLE_MAIN (254). RTA_TABLE replaces the structure's field.
       message.attribute(15, behind: 12)?.number(at: 0, as: UInt32.self) ?? UInt32(body.byte(at: 4) ?? 0) == 254
     else { return [] }
     let metric = message.attribute(6, behind: 12)?.number(at: 0, as: UInt32.self) ?? 0
@@ -180,7 +186,7 @@ public struct DefaultRoute: Hashable, Sendable {
     if let link = message.attribute(4, behind: 12)?.number(at: 0, as: UInt32.self) {
       append(link, message.attribute(5, behind: 12))
     }
-    // RTA_MULTIPATH: `struct rtnexthop`, of 8 bytes, again and again.
+    // RTA_MULTIPATH: a list of `struct rtnexthop` (8 bytes), each with its attributes.
     var hops = message.attribute(9, behind: 12) ?? []
     while let length = hops.number(at: 0, as: UInt16.self), let link = hops.number(at: 4, as: UInt32.self),
       length >= 8, Int(length) <= hops.count
@@ -193,7 +199,7 @@ public struct DefaultRoute: Hashable, Sendable {
 }
 
 extension SocketAddress.Family {
-  /// AF_INET and AF_INET6, as Linux has them everywhere.
+  /// Creates a family from AF_INET (2) or AF_INET6 (10), which have these values on every Linux platform.
   init?(netlink number: UInt8?) {
     switch number {
     case 2: self = .ipv4
@@ -206,7 +212,7 @@ extension SocketAddress.Family {
 }
 
 extension SocketAddress {
-  /// An address in network byte order.
+  /// Creates an address from bytes in network byte order.
   init?(netlinkFamily: UInt8, _ bytes: ArraySlice<UInt8>, link: UInt32) {
     let number = { (part: ArraySlice<UInt8>) in part.reduce(0 as UInt64) { $0 << 8 | UInt64($1) } }
     switch (Family(netlink: netlinkFamily), bytes.count) {
@@ -219,7 +225,7 @@ extension SocketAddress {
     }
   }
 
-  /// In network byte order.
+  /// The address's bytes in network byte order.
   var netlinkBytes: [UInt8] {
     let bytes = { (number: UInt64, count: Int) in
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> UInt64($0 * 8)) }

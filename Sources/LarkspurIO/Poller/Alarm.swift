@@ -1,18 +1,19 @@
 import LarkspurBytes
 
-/// Ends waits at a poller in time.
+/// A timer that ends waits at a poller in time.
 ///
-/// To say with each wait how long it may take sets the kernel's clock for each: where that is a hypervisor's, it costs as much as
-/// to receive a response. But most waits end long before, and the next one may take longer. So an alarm is set once, and left
-/// alone as long as it goes off in time for whoever waits; the one who is told that it went off, perhaps too soon, sets it anew.
+/// A timeout passed to each `epoll_wait` makes the kernel set its clock for each wait. On a virtual machine, setting
+/// the hypervisor's clock costs as much as receiving a response. Most waits end long before their timeout, and the next
+/// wait may take longer. So the timer is set once, and stays as it is while it fires early enough. When it fires too
+/// early, the loop sets it again for the next wait (decision 22).
 ///
-/// It belongs to those who take turns at the poller, one at a time.
+/// The timer belongs to the thread that runs the tick.
 public struct Alarm: ~Copyable {
   private let timer: Descriptor
-  /// When it goes off, if nobody has been told of that yet.
+  /// The moment for which the timer is set, or `never` if it is not set or the poller has reported it.
   private var moment = Deadline.never
 
-  /// What the poller reports then.
+  /// The slot of the poller event that reports the timer.
   public static let slot = UInt32.max - 1
 
   public init(at poller: borrowing Poller, kernel: any Kernel) throws(Errno) {
@@ -23,13 +24,14 @@ public struct Alarm: ~Copyable {
 
   private init(_ timer: consuming Descriptor) { self.timer = timer }
 
-  /// Whoever waits at the poller from now on is woken at `deadline` at the latest.
+  /// Makes waits at the poller end at `deadline` at the latest. Sets the timer only if it is not set or would fire
+  /// later.
   public mutating func goOff(by deadline: Deadline) {
     guard deadline < moment else { return }
     moment = deadline
     timer.kernel.setTimer(timer.number, to: deadline)
   }
 
-  /// The poller has reported it.
+  /// Notes that the poller has reported the timer.
   public mutating func wentOff() { moment = .never }
 }

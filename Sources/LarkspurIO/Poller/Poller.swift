@@ -1,17 +1,17 @@
 /// Waits for descriptors to become ready.
 ///
-/// A descriptor is registered once, edge-triggered, for everything, and never changed: the owner remembers what
-/// is ready and asks the kernel nothing. Each event carries its slot and the slot's registration number, so
-/// that an event of a descriptor that has been closed meanwhile, whose slot and number may already be somebody
-/// else's, can be told and dropped.
+/// A descriptor is registered once, edge-triggered, for all events. The registration never changes: the owner remembers
+/// what is ready and does not ask the kernel. Each event carries its slot and the slot's registration number. With
+/// these the owner recognizes and drops an event of a descriptor that was closed meanwhile, even if the slot or the
+/// descriptor's number is in use again.
 ///
-/// A `Waker` and a `Watcher` may be used on any thread; everything else belongs to the owner's.
+/// A `Waker` and a `Watcher` may be used on any thread. All other members belong to the owner's thread.
 public struct Poller: ~Copyable {
   private let poller: Descriptor
   private let wakeUp: Descriptor
   private var events = EventBuffer()
 
-  /// The slot of the wake-up descriptor; nobody else may use it.
+  /// The slot of the wake-up descriptor, reserved for it.
   private static let wakeUpSlot = UInt32.max
 
   public init(kernel: any Kernel) throws(Errno) {
@@ -27,7 +27,7 @@ public struct Poller: ~Copyable {
     self.wakeUp = wakeUp
   }
 
-  /// Makes a wait on another thread return.
+  /// A handle that makes a wait on another thread return.
   public var waker: Waker { Waker(kernel: wakeUp.kernel, descriptor: wakeUp.number) }
 
   public struct Waker: Sendable {
@@ -37,7 +37,7 @@ public struct Poller: ~Copyable {
     public func wake() { kernel.wake(descriptor) }
   }
 
-  /// Registers descriptors, also while the owner waits.
+  /// A handle that registers descriptors, even while the owner waits.
   public var watcher: Watcher { Watcher(kernel: poller.kernel, poller: poller.number) }
 
   public struct Watcher: Sendable {
@@ -50,19 +50,23 @@ public struct Poller: ~Copyable {
     }
   }
 
-  /// Waits for at most `milliseconds` (-1: for ever), and returns how many events there are.
+  /// Waits until a descriptor is ready.
+  ///
+  /// - Parameter milliseconds: The longest wait, or -1 to wait without limit.
+  /// - Returns: The number of events, 0 after a timeout or a signal.
   public mutating func wait(milliseconds: Int32) throws(Errno) -> Int {
     let result = poller.kernel.wait(poller.number, into: &events, milliseconds: milliseconds)
     guard result >= 0 else {
       let error = Errno(rawValue: -result)
-      // A signal woke us: the owner's next turn waits again.
+      // A signal ended the wait. The owner's next tick waits again.
       guard error == .interrupted else { throw error }
       return 0
     }
     return events.count
   }
 
-  /// One of the events of the last wait. Nil: it was a wake-up. That one need not be read: each write is a new event.
+  /// Returns one of the events of the last wait, or `nil` for a wake-up. The owner need not read the wake-up
+  /// descriptor, because each write to it is a new edge-triggered event.
   public func event(at index: Int) -> PollerEvent? {
     let event = events[index]
     return event.slot == Self.wakeUpSlot ? nil : event

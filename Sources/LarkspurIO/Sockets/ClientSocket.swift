@@ -1,11 +1,12 @@
 import LarkspurBytes
 
-/// A non-blocking stream socket on its way to a server, or connected to one.
+/// A non-blocking stream socket that connects to a server, or is connected to one.
 public struct ClientSocket: ~Copyable {
   public let descriptor: Descriptor
 
   public enum Received: Hashable, Sendable {
-    /// So many bytes were appended. `drained`: fewer than there was room for, so that nothing is left now.
+    /// The number of bytes appended to the chunk. `drained` is `true` if they did not fill its spare room, so that the
+    /// socket has nothing left to read now.
     case bytes(Int, drained: Bool)
     case wouldBlock
     /// The peer has closed its sending side.
@@ -14,15 +15,17 @@ public struct ClientSocket: ~Copyable {
 
   public init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
     descriptor = try Descriptor(kernel.openSocket(for: address), kernel: kernel)
-    // Only TCP holds small pieces back.
+    // Only TCP delays small segments (Nagle's algorithm).
     if address.family != .unix { kernel.setNoDelay(descriptor.number) }
   }
 
-  /// Chooses this end of the connection, before `connect`.
+  /// Sets the local end of the connection. Call it before `connect`.
+  ///
+  /// - Throws: `noSuchDevice` for a name that no interface can have, or the error of the kernel's `bind`.
   public func bind(to local: LocalEndpoint) throws(Errno) {
     if local.trafficClass != 0 { descriptor.kernel.setTrafficClass(descriptor.number, local.trafficClass) }
     if let interface = local.interface {
-      // The kernel would take an empty name for "any", and cut one that is too long.
+      // The kernel treats an empty name as "any interface", and truncates a name that is too long.
       guard NetworkInterface.isName(interface) else { throw .noSuchDevice }
       try Self.check(descriptor.kernel.bind(descriptor.number, toInterface: interface))
     }
@@ -36,19 +39,24 @@ public struct ClientSocket: ~Copyable {
     if result < 0 { throw Errno(rawValue: -result) }
   }
 
-  /// What the kernel holds of an upload beyond what is on its way. More of it would be told as sent long before it leaves,
-  /// and might take longer to leave than anybody waits for the answer; with less, a fast network would wait for us.
+  /// The bytes of an upload that the kernel holds and has not sent yet, at most. With a larger value, progress would be
+  /// reported long before the bytes leave, and they might take longer to leave than the wait for the response lasts.
+  /// With a smaller value, a fast network would wait for the program.
   private static let unsentBytesMax: Int32 = 128 * 1024
 
-  /// Has the kernel take what is sent only when it may soon leave (`TCP_NOTSENT_LOWAT`). By itself it takes megabytes.
+  /// Limits the bytes that the kernel takes before it can send them (`TCP_NOTSENT_LOWAT`). By default it takes
+  /// megabytes.
   public func limitUnsent() { descriptor.kernel.setUnsentBytesMax(descriptor.number, Self.unsentBytesMax) }
 
-  /// Begins to connect. True: connected at once; false: `finishConnecting` tells, when the socket is writable.
+  /// Starts to connect.
+  ///
+  /// - Returns: `true` if the socket is connected, or `false` if the connect is in progress. Then call
+  ///   `finishConnecting` once the socket is writable.
   public func connect(to address: SocketAddress) throws(Errno) -> Bool {
     let result = Errno(rawValue: -descriptor.kernel.connect(descriptor.number, to: address))
     switch result {
     case Errno(rawValue: 0): return true
-    // An interrupted connect goes on in the background like any other (POSIX connect, EINTR).
+    // An interrupted connect continues in the background like one in progress (POSIX connect, EINTR).
     case .inProgress, .interrupted: return false
     default: throw result
     }
@@ -56,13 +64,15 @@ public struct ClientSocket: ~Copyable {
 
   public var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
 
-  /// The outcome of a connect that had to wait.
+  /// Checks the outcome of a connect that was in progress. Call it once the socket is writable.
+  ///
+  /// - Throws: The error with which the connect failed.
   public func finishConnecting() throws(Errno) {
     let error = descriptor.kernel.pendingError(descriptor.number)
     guard error == 0 else { throw Errno(rawValue: error) }
   }
 
-  /// One receive into the chunk's spare room.
+  /// Receives once into the chunk's spare room.
   public func receive(into chunk: inout Chunk) throws(Errno) -> Received {
     let room = chunk.spareCapacity
     while true {
@@ -78,7 +88,9 @@ public struct ClientSocket: ~Copyable {
     }
   }
 
-  /// Sends as much of the queue as the kernel takes, and at most `count` bytes. False: it takes no more for now.
+  /// Sends from the queue until it is empty, `count` bytes are sent, or the kernel takes no more.
+  ///
+  /// - Returns: `false` if the kernel takes no more for now.
   public func send(_ queue: inout ByteQueue, atMost count: Int = .max) throws(Errno) -> Bool {
     var left = count
     while !queue.isEmpty, left > 0 {
@@ -91,7 +103,9 @@ public struct ClientSocket: ~Copyable {
     return true
   }
 
-  /// Sends as much of the chunk as the kernel takes. False: it takes no more for now.
+  /// Sends from the chunk until it is empty or the kernel takes no more.
+  ///
+  /// - Returns: `false` if the kernel takes no more for now.
   public func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
     while chunk.count > 0 {
       guard let sent = try Self.sent(descriptor.kernel.send(descriptor.number, chunk.bytes)) else { return false }
@@ -100,7 +114,9 @@ public struct ClientSocket: ~Copyable {
     return true
   }
 
-  /// Sends once from a file. Nil: the kernel takes no more for now. 0: the file ends there.
+  /// Sends once from a file.
+  ///
+  /// - Returns: The number of bytes sent, 0 at the end of the file, or `nil` if the kernel takes no more for now.
   public func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
     while true {
       let result = descriptor.kernel.sendFile(file.number, at: offset, count: count, to: descriptor.number)
@@ -110,7 +126,10 @@ public struct ClientSocket: ~Copyable {
     }
   }
 
-  /// How many bytes the kernel took: none when it was interrupted, nil when it takes no more.
+  /// Converts the result of a sending call.
+  ///
+  /// - Returns: The number of bytes that the kernel took (0 after an interruption), or `nil` if it takes no more for
+  ///   now.
   private static func sent(_ result: Int) throws(Errno) -> Int? {
     if result >= 0 { return result }
     switch Errno(rawValue: Int32(truncatingIfNeeded: -result)) {

@@ -1,12 +1,14 @@
-/// The client's own end of a connection: an address or a network interface, for machines with several, and the mark that
-/// its packets carry.
+/// The client's end of a connection: an address or a network interface, for machines that have several, and the traffic
+/// class of its packets.
 public struct LocalEndpoint: Hashable, Sendable {
-  /// An address of this machine's. With port 0, as usual, the kernel chooses the port.
+  /// An address of this machine. With port 0, the usual value, the kernel chooses the port.
   public let address: SocketAddress?
-  /// The name of a network interface, as `eth0`. Linux lets everybody choose one (since 5.7; before, `CAP_NET_RAW`).
+  /// The name of a network interface, such as `eth0`. Binding to it needs no privilege since Linux 5.7, and
+  /// `CAP_NET_RAW` before.
   public let interface: String?
 
-  /// The traffic class of the packets that are sent: a code point in the upper six bits (RFC 2474). 0: the usual one.
+  /// The traffic class of the packets that are sent: a code point in the upper six bits (RFC 2474). 0 is the default
+  /// class.
   public let trafficClass: UInt8
 
   public init(address: SocketAddress? = nil, interface: String? = nil, trafficClass: UInt8 = 0) {
@@ -15,8 +17,8 @@ public struct LocalEndpoint: Hashable, Sendable {
     self.trafficClass = trafficClass
   }
 
-  /// Whether a connection from here to `peer` can be: addresses of two families never meet, and nobody connects to a
-  /// path from somewhere.
+  /// Whether a connection from this end to `peer` is possible. An address cannot reach an address of another family,
+  /// and neither an address nor an interface reaches a Unix socket.
   public func reaches(_ peer: SocketAddress) -> Bool {
     guard address != nil || interface != nil else { return true }
     return peer.family != .unix && (address == nil || address?.family == peer.family)
@@ -24,7 +26,7 @@ public struct LocalEndpoint: Hashable, Sendable {
 }
 
 extension LocalEndpoint: CustomStringConvertible {
-  /// `192.0.2.1:0 on eth0`, or one of the two.
+  /// The address and the interface, for example `192.0.2.1:0 on eth0`, or the one of them that is set.
   public var description: String {
     [address?.description, interface].compactMap { $0 }.joined(separator: " on ")
   }

@@ -1,8 +1,8 @@
 import LarkspurBytes
 
-/// A pipe on the way of bytes from a socket to a file, which no memory of ours has to hold.
+/// A pipe through which bytes move from a socket to a file without passing through the program's memory.
 ///
-/// It is filled and emptied in one step. When emptying fails, what is left in it is lost with the pipe.
+/// One step fills and empties the pipe. When emptying fails, the bytes left in the pipe are lost with it.
 public final class Pipe {
   private let reading: Descriptor
   private let writing: Descriptor
@@ -14,7 +14,10 @@ public final class Pipe {
     writing = try Descriptor(ends.writing, kernel: kernel)
   }
 
-  /// Moves bytes from the socket into the pipe, which is empty. `drained` is never known: a pipe may be full of few bytes.
+  /// Moves bytes from the socket into the pipe, which must be empty.
+  ///
+  /// - Returns: Never `drained`. A pipe can be full with few bytes, so a short transfer does not mean that the socket
+  ///   has nothing left.
   public func fill(from socket: borrowing ClientSocket, atMost limit: Int) throws(Errno) -> ClientSocket.Received {
     while true {
       let moved = socket.descriptor.kernel.splice(
@@ -32,7 +35,7 @@ public final class Pipe {
     }
   }
 
-  /// Moves all that is in the pipe into the file.
+  /// Moves everything in the pipe into the file.
   public func empty(into file: OpenFile) throws(Errno) {
     while count > 0 {
       let moved = reading.kernel.splice(from: reading.number, to: file.number, count: count)
@@ -43,7 +46,7 @@ public final class Pipe {
       guard moved < 0 else { throw .inputOutput }
       switch Errno(rawValue: Int32(truncatingIfNeeded: -moved)) {
       case .interrupted: continue
-      // Opened for appending, or a file system that cannot.
+      // The file is open for appending, or its file system does not support `splice`.
       case .invalidArgument: try copy(into: file)
       case let error: throw error
       }
@@ -67,7 +70,7 @@ public final class Pipe {
 }
 
 extension OpenFile {
-  /// Writes all of it, by blocking calls. A descriptor that would not block (a pipe that nobody empties) is an error.
+  /// Writes all bytes, with blocking calls. A non-blocking descriptor that takes no more is an error.
   public func write(_ bytes: Span<UInt8>, by kernel: any Kernel) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
@@ -86,7 +89,9 @@ extension OpenFile {
     return size
   }
 
-  /// Reads once into the chunk's spare room. 0: the file ends there.
+  /// Reads once into the chunk's spare room.
+  ///
+  /// - Returns: The number of bytes, 0 at the end of the file.
   public func read(at offset: Int, into chunk: inout Chunk, by kernel: any Kernel) throws(Errno) -> Int {
     while true {
       var result = 0

@@ -1,12 +1,13 @@
-/// Where a socket can be connected to: an IP address and a port in host byte order, or a path.
+/// The address of a socket: an IP address and a port in host byte order, or a path.
 public enum SocketAddress: Hashable, Sendable {
   case ipv4(UInt32, port: UInt16)
   /// `scope` is the interface index of a link-local address, or 0.
   case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
-  /// A socket in the file system, or with a NUL in front a name of Linux's abstract namespace.
+  /// A socket in the file system, or, if the path begins with a NUL, a name in Linux's abstract namespace.
   case unix(path: String)
 
-  /// The longest path, or name behind its NUL, in bytes: `sun_path` has 108, one of them for a NUL (unix(7)).
+  /// The longest path, or the longest abstract name without its first NUL, in bytes. `sun_path` has 108, one of them
+  /// for a NUL (unix(7)).
   public static let unixPathBytesMax = 107
 
   public enum Family: Hashable, Sendable {
@@ -25,7 +26,7 @@ public enum SocketAddress: Hashable, Sendable {
 
   public static func loopback(port: UInt16) -> SocketAddress { .ipv4(0x7f00_0001, port: port) }
 
-  /// 0 for a path.
+  /// The port, or 0 for a path.
   public var port: UInt16 {
     switch self {
     case .ipv4(_, let port), .ipv6(_, _, _, let port): port
@@ -43,7 +44,7 @@ public enum SocketAddress: Hashable, Sendable {
 }
 
 extension SocketAddress: CustomStringConvertible {
-  /// `127.0.0.1:80`, `[::1]:80`, `unix:/run/a.socket`, or `unix:@name` in the abstract namespace.
+  /// The address as `127.0.0.1:80`, `[::1]:80`, `unix:/run/a.socket`, or `unix:@name` in the abstract namespace.
   public var description: String {
     switch self {
     case .ipv4(let address, let port):
@@ -54,7 +55,7 @@ extension SocketAddress: CustomStringConvertible {
     }
   }
 
-  /// RFC 5952: lower case, no leading zeros, the longest run of zero groups as `::`.
+  /// Returns an IPv6 address as in RFC 5952: lower case, no leading zeros, the longest run of zero groups as `::`.
   private static func text(_ high: UInt64, _ low: UInt64) -> String {
     let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { UInt16(truncatingIfNeeded: half >> UInt64($0)) } }
     var longest = 0..<0

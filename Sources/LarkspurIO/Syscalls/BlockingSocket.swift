@@ -2,11 +2,11 @@ import LarkspurBytes
 
 @_implementationOnly import CLarkspurLinux
 
-/// A connected socket that blocks its thread, for servers that spend a thread on each connection (and for
-/// tests that talk to them).
+/// A connected socket whose calls block their thread, for servers with one thread for each connection and for tests
+/// that talk to such servers.
 ///
-/// One thread reads and writes. `shutDown` may be called on any thread while the socket is alive: it makes a
-/// blocked call return.
+/// Use it on one thread. `shutDown` may be called on any thread while the socket is alive, and makes a blocked call
+/// return.
 public final class BlockingSocket: Sendable {
   private let number: Int32
 
@@ -14,7 +14,7 @@ public final class BlockingSocket: Sendable {
     self.number = number
   }
 
-  /// Connects, and blocks until that is done.
+  /// Connects to `address`. Blocks until the connection is open.
   public static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
     let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
@@ -28,12 +28,14 @@ public final class BlockingSocket: Sendable {
     _ = close(number)
   }
 
-  /// At most `count` bytes, at least one; none at the end of the stream.
+  /// Receives bytes. Blocks until some have arrived.
+  ///
+  /// - Returns: One to `count` bytes, or none at the end of the stream.
   public func receive(atMost count: Int) throws(Errno) -> [UInt8] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-        // Safe: recv writes at most `count` bytes, and says how many.
+        // Safe: recv writes at most `count` bytes, and returns their number.
         let received = unsafe recv(number, buffer.baseAddress, count, 0)
         if received < 0 { error = .current }
         initialized = max(received, 0)
@@ -43,14 +45,14 @@ public final class BlockingSocket: Sendable {
     }
   }
 
-  /// Sends all of it.
+  /// Sends all bytes. Blocks while the kernel takes no more.
   public func send(_ bytes: [UInt8]) throws(Errno) { try send(bytes.span) }
 
-  /// Sends all of it.
+  /// Sends all bytes. Blocks while the kernel takes no more.
   public func send(_ bytes: Span<UInt8>) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
-      // Safe: the span is lent for the call, which reads no more than its length.
+      // Safe: the span is lent for the call, which reads at most its length.
       let sent = unsafe bytes.extracting(offset...).withUnsafeBufferPointer { rest in
         unsafe larkspur_send(number, rest.baseAddress, rest.count)
       }
@@ -62,14 +64,17 @@ public final class BlockingSocket: Sendable {
     }
   }
 
-  /// Waits until the peer has ended its sending side, or the connection is broken, or `shutDown` was called.
-  /// Bytes that arrive meanwhile stay unread. False: none of it has happened until the deadline.
+  /// Waits until the peer ends its sending side, the connection breaks, or `shutDown` is called. Bytes that arrive
+  /// meanwhile stay unread.
+  ///
+  /// - Returns: `false` if none of these happens until the deadline.
   public func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
     while true {
       let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
       let result = larkspur_wait_for_peer_end(number, deadline.timeoutMilliseconds(from: now))
       if result > 0 { return true }
-      // A signal, or a wait longer than the kernel's longest: it is made again for what is left.
+      // A signal interrupted the wait, or the remaining time exceeds the kernel's longest timeout: wait again for the
+      // rest.
       if result == 0, deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { return false }
     }
   }
@@ -77,19 +82,19 @@ public final class BlockingSocket: Sendable {
   /// Whether `receive` would return at once.
   public var isReadable: Bool { larkspur_is_readable(number) != 0 }
 
-  /// Ends the sending side: the peer reads the end of the stream, and may go on sending.
+  /// Ends the sending side. The peer reads the end of the stream, and may continue to send.
   public func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }
 
-  /// Ends both sides. The peer reads the end of the stream, and a blocked call here returns.
+  /// Ends both sides. The peer reads the end of the stream, and a blocked call on this socket returns.
   public func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
 
-  /// Makes the coming close a reset (RST): the peer loses what it has not read yet.
+  /// Makes the coming close a reset (RST). The peer loses the bytes that it has not read yet.
   public func resetOnClose() { _ = larkspur_linger_zero(number) }
 
-  /// Each `send` leaves as a segment of its own, at once.
+  /// Makes each `send` leave at once as a segment of its own.
   public func setNoDelay() { _ = larkspur_set_integer_option(number, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
-  /// A small buffer makes a peer's back-pressure visible after few bytes.
+  /// Sets the size of the send buffer. With a small one, a peer's back-pressure shows after few bytes.
   public func setSendBuffer(bytes: Int) {
     _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_SNDBUF, Int32(clamping: bytes))
   }
@@ -98,10 +103,10 @@ public final class BlockingSocket: Sendable {
 /// A listening socket whose `accept` blocks its thread.
 public final class BlockingListener: Sendable {
   private let number: Int32
-  /// The port that it listens on, if it has one.
+  /// The port that the socket listens on, or 0 for a Unix socket.
   public let port: UInt16
 
-  /// Port 0 lets the kernel choose.
+  /// Creates a socket that listens on `address`. For port 0 the kernel chooses the port.
   public init(address: SocketAddress, backlog: Int32 = 1024) throws(Errno) {
     let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
@@ -122,17 +127,17 @@ public final class BlockingListener: Sendable {
     _ = close(number)
   }
 
-  /// The next connection.
+  /// Accepts the next connection. Blocks until there is one.
   public func accept() throws(Errno) -> BlockingSocket {
     while true {
       let accepted = larkspur_blocking_accept(number)
       if accepted >= 0 { return BlockingSocket(number: accepted) }
-      // A connection that the client has already given up is none.
+      // A signal interrupted the call, or the client closed the connection before it was accepted.
       let error = Errno.current
       guard error == .interrupted || error.rawValue == ECONNABORTED else { throw error }
     }
   }
 
-  /// Makes a blocked `accept` fail, and refuses connections from now on. Callable on any thread.
+  /// Makes a blocked `accept` fail, and refuses further connections. May be called on any thread.
   public func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
 }

@@ -2,7 +2,7 @@
 
 public enum EnvironmentVariable {
   public static func value(of name: String) -> String? {
-    // Safe: the string is copied at once; this public never changes the environment.
+    // Safe: the string is copied at once, and this package never changes the environment.
     guard let value = unsafe getenv(name) else { return nil }
     return unsafe String(cString: value)
   }

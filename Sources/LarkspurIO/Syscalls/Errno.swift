@@ -1,6 +1,6 @@
 @_implementationOnly import CLarkspurLinux
 
-/// An error number of the kernel's.
+/// An error number of the kernel.
 public struct Errno: Error, Hashable, Sendable {
   public let rawValue: Int32
 
@@ -8,40 +8,41 @@ public struct Errno: Error, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// `errno` as the call before has left it.
+  /// The value of `errno` that the latest call left.
   static var current: Errno { Errno(rawValue: larkspur_errno()) }
 
   /// Nothing to read, or no room to write, on a non-blocking descriptor.
   public static let wouldBlock = Errno(rawValue: EAGAIN)
-  /// A signal arrived before anything was done: the call is to be made again.
+  /// A signal arrived before the call did anything. Make the call again.
   public static let interrupted = Errno(rawValue: EINTR)
-  /// A non-blocking connect has begun; it ends with the descriptor becoming writable.
+  /// A non-blocking connect is in progress. It has ended once the descriptor is writable.
   public static let inProgress = Errno(rawValue: EINPROGRESS)
-  /// The peer reset the connection, or closed it while bytes of ours were unread there.
+  /// The peer reset the connection, or closed it with bytes unread on its side.
   public static let connectionReset = Errno(rawValue: ECONNRESET)
-  /// Nobody listens at the address.
+  /// Nothing listens at the address.
   public static let connectionRefused = Errno(rawValue: ECONNREFUSED)
-  /// The peer did not answer the kernel's own retransmissions.
+  /// The peer did not acknowledge the kernel's retransmissions.
   public static let timedOut = Errno(rawValue: ETIMEDOUT)
   /// No route leads to the host.
   public static let hostUnreachable = Errno(rawValue: EHOSTUNREACH)
   /// No route leads to the network, or the address family has no interface at all.
   public static let networkUnreachable = Errno(rawValue: ENETUNREACH)
-  /// The interface that the route leads over is down.
+  /// The interface that the route uses is down.
   public static let networkDown = Errno(rawValue: ENETDOWN)
-  /// We wrote after the peer had closed, or after our own shutdown.
+  /// A write after the peer closed the connection, or after a shutdown on this side.
   public static let brokenPipe = Errno(rawValue: EPIPE)
-  /// The process may not have more open descriptors.
+  /// The process has as many open descriptors as it may have.
   public static let tooManyDescriptors = Errno(rawValue: EMFILE)
-  /// The system may not have more open descriptors.
+  /// The system has as many open descriptors as it may have.
   public static let tooManyDescriptorsInSystem = Errno(rawValue: ENFILE)
-  /// All local ports towards that address are taken.
+  /// All local ports for the remote address are in use, or the local address to bind is not one of the machine's.
   public static let addressNotAvailable = Errno(rawValue: EADDRNOTAVAIL)
-  /// The listening address is taken.
+  /// The address to listen on is in use.
   public static let addressInUse = Errno(rawValue: EADDRINUSE)
-  /// An address family that this kernel was built without.
+  /// The kernel does not support the address family.
   public static let familyNotSupported = Errno(rawValue: EAFNOSUPPORT)
-  /// A local firewall rule, or a reserved address.
+  /// A local firewall rule forbids the operation, the address is reserved, or a file or directory belongs to another
+  /// user.
   public static let notPermitted = Errno(rawValue: EPERM)
   public static let accessDenied = Errno(rawValue: EACCES)
   public static let noMemory = Errno(rawValue: ENOMEM)
@@ -49,7 +50,7 @@ public struct Errno: Error, Hashable, Sendable {
   public static let notConnected = Errno(rawValue: ENOTCONN)
   public static let badDescriptor = Errno(rawValue: EBADF)
   public static let invalidArgument = Errno(rawValue: EINVAL)
-  /// A file is to be created whose name is taken.
+  /// A file to create exists already.
   public static let fileExists = Errno(rawValue: EEXIST)
   public static let noSuchFile = Errno(rawValue: ENOENT)
   public static let isDirectory = Errno(rawValue: EISDIR)
@@ -59,13 +60,13 @@ public struct Errno: Error, Hashable, Sendable {
   public static let inputOutput = Errno(rawValue: EIO)
   public static let fileTooLarge = Errno(rawValue: EFBIG)
   public static let noSpace = Errno(rawValue: ENOSPC)
-  /// A path, or a part of it, is longer than the kernel takes.
+  /// A path, or a part of it, is longer than the kernel accepts.
   public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
   public static let tooManyLinks = Errno(rawValue: ELOOP)
   /// No network interface has the name.
   public static let noSuchDevice = Errno(rawValue: ENODEV)
 
-  /// Whether the process or the system is out of something: whatever is tried next would fail as well.
+  /// Whether the process or the system lacks a resource, so that a second attempt fails as well.
   public var isShortage: Bool {
     switch self {
     case .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace: true
@@ -87,9 +88,9 @@ public struct Errno: Error, Hashable, Sendable {
 }
 
 extension Errno: CustomStringConvertible {
-  /// The kernel's words with the constant's name, for example `Connection refused (ECONNREFUSED)`.
+  /// The kernel's message with the constant's name, for example `Connection refused (ECONNREFUSED)`.
   public var description: String {
-    // Safe: the words are NUL-terminated and stand in `buffer` or in memory that lives for ever.
+    // Safe: the message is NUL-terminated, and is in `buffer` or in static memory.
     let words = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       unsafe String(cString: larkspur_error_words(rawValue, buffer.baseAddress, buffer.count))
     }

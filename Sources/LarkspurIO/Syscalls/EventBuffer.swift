@@ -1,13 +1,13 @@
 @_implementationOnly import CLarkspurLinux
 
-/// What the kernel says of one descriptor.
+/// The readiness of one descriptor, as the kernel reports it.
 public struct PollerEvent: Hashable, Sendable {
-  /// The slot that the descriptor was registered for, and which of the slot's registrations it was.
+  /// The slot that the descriptor was registered for, and the number of that registration of the slot.
   public var slot: UInt32
   public var registration: UInt32
   public var isReadable: Bool
   public var isWritable: Bool
-  /// The peer has closed its side, or the socket has failed: reading will say which.
+  /// Whether the peer has closed its side or the socket has failed. A read tells which.
   public var isHungUp: Bool
 
   public init(slot: UInt32, registration: UInt32, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {
@@ -19,11 +19,11 @@ public struct PollerEvent: Hashable, Sendable {
   }
 }
 
-/// Room for the events of one wait.
+/// The buffer for the events of one wait.
 @safe
 public struct EventBuffer: ~Copyable {
   private let memory: UnsafeMutableRawBufferPointer
-  // Safe: see `init`.
+  // Safe: `init` allocates the memory as this type, and `deinit` frees it.
   private var list: UnsafeMutableBufferPointer<larkspur_event> {
     unsafe memory.assumingMemoryBound(to: larkspur_event.self)
   }
@@ -39,14 +39,17 @@ public struct EventBuffer: ~Copyable {
     unsafe list.deallocate()
   }
 
-  /// `wait` fills the list and returns how many events it put there, or `-errno`.
+  /// Fills the buffer.
+  ///
+  /// - Parameter wait: Writes events into the list, and returns their number or a negated error number.
+  /// - Returns: The result of `wait`.
   mutating func fill(_ wait: (UnsafeMutableBufferPointer<larkspur_event>) -> Int32) -> Int32 {
     let result = unsafe wait(list)
     count = min(max(Int(result), 0), unsafe list.count)
     return result
   }
 
-  /// For scripted kernels: what a wait is to report.
+  /// Replaces the contents with `events`. For scripted kernels, as the result of a wait.
   public mutating func replace(with events: [PollerEvent]) -> Int32 {
     unsafe fill { list in
       for (index, event) in events.prefix(list.count).enumerated() {
@@ -61,7 +64,7 @@ public struct EventBuffer: ~Copyable {
   }
 
   public subscript(_ index: Int) -> PollerEvent {
-    // Safe: `list` is initialised to its capacity, and its subscript traps only beyond it.
+    // Safe: `list` is initialized to its capacity, and its subscript traps beyond the capacity.
     let raw = unsafe list[index]
     return PollerEvent(
       slot: raw.slot, registration: raw.registration,

@@ -1,16 +1,18 @@
 @_implementationOnly import CLarkspurLinux
 
-/// What is done to files by their paths.
+/// Operations on files by their paths.
 public enum FilePaths {
   public enum Kind: Hashable, Sendable {
-    /// With its permissions.
+    /// A regular file, with its permissions.
     case regularFile(UInt32)
     case directory
-    /// A device, a pipe, a socket.
+    /// A device, a pipe or a socket.
     case other
   }
 
-  /// What stands at the path, links followed. Nil: nothing.
+  /// Returns the kind of file at the path. Follows symbolic links.
+  ///
+  /// - Returns: The kind, or `nil` if there is no file.
   public static func kind(of path: String) throws(Errno) -> Kind? {
     let mode = unsafe larkspur_mode_of_path(path)
     guard mode >= 0 else {
@@ -24,18 +26,21 @@ public enum FilePaths {
     }
   }
 
-  /// The path of what is there, without links in it.
+  /// Returns the path of an existing file without symbolic links.
   public static func resolved(_ path: String) throws(Errno) -> String {
     guard let words = unsafe realpath(path, nil) else { throw .current }
-    // Safe: realpath returns a NUL-terminated string that is ours to free.
+    // Safe: realpath returns a NUL-terminated string that the caller must free.
     defer { unsafe free(words) }
     return unsafe String(cString: words)
   }
 
-  /// Where something would be created at the path: links to what is not there are followed.
+  /// Returns the path at which a file would be created for `path`. Follows symbolic links, also to files that do not
+  /// exist.
+  ///
+  /// - Throws: `tooManyLinks` after 40 links.
   public static func destination(of path: String) throws(Errno) -> String {
     var path = path
-    // As many as the kernel follows.
+    // The kernel follows 40 links, too.
     for _ in 0..<40 {
       guard let target = link(at: path) else { return path }
       let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
@@ -44,17 +49,17 @@ public enum FilePaths {
     throw .tooManyLinks
   }
 
-  /// What a symbolic link says. Nil: it is none.
+  /// Returns the target of a symbolic link, or `nil` if the path is not one.
   private static func link(at path: String) -> String? {
     var words = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe words.withUnsafeMutableBytes { room in
-      // Safe: the kernel writes no more than there is room for.
+      // Safe: the kernel writes at most `room.count` bytes.
       unsafe room.assumingMemoryBound(to: CChar.self).baseAddress.map { unsafe readlink(path, $0, room.count) } ?? -1
     }
     return count > 0 ? String(decoding: words[..<count], as: UTF8.self) : nil
   }
 
-  /// Puts the file in the place of what stands at the other path, in one step.
+  /// Renames the file, and replaces a file at the other path in one step.
   public static func rename(_ path: String, to other: String) throws(Errno) {
     guard unsafe CLarkspurLinux.rename(path, other) == 0 else { throw .current }
   }

@@ -1,72 +1,75 @@
 import LarkspurBytes
 
-/// Every kernel call that the client makes. Tests put a scripted kernel in its place.
+/// The system calls that loops and their connections make. Tests replace it with a scripted kernel.
 ///
-/// The calls are thin: one system call each, no retry, no interpretation. They return what the kernel returns,
-/// with `-errno` in place of -1.
+/// The methods are thin: they neither retry nor interpret. Where they return an integer, it is the kernel's result,
+/// with the negated error number in place of -1.
 public protocol Kernel: AnyObject, Sendable {
-  /// The monotonic clock.
+  /// Returns the current moment on the monotonic clock.
   func now() -> Deadline
-  /// The calendar: seconds since 1970, UTC. For what depends on the date, as certificates do.
+  /// Returns the seconds since 1970 (UTC), for checks that depend on the date, such as those of certificates.
   func date() -> Int64
 
-  /// A non-blocking, close-on-exec stream socket for `address`'s family.
+  /// Opens a non-blocking, close-on-exec stream socket for the family of `address`.
   func openSocket(for address: SocketAddress) -> Int32
-  /// Gives the socket its own end's address.
+  /// Sets the socket's local address.
   func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32
-  /// Lets `connect` choose the port that a coming `bind` leaves open: connections to different servers may share it.
+  /// Lets `connect` choose the port when a later `bind` leaves it open. Connections to different servers may then share
+  /// a port.
   func deferPort(_ descriptor: Int32)
-  /// Sends and receives through one network interface only.
+  /// Restricts the socket to one network interface.
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32
-  /// The number of a network interface.
+  /// Returns the index of a network interface.
   func interfaceIndex(of name: String) -> Int32
   func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32
-  /// The socket's own end, as `bind` or `connect` have chosen it.
+  /// Returns the socket's local address, as `bind` or `connect` chose it.
   func localAddress(_ descriptor: Int32) -> SocketAddress?
-  /// Takes the error that an asynchronous connect left: 0 or an errno (not negated).
+  /// Returns and clears the error of an asynchronous connect: 0 or an error number, not negated.
   func pendingError(_ descriptor: Int32) -> Int32
-  /// Switches off Nagle's algorithm: a request leaves at once.
+  /// Switches off Nagle's algorithm, so that a request leaves at once.
   func setNoDelay(_ descriptor: Int32)
-  /// How much a socket takes beyond what may leave at once.
+  /// Limits the bytes that a TCP socket takes before it can send them (`TCP_NOTSENT_LOWAT`).
   func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32)
-  /// Marks the packets that are sent, and gives them the kernel's priority for that mark.
+  /// Sets the traffic class of the socket's packets, and the kernel's priority for that class.
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8)
-  /// Appends what has arrived; 0 is the end of the stream.
+  /// Receives into `buffer`, behind what it holds. Returns 0 at the end of the stream.
   func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int
-  /// Sends at most `count` bytes from the front of `queue`, without taking anything out of it.
+  /// Sends at most `count` bytes from the front of `queue`, and leaves the queue as it is.
   func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int
   func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int
   func close(_ descriptor: Int32)
 
-  /// The size of a file, in bytes.
+  /// Returns the size of a file in bytes.
   func fileSize(_ file: Int32) -> Int
-  /// Sends from a file to a socket, and leaves the file's own position alone. 0 is the end of the file.
+  /// Sends from a file to a socket. Does not move the file's position. Returns 0 at the end of the file.
   func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int
-  /// Appends what is in a file, or in a pipe (`offset` is nil then); 0 is the end.
+  /// Reads from a file, or, if `offset` is `nil`, from a pipe, into `buffer` behind what it holds. Returns 0 at the
+  /// end.
   func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int
-  /// Writes at the file's own position. It may block.
+  /// Writes at the file's position. May block.
   func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int
-  /// A non-blocking, close-on-exec pipe, as large as the system allows. An error stands in both places.
+  /// Opens a non-blocking, close-on-exec pipe of 1 MiB, or of the default size if the system allows no more. An error
+  /// stands in both members.
   func openPipe() -> (reading: Int32, writing: Int32)
-  /// Moves bytes between a pipe and something else without a copy.
+  /// Moves bytes between a pipe and another descriptor without a copy.
   func splice(from source: Int32, to target: Int32, count: Int) -> Int
 
   func openPoller() -> Int32
-  /// Watches for reading, writing and hang-up, edge-triggered.
+  /// Registers the descriptor for reading, writing and hang-up, edge-triggered.
   func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32
-  /// Waits for at most `milliseconds` (-1: for ever), and returns the number of events.
+  /// Waits for at most `milliseconds`, or without limit if it is -1. Returns the number of events.
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32
 
   func openWakeUp() -> Int32
-  /// Has the poller report a wake-up descriptor, once for each call or for several.
+  /// Makes the poller report the wake-up descriptor. Several calls may lead to one report.
   func wake(_ descriptor: Int32)
 
   func openTimer() -> Int32
-  /// Has the poller report a timer at `moment`, once, and no longer at the moment that was set before.
+  /// Makes the poller report the timer once at `moment`. Replaces a moment that was set before.
   func setTimer(_ descriptor: Int32, to moment: Deadline)
 }
 
 extension Kernel {
-  /// A kernel in memory has no addresses of its own.
+  /// Returns `nil`: a simulated kernel need not have local addresses.
   public func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
 }

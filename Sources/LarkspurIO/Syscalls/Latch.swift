@@ -1,19 +1,21 @@
 import LarkspurBytes
 
-/// A door that opens once and stays open. Threads block at it until then.
+/// A one-way gate. Threads block at it until it opens, and it stays open.
 public final class Latch: Sendable {
   private let semaphore = Semaphore()
 
   public init() {}
 
-  /// Lets everyone through, now and later. Any thread; more than once is as good as once.
+  /// Releases all waiting and future threads. May be called on any thread; further calls have no effect.
   public func open() { semaphore.put() }
 
-  /// Blocks until it is open. False: it was still shut at the deadline.
+  /// Blocks until the latch is open.
+  ///
+  /// - Returns: `false` if it was still closed at the deadline.
   @discardableResult
   public func wait(until deadline: Deadline = .never) -> Bool {
     guard semaphore.take(until: deadline) else { return false }
-    // Whoever passes holds the door for the next.
+    // Each thread that passes releases the next one.
     open()
     return true
   }

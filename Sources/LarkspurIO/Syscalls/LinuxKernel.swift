@@ -2,11 +2,11 @@ import LarkspurBytes
 
 @_implementationOnly import CLarkspurLinux
 
-/// The kernel itself.
+/// The Linux kernel, called directly.
 public final class LinuxKernel: Kernel {
   public static let shared = LinuxKernel()
 
-  /// The segments that one gathered write takes along.
+  /// Maximum number of segments in one gathered write.
   private static let segmentsMax = 16
 
   public func now() -> Deadline { Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) }
@@ -27,7 +27,7 @@ public final class LinuxKernel: Kernel {
   }
 
   public func deferPort(_ descriptor: Int32) {
-    // A failure costs ports and nothing else.
+    // A failure costs local ports, nothing else.
     _ = larkspur_defer_port(descriptor)
   }
 
@@ -54,7 +54,7 @@ public final class LinuxKernel: Kernel {
   public func localAddress(_ descriptor: Int32) -> SocketAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    // Safe: the storage is as long as it says, and every address begins like sockaddr.
+    // Safe: `length` is the size of the storage, and every address begins like sockaddr.
     return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         unsafe getsockname(descriptor, address, &length) == 0 ? unsafe SocketAddress(address) : nil
@@ -65,17 +65,18 @@ public final class LinuxKernel: Kernel {
   public func pendingError(_ descriptor: Int32) -> Int32 { larkspur_pending_error(descriptor) }
 
   public func setNoDelay(_ descriptor: Int32) {
-    // A failure costs latency and nothing else.
+    // A failure costs latency, nothing else.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
   }
 
   public func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
-    // Only TCP knows it. Without it the kernel takes more, and nothing else.
+    // Only TCP has this option. Without it the kernel buffers more, nothing else.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, count)
   }
 
   public func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
-    // One of the two is for another family; and a mark that is refused costs nothing but itself.
+    // Each option applies to one address family and fails for the other. A failure has no effect beyond the missing
+    // mark.
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IP), IP_TOS, Int32(trafficClass))
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_IPV6), IPV6_TCLASS, Int32(trafficClass))
   }
@@ -84,7 +85,7 @@ public final class LinuxKernel: Kernel {
     var received = 0
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
       guard let base = bytes.baseAddress else { return }
-      // Safe: the room behind the `count` initialised bytes belongs to the span.
+      // Safe: the room behind the `count` initialized bytes belongs to the span.
       received = unsafe larkspur_receive(descriptor, base + count, bytes.count - count)
       if received > 0 { count += received }
     }
@@ -139,13 +140,13 @@ public final class LinuxKernel: Kernel {
 
   public func wake(_ descriptor: Int32) {
     var one: UInt64 = 1
-    // Nobody reads the counter. At a billion a second it is full after five centuries.
+    // The counter is never read. At a billion writes a second it overflows after more than five centuries.
     _ = unsafe write(descriptor, &one, MemoryLayout<UInt64>.size)
   }
 
   public func openTimer() -> Int32 { result(larkspur_timerfd()) }
 
-  // (It fails only for what is no timer.)
+  // The call fails only for a descriptor that is not a timer.
   public func setTimer(_ descriptor: Int32, to moment: Deadline) {
     _ = larkspur_timerfd_set(descriptor, moment.nanoseconds)
   }
@@ -162,7 +163,7 @@ extension LinuxKernel {
 
   public func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
     var got = 0
-    // Safe: the room behind the `count` initialised bytes belongs to the span, and the kernel writes nowhere else.
+    // Safe: the room behind the `count` initialized bytes belongs to the span, and the kernel writes nowhere else.
     unsafe buffer.withUnsafeMutableBytes { bytes, count in
       guard let base = bytes.baseAddress else { return }
       got =
@@ -183,7 +184,7 @@ extension LinuxKernel {
 
   public func openPipe() -> (reading: Int32, writing: Int32) {
     var ends = larkspur_pipe_ends()
-    // Safe: the ends are a local's.
+    // Safe: `ends` is a local variable.
     guard unsafe larkspur_pipe(&ends) == 0 else {
       let error = -larkspur_errno()
       return (error, error)

@@ -1,21 +1,21 @@
 @_implementationOnly import CLarkspurLinux
 
-/// One blocking look-up of a host name, by the system's own rules (`/etc/hosts`, DNS, nsswitch).
+/// A blocking lookup of a host name by the system's rules (`/etc/hosts`, DNS, nsswitch).
 public enum NameLookup {
   public enum Failure: Error, Hashable, Sendable {
-    /// The name does not exist or has no address, in the resolver's own words: "Name or service not known".
+    /// The name does not exist or has no address. The text is the resolver's message: "Name or service not known".
     case noSuchName(String)
-    /// The resolver could not tell, in its own words: "Temporary failure in name resolution".
+    /// The lookup failed without a result. The text is the resolver's message: "Temporary failure in name resolution".
     case failed(String)
-    /// The machine or this process is out of something that the look-up needs, descriptors for example.
+    /// The process or the machine lacks a resource that the lookup needs, for example descriptors.
     case unavailable(Errno)
   }
 
-  /// The stream addresses of `host`, in the order in which they are to be tried (RFC 6724). Blocks the thread.
+  /// Returns the stream addresses of `host`, in the order in which to try them (RFC 6724). Blocks the thread.
   public static func addresses(of host: String, port: UInt16) throws(Failure) -> [SocketAddress] {
     var hints = unsafe addrinfo()
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    // Addresses of a family that this machine has no address of are not offered.
+    // Leaves out the addresses of a family of which this machine has no address.
     unsafe hints.ai_flags = AI_ADDRCONFIG
     var list: UnsafeMutablePointer<addrinfo>?
     larkspur_clear_errno()
@@ -26,7 +26,8 @@ public enum NameLookup {
       error = unsafe getaddrinfo(host, nil, &hints, &list)
     }
     guard error == 0 else {
-      // Whoever cannot open `/etc/hosts` or a socket has not looked everywhere, whatever the resolver makes of it.
+      // Without `/etc/hosts` or a socket the resolver has not looked everywhere, even if it reports that there is no
+      // such name.
       let cause = Errno.current
       if cause.isShortage { throw .unavailable(cause) }
       if error == EAI_MEMORY { throw .unavailable(.noMemory) }
@@ -42,7 +43,7 @@ public enum NameLookup {
     defer { unsafe freeaddrinfo(list) }
     var addresses: [SocketAddress] = []
     var next = unsafe list
-    // Safe: the list is ours until it is freed, and ends with nil.
+    // Safe: the list is valid until it is freed, and ends with `nil`.
     while let entry = unsafe next {
       if let raw = unsafe entry.pointee.ai_addr, let address = unsafe SocketAddress(raw)?.with(port: port),
         !addresses.contains(address)

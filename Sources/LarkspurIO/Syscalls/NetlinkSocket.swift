@@ -1,15 +1,17 @@
 @_implementationOnly import CLarkspurLinux
 
-/// A socket to the kernel's network configuration (rtnetlink(7)). It sees the network namespace of the thread that made
-/// it, wherever it is used.
+/// A socket to the kernel's network configuration (rtnetlink(7)). It belongs to the network namespace of the thread
+/// that created it, on any thread.
 public final class NetlinkSocket: Sendable {
-  /// Large enough for what the kernel puts into one datagram: a page of a listing is at most 32 KiB.
+  /// The size of the largest datagram that the kernel sends, with a margin: a part of a listing has at most 32 KiB.
   public static let datagramBytesMax = 64 << 10
 
   private let descriptor: Descriptor
 
-  /// `hearsChanges`: it is told of changes to links, addresses and routes, and does not block. Otherwise it is for
-  /// questions, and a call blocks until the kernel's answer is there.
+  /// Opens the socket.
+  ///
+  /// - Parameter hearsChanges: `true` for a non-blocking socket that receives the changes of links, addresses and
+  ///   routes; `false` for a socket for requests, whose `receive` blocks for at most 2 s.
   public init(hearsChanges: Bool) throws(Errno) {
     let groups = hearsChanges ? UInt32(LARKSPUR_NETLINK_GROUPS) : 0
     let number = larkspur_open_netlink(groups, hearsChanges ? 0 : 1)
@@ -17,26 +19,27 @@ public final class NetlinkSocket: Sendable {
     descriptor = try Descriptor(number, kernel: LinuxKernel.shared)
   }
 
-  /// For a ``Poller``: readable when there is a change. It stays this object's own.
+  /// Registers the socket with a poller, which reports it as readable when there is a change. The socket keeps its
+  /// descriptor.
   public func watch(with poller: borrowing Poller, slot: UInt32) throws(Errno) {
     try poller.watcher.watch(descriptor, slot: slot, registration: 0)
   }
 
   public func send(_ bytes: [UInt8]) throws(Errno) {
-    // Safe: the bytes are lent for the call. Nobody but the kernel is at the other end.
+    // Safe: the bytes are lent for the call. Only the kernel is at the other end.
     let sent = unsafe bytes.withUnsafeBytes { unsafe larkspur_send(descriptor.number, $0.baseAddress, $0.count) }
     guard sent == bytes.count else { throw sent < 0 ? .current : .inputOutput }
   }
 
-  /// The messages of the next datagram; none if somebody else than the kernel has sent it.
+  /// Returns the messages of the next datagram, or none if the kernel did not send it.
   ///
-  /// `noBufferSpace`: there were more changes than the socket has room for, and some are lost. `wouldBlock`: there are none
-  /// now, or the kernel does not answer.
+  /// - Throws: `noBufferSpace` if changes were lost, because the socket's buffer was full; `wouldBlock` if there is no
+  ///   change now, or the kernel has not answered for 2 s.
   public func receive() throws(Errno) -> [NetlinkMessage] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.datagramBytesMax) { buffer, initialized in
-        // Safe: no more than the buffer holds is written, and the length says how much it was.
+        // Safe: recvmsg writes at most the buffer's size, and returns the length of the datagram.
         let length = unsafe larkspur_receive_netlink(descriptor.number, buffer.baseAddress, buffer.count)
         if length < 0 { error = .current }
         if length > buffer.count { error = .noBufferSpace }

@@ -4,8 +4,8 @@ import LarkspurBytes
 
 /// A file, a pipe or a terminal whose calls block their thread.
 ///
-/// It is closed when its last owner lets go of it; the three standard ones are not. Use it on one thread at a
-/// time.
+/// The descriptor is closed with the last reference, except those of the three standard streams and lent ones. Use it
+/// on one thread at a time.
 public final class OpenFile: Sendable {
   public static let standardInput = OpenFile(number: STDIN_FILENO, isOwned: false)
   public static let standardOutput = OpenFile(number: STDOUT_FILENO, isOwned: false)
@@ -19,10 +19,10 @@ public final class OpenFile: Sendable {
     self.isOwned = isOwned
   }
 
-  /// A descriptor that stays its owner's, who closes it when nobody uses this any more.
+  /// Uses a descriptor that stays its owner's. The owner closes it after the last use of this object.
   public convenience init(lent number: Int32) { self.init(number: number, isOwned: false) }
 
-  /// A descriptor that a call has just returned: -1 if it failed.
+  /// Takes ownership of the descriptor that a call has just returned: -1 if the call failed.
   convenience init(opened number: Int32) throws(Errno) {
     guard number >= 0 else { throw .current }
     self.init(number: number, isOwned: true)
@@ -32,17 +32,19 @@ public final class OpenFile: Sendable {
     try self.init(opened: unsafe larkspur_open_for_reading(path))
   }
 
-  /// The same where nobody may wait: what is no regular file is an `invalidArgument`.
+  /// Opens a regular file for reading, without blocking.
+  ///
+  /// - Throws: `invalidArgument` for anything but a regular file.
   public convenience init(readingRegular path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_regular_for_reading(path))
   }
 
-  /// Opens what is there for writing; of a regular file it takes everything away first.
+  /// Opens an existing file for writing. A regular file is truncated first.
   public convenience init(overwriting path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_for_writing(path))
   }
 
-  /// Creates a file, and fails if there is one.
+  /// Creates a file. Fails if it exists.
   public convenience init(creating path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_create_file(path))
   }
@@ -51,12 +53,15 @@ public final class OpenFile: Sendable {
     if isOwned { _ = close(number) }
   }
 
-  /// At most `count` bytes, at least one; none at the end.
+  /// Reads bytes.
+  ///
+  /// - Returns: One to `count` bytes, or none at the end.
+  /// - Throws: `interrupted` if a caught signal asks the process to end.
   public func read(atMost count: Int) throws(Errno) -> [UInt8] {
     while true {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-        // Safe: read writes at most `count` bytes, and says how many.
+        // Safe: read writes at most `count` bytes, and returns their number.
         let received = unsafe CLarkspurLinux.read(number, buffer.baseAddress, count)
         if received < 0 { error = .current }
         initialized = max(received, 0)
@@ -66,7 +71,7 @@ public final class OpenFile: Sendable {
     }
   }
 
-  /// Everything up to the end.
+  /// Reads up to the end.
   public func readToEnd() throws(Errno) -> [UInt8] { try readToEnd(max: .max) ?? [] }
 
   /// Reads up to the end.
@@ -82,24 +87,26 @@ public final class OpenFile: Sendable {
     return nil
   }
 
-  /// Writes all of it. `interrupted`: a signal asks the process to end. `timedOut`: the deadline has passed, which a
-  /// call that blocks notices only with ``CaughtSignal/interruptCalls(at:)``.
+  /// Writes all bytes.
+  ///
+  /// - Parameter deadline: A blocked call notices it only after ``CaughtSignal/interruptCalls(at:)``.
+  /// - Throws: `interrupted` if a caught signal asks the process to end; `timedOut` if the deadline has passed.
   public func write(_ bytes: Span<UInt8>, until deadline: Deadline = .never) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
-      // Safe: the span is lent for the call, which reads no more than its length.
+      // Safe: the span is lent for the call, which reads at most its length.
       let written = unsafe bytes.extracting(offset...).withUnsafeBufferPointer { rest in
         unsafe CLarkspurLinux.write(number, rest.baseAddress, rest.count)
       }
       if written >= 0 {
         offset += written
-        // A signal cuts a write short that has begun.
+        // A signal ends a write that has begun after a part of the bytes.
         if offset < bytes.count { try checkInterruption(deadline) }
         continue
       }
       switch Errno.current {
       case .interrupted: try checkInterruption(deadline)
-      // Whoever shares the descriptor with us has made it non-blocking.
+      // Another process that shares the open file has made it non-blocking.
       case .wouldBlock:
         _ = larkspur_wait_until_writable(number)
         try checkInterruption(deadline)
@@ -119,12 +126,12 @@ public final class OpenFile: Sendable {
     try write(text.utf8Span.span)
   }
 
-  /// Gives the file these permissions (the twelve lowest bits of `st_mode`).
+  /// Sets the file's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) {
     guard fchmod(number, mode) == 0 else { throw .current }
   }
 
-  /// Returns when what was written has reached the disk.
+  /// Returns once the written bytes have reached the disk.
   public func sync() throws(Errno) {
     while fsync(number) != 0 {
       let error = Errno.current
@@ -138,7 +145,7 @@ public final class OpenFile: Sendable {
     larkspur_mode_of_descriptor(number) & Int(LARKSPUR_MODE_TYPE) == Int(LARKSPUR_MODE_REGULAR)
   }
 
-  /// How wide the terminal is; nil if it is none, or does not know.
+  /// The width of the terminal, or `nil` if it is unknown or the file is not a terminal.
   public var terminalColumns: Int? {
     let columns = Int(larkspur_terminal_columns(number))
     return columns > 0 ? columns : nil

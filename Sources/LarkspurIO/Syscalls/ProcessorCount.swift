@@ -1,6 +1,7 @@
 @_implementationOnly import CLarkspurLinux
 
 public enum ProcessorCount {
-  /// How many processors the process may run on: fewer than the machine has where it is confined (`taskset`, containers).
+  /// The number of processors that the process may run on. With `taskset` and in containers that use cpusets it is less
+  /// than the machine's.
   public static var available: Int { Int(larkspur_processor_count()) }
 }

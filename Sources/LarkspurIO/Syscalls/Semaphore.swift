@@ -2,10 +2,10 @@ import LarkspurBytes
 
 @_implementationOnly import CLarkspurLinux
 
-/// Threads take from it what others put in, and block while there is nothing. Any thread.
+/// A counting semaphore. Any thread may use it.
 @safe
 public struct Semaphore: ~Copyable, Sendable {
-  // Safe: allocated and freed with this value; the semaphore is made for use by many threads.
+  // Safe: allocated and freed with this value; any thread may use the semaphore.
   nonisolated(unsafe) private let memory: UnsafeMutableRawPointer
   private var semaphore: UnsafeMutablePointer<sem_t> { unsafe memory.assumingMemoryBound(to: sem_t.self) }
 
@@ -20,13 +20,15 @@ public struct Semaphore: ~Copyable, Sendable {
     unsafe semaphore.deallocate()
   }
 
-  // Safe: who has this value holds the semaphore.
+  // Safe: the semaphore lives as long as this value.
   public func put() { _ = unsafe sem_post(semaphore) }
 
-  /// Blocks until there is something to take. False: there was nothing until the deadline.
+  /// Decrements the count. Blocks while it is 0.
+  ///
+  /// - Returns: `false` if the count was still 0 at the deadline.
   public func take(until deadline: Deadline = .never) -> Bool {
     while true {
-      // Safe: as above.
+      // Safe: the semaphore lives as long as this value.
       let result =
         deadline == .never
         ? unsafe sem_wait(semaphore) : unsafe larkspur_semaphore_wait(semaphore, deadline.nanoseconds)
@@ -35,9 +37,9 @@ public struct Semaphore: ~Copyable, Sendable {
     }
   }
 
-  /// Takes all that is there.
+  /// Decrements the count to 0.
   public func takeAll() {
-    // Safe: as above.
+    // Safe: the semaphore lives as long as this value.
     while unsafe sem_trywait(semaphore) == 0 {}
   }
 }

@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurLinux
 
 extension SocketAddress {
-  /// `AF_...`.
+  /// The family's constant `AF_...`.
   var familyNumber: Int32 {
     switch family {
     case .ipv4: AF_INET
@@ -10,7 +10,9 @@ extension SocketAddress {
     }
   }
 
-  /// Lends the address in the kernel's shape. A path may have none: then it throws.
+  /// Calls `body` with the address as the kernel's structure.
+  ///
+  /// - Throws: `nameTooLong` or `invalidArgument` for a path that the structure cannot hold.
   @unsafe
   func withSockAddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) throws(Errno) -> R {
     switch self {
@@ -35,13 +37,14 @@ extension SocketAddress {
       let isAbstract = path.utf8.first == 0
       let bytes = Array(path.utf8)
       guard bytes.count - (isAbstract ? 1 : 0) <= Self.unixPathBytesMax else { throw .nameTooLong }
-      // An empty one would make `bind` invent a name; a NUL would cut the path short. In an abstract name it is a byte.
+      // With an empty path `bind` would choose a name, and a NUL would cut a path short. In an abstract name a NUL is a
+      // byte like any other.
       guard !bytes.isEmpty, isAbstract || !bytes.contains(0) else { throw .invalidArgument }
       var raw = sockaddr_un()
       raw.sun_family = sa_family_t(AF_UNIX)
-      // Safe: the bytes fit, as has been seen above; those behind them stay zero.
+      // Safe: the check above ensures that the bytes fit. The bytes behind them stay zero.
       unsafe withUnsafeMutableBytes(of: &raw.sun_path) { unsafe $0.copyBytes(from: bytes) }
-      // A path ends with its NUL; an abstract name ends with the length.
+      // A path ends with a NUL, which the length includes. The length alone ends an abstract name.
       let length = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
       return unsafe Self.lend(raw, length: length, body)
     }
@@ -51,7 +54,7 @@ extension SocketAddress {
   private static func lend<T, R>(
     _ raw: T, length: Int = MemoryLayout<T>.size, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
   ) -> R {
-    // Safe: every sockaddr_xx begins like sockaddr, and its size goes with it.
+    // Safe: every sockaddr_xx begins like sockaddr, and `length` is at most its size.
     unsafe withUnsafePointer(to: raw) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         unsafe body($0, socklen_t(length))
@@ -59,12 +62,12 @@ extension SocketAddress {
     }
   }
 
-  /// Nil for a family other than IPv4 and IPv6.
+  /// Creates an address from the kernel's structure, or returns `nil` for a family other than IPv4 and IPv6.
   @unsafe
   init?(_ address: UnsafePointer<sockaddr>) {
     switch unsafe Int32(address.pointee.sa_family) {
     case AF_INET:
-      // Safe: the family says which structure it is.
+      // Safe: the family determines the structure.
       self = unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
         unsafe .ipv4(UInt32(bigEndian: $0.pointee.sin_addr.s_addr), port: UInt16(bigEndian: $0.pointee.sin_port))
       }
@@ -79,9 +82,11 @@ extension SocketAddress {
     }
   }
 
-  /// Reads an IP address in text: `192.0.2.1`, `2001:db8::1`, without brackets. Nil if it is not one.
+  /// Parses an IP address: `192.0.2.1` or `2001:db8::1`, without brackets.
+  ///
+  /// - Returns: The address, or `nil` if the text is none.
   public init?(literal text: String, port: UInt16) {
-    // It would end the text for what reads it.
+    // A NUL would end the text early for inet_pton.
     guard !text.utf8.contains(0) else { return nil }
     var v4 = in_addr()
     var v6 = in6_addr()
@@ -97,7 +102,7 @@ extension SocketAddress {
   }
 
   private static func halves(_ address: inout in6_addr) -> (high: UInt64, low: UInt64) {
-    // Safe: in6_addr is sixteen bytes in network order. Where it stands is a multiple of four, and no more.
+    // Safe: in6_addr is sixteen bytes in network order. Its alignment is four bytes, so the loads are unaligned.
     unsafe withUnsafeBytes(of: &address) { bytes in
       let (high, low) = unsafe (
         bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)

@@ -1,14 +1,16 @@
 @_implementationOnly import CLarkspurLinux
 
-/// A thread of the system's, outside Swift's own pool: one that may block.
+/// A thread of the system, outside Swift's thread pool, which may block.
 public struct SystemThread: Sendable {
   private let thread: UInt
 
-  /// Starts a thread that runs `body` to its end. `name` shows in debuggers; the kernel keeps 15 bytes of it.
+  /// Starts a thread that runs `body` to its end.
+  ///
+  /// - Parameter name: The name that debuggers show, cut to 15 characters. The kernel's limit is 15 bytes.
   public init(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
     let box = unsafe Unmanaged.passRetained(Body(name: name, run: body))
     var thread = pthread_t()
-    // Safe: the box is retained for the thread, which takes that reference over.
+    // Safe: the box is retained for the thread, which releases it.
     let error = unsafe pthread_create(
       &thread, nil,
       { argument in
@@ -25,13 +27,13 @@ public struct SystemThread: Sendable {
     self.thread = thread
   }
 
-  /// Waits for the thread's end. Call it once, or `detach`, for every thread.
+  /// Waits for the thread's end. Every thread needs one call of `join` or of `detach`.
   public func join() { _ = pthread_join(thread, nil) }
 
-  /// Lets the thread clean up after itself.
+  /// Makes the system free the thread's resources when it ends.
   public func detach() { _ = pthread_detach(thread) }
 
-  /// The calling thread's identity: equal on the same thread only.
+  /// A number that identifies the calling thread among all running threads.
   public static var currentIdentity: UInt64 { larkspur_thread_identity() }
 
   private final class Body: Sendable {

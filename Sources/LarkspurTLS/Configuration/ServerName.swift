@@ -1,23 +1,25 @@
-/// Whom a certificate has to be for: a DNS name or an IP address.
+/// The DNS name or IP address for which a server's certificate must be issued.
 public struct ServerName: Hashable, Sendable {
-  /// In lower case, without the dot that may end it. Nil: the server is known by an address.
+  /// The name in lower case without a final dot, or `nil` for an address.
   let name: String?
-  /// As text, without a zone. Nil: the server is known by a name.
+  /// The address as text without a zone, or `nil` for a name.
   let address: String?
-  /// The zone of the address, which no certificate has: the same address on another link is another server.
+  /// The zone of the address, which no certificate contains. An address on another link is another server.
   private let zone: String
 
-  /// Takes a host as it stands in a URL, without brackets. Nil: it can be neither an address nor a name.
+  /// Parses a host as it stands in a URL, without brackets.
   ///
-  /// RFC 6125 6.4.1: names are compared without regard to case. The dot at the end is DNS's mark of a complete name
-  /// and stands in no certificate: as in curl and browsers it is taken off. Internationalised names have to come as
-  /// A-labels (`xn--...`). A name that ends in a number is refused, as in the URL standard: the resolver may take
-  /// `127.1` or `0x7f000001` for an address.
+  /// RFC 6125 6.4.1: names are compared without regard to case. A final dot marks a complete name in DNS and stands in
+  /// no certificate; it is removed, as in curl and browsers. Internationalized names must be A-labels (`xn--...`). A
+  /// name whose last label is a number is refused, as in the URL standard, because a resolver may take `127.1` or
+  /// `0x7f000001` for an address.
+  ///
+  /// - Returns: The name, or `nil` if the host is neither an address nor a name.
   public init?(host: String) {
     let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) ?? host.endIndex
     let text = String(host[..<percent])
     if let canonical = AddressText.canonical(text) {
-      // Only IPv6 has zones.
+      // Only IPv6 addresses have zones.
       guard percent == host.endIndex || canonical.utf8.contains(UInt8(ascii: ":")) else { return nil }
       name = nil
       address = canonical
@@ -29,7 +31,7 @@ public struct ServerName: Hashable, Sendable {
     // RFC 1035 2.3.4.
     guard 1...253 ~= bytes.count else { return nil }
     let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    // No empty label: OpenSSL takes a dot in front for "any name below".
+    // No label may be empty: OpenSSL treats a leading dot as "any name below".
     guard labels.allSatisfy({ 1...63 ~= $0.count && $0.allSatisfy(Self.isNameByte) }), let last = labels.last,
       !Self.isNumber(last)
     else { return nil }
@@ -38,7 +40,7 @@ public struct ServerName: Hashable, Sendable {
     zone = ""
   }
 
-  /// Letters, digits and `-`, and the `_` that names in use have.
+  /// Whether the byte is a letter, a digit, `-`, or `_`, which some names in use contain.
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -48,7 +50,7 @@ public struct ServerName: Hashable, Sendable {
     }
   }
 
-  /// Decimal, or hexadecimal with `0x` before it.
+  /// Whether the label is a decimal number, or a hexadecimal one that begins with `0x`.
   private static func isNumber(_ label: ArraySlice<UInt8>) -> Bool {
     let isDigit = { (byte: UInt8) in UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
     if label.allSatisfy(isDigit) { return true }

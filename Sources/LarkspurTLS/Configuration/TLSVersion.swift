@@ -1,4 +1,4 @@
-/// A version of TLS that Larkspur speaks.
+/// A TLS version that Larkspur supports.
 public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable {
   case tls12 = 0x0303
   case tls13 = 0x0304

@@ -1,10 +1,10 @@
-/// An alert, by which a side says why it ends the connection (RFC 8446 6).
+/// An alert, in which a peer states why it ends the connection (RFC 8446 6).
 public struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
   public var number: UInt8
 
   public init(number: UInt8) { self.number = number }
 
-  /// The name that the RFC gives it.
+  /// The alert's name in the RFC, or `nil` if the number is unknown.
   public var name: String? {
     switch number {
     case 0: "close_notify"

@@ -1,12 +1,11 @@
-/// Why TLS could not do what it was asked.
+/// An error of TLS.
 public struct TLSError: Error, Hashable, Sendable {
   public var problem: Problem
-  /// OpenSSL's own words, where it had any.
+  /// OpenSSL's message, or further details, if there are any.
   public var reason: String?
-  /// The certificates that the server had shown when the handshake failed. Two errors that differ in nothing else are
-  /// equal.
+  /// The certificates that the server had sent when the handshake failed. Ignored by `==`.
   public var trust: Trust?
-  /// Whether the handshake was over: application data was on its way. Two errors that differ in nothing else are equal.
+  /// Whether the handshake had ended, so that application data was being exchanged. Ignored by `==`.
   public var isAfterHandshake = false
 
   public init(_ problem: Problem, reason: String? = nil) {
@@ -15,62 +14,64 @@ public struct TLSError: Error, Hashable, Sendable {
   }
 
   public enum Problem: Hashable, Sendable {
-    // The server's certificate, RFC 5280.
-    /// No chain leads to a root that is trusted: the root is unknown, or an intermediate is missing.
+    // Problems of the server's certificate (RFC 5280).
+    /// No chain leads to a trusted root: the root is unknown, or an intermediate certificate is missing.
     case untrustedRoot
     case selfSigned
     case expired
     case notYetValid
     case wrongHost
     case revoked
-    /// There are revocation lists, or a stapled response is promised, and they do not say anything valid about the certificate.
+    /// The revocation lists, or the stapled response that the certificate promises, contain nothing valid about it.
     case revocationUnknown
     case badSignature
     case weakKey
-    /// A key, or the group of a key exchange, is larger than Larkspur computes with: it would hold up other connections.
+    /// A key, or the group of a key exchange, exceeds Larkspur's size limit. Computing with it would delay other
+    /// connections.
     case keyTooLarge
     case weakDigest
-    /// The certificate or one of its issuers breaks another rule: usage, path length, name constraints, form.
+    /// The certificate or one of its issuers violates another rule: key usage, path length, name constraints, encoding.
     case certificateInvalid
     case pinMismatch(PinMismatch)
-    /// The caller, asked about the certificate, did not trust it.
+    /// The program refused the certificate when it was asked.
     case refusedByCaller
 
-    // The protocol.
-    /// The two sides have no version of TLS in common.
+    // Problems of the protocol.
+    /// The client and the server have no TLS version in common.
     case protocolVersion
     case noSharedCipher
-    /// What the server sends is not TLS.
+    /// The server's bytes are not TLS.
     case notTLS
-    /// The server chose another protocol than HTTP/1.1 over TLS, although it was not offered.
+    /// The server chose a protocol other than HTTP/1.1, which the client had not offered.
     case applicationProtocol
-    /// The server speaks no protocol that was offered, and HTTP/1.1 is all that is (RFC 7301 3.2).
+    /// The server supports no offered protocol; the client offers HTTP/1.1 only (RFC 7301 3.2).
     case noSharedProtocol
     /// The server ended the connection with an alert.
     case alert(TLSAlert)
-    /// The server broke the rules of TLS.
+    /// The server violated the TLS protocol.
     case protocolViolation
-    /// The connection ended without `close_notify`: an attacker may have cut it.
+    /// The connection ended without `close_notify`. An attacker may have cut it.
     case truncated
-    /// The connection was lost in mid-handshake.
+    /// The connection ended during the handshake.
     case connectionLost
     case handshakeTimedOut
 
-    // The client's certificate.
+    // Problems of the client's certificate.
     case clientCertificateRequired
     case clientCertificateRefused
 
-    // What the caller gave.
+    // Problems of the configuration.
     case hostInvalid
     case identityUnreadable
     case passwordWrong
-    /// The client's key or archive is encrypted with an algorithm that OpenSSL does not have here, whatever the password.
+    /// The client's key or archive is encrypted with an algorithm that this OpenSSL does not support. No password
+    /// helps.
     case encryptionUnsupported
-    /// The private key is not the certificate's.
+    /// The private key does not match the certificate.
     case keyMismatch
     case trustStoreUnreadable
     case revocationListUnreadable
-    /// The file of `SSLKEYLOGFILE` cannot be written to, or others could read it.
+    /// The file that `SSLKEYLOGFILE` names cannot be written, is of an unsafe kind, or is accessible to others.
     case keyLogUnwritable
     case outOfMemory
   }

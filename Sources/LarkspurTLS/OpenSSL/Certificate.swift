@@ -1,62 +1,62 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// An X.509 certificate. It is immutable, and read when somebody asks.
+/// An X.509 certificate. The value is immutable, and its fields are parsed on each access.
 @safe
 public struct Certificate: Sendable {
   let reference: Reference
 
-  /// Takes a reference over.
+  /// Takes ownership of a reference. Returns `nil` for a null pointer.
   @unsafe
   init?(taking pointer: OpaquePointer?) {
-    // Safe: X509_free gives back the one reference that was taken.
+    // Safe: X509_free releases the one reference that was taken.
     guard let reference = unsafe Reference(pointer, releasedBy: { unsafe X509_free($0) }) else { return nil }
     self.reference = reference
   }
 
-  // Safe: in all of these, the certificate lives as long as `reference`, and reading it changes nothing that OpenSSL
-  // does not lock.
+  // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only what
+  // OpenSSL locks.
 
-  /// The certificate as it is signed.
+  /// The certificate as it was signed, in DER.
   public var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
 
-  /// The key with its algorithm (SubjectPublicKeyInfo), DER.
+  /// The key with its algorithm (SubjectPublicKeyInfo), in DER.
   public var publicKeyInfo: [UInt8] { unsafe Array(taking: larkspur_certificate_spki(reference.pointer)) }
 
   public var sha256: [UInt8] { SHA256Digest.of(der) }
 
   public var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
 
-  // Safe: in these, too.
+  // Safe: the certificate lives as long as `reference`.
 
-  /// The distinguished name as RFC 2253 writes it.
+  /// The subject's distinguished name as text (RFC 2253).
   public var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
 
-  // Safe: as above.
+  // Safe: the certificate lives as long as `reference`.
   public var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
 
-  /// The serial number, the most significant byte first.
+  /// The serial number, with the most significant byte first.
   public var serial: [UInt8] { unsafe Array(taking: larkspur_certificate_serial(reference.pointer)) }
 
-  /// Seconds since 1970, UTC.
+  /// The start of validity in seconds since 1970, UTC.
   public var notBefore: Int64 { unsafe larkspur_certificate_not_before(reference.pointer) }
 
-  // Safe: as above.
-  /// Seconds since 1970, UTC.
+  // Safe: the certificate lives as long as `reference`.
+  /// The end of validity in seconds since 1970, UTC.
   public var notAfter: Int64 { unsafe larkspur_certificate_not_after(reference.pointer) }
 
-  /// Whether the certificate promises that its server always staples a response about it (RFC 7633).
+  /// Whether the certificate promises that its server always staples an OCSP response (RFC 7633).
   public var mustStaple: Bool { unsafe larkspur_certificate_must_staple(reference.pointer) }
 
-  /// What the certificate is for, by its subjectAltName.
+  /// A name that the certificate is issued for, from its subjectAltName.
   public enum Name: Hashable, Sendable {
     case dns(String)
-    /// Four bytes or sixteen.
+    /// An IP address of four or sixteen bytes.
     case address([UInt8])
   }
 
-  /// DNS names and IP addresses in their order. Bytes of a name that are not visible ASCII are escaped as `\xNN`.
+  /// The DNS names and IP addresses in their order. Bytes of a name that are not visible ASCII are escaped as `\xNN`.
   public var names: [Name] {
-    // Safe: what `larkspur_names_at` lends lives until the list is freed.
+    // Safe: the bytes that `larkspur_names_at` lends live until the list is freed.
     let list = unsafe larkspur_certificate_names(reference.pointer)
     defer { unsafe GENERAL_NAMES_free(list) }
     var names: [Name] = []
@@ -71,12 +71,13 @@ public struct Certificate: Sendable {
     return names
   }
 
-  /// Reads certificates in PEM, any number, or one in DER. A PEM block that is damaged takes no other along: it is left out.
+  /// Parses any number of certificates in PEM, or one in DER. A damaged PEM block is left out and does not affect the
+  /// others.
   ///
-  /// - Returns: The certificates in their order, or `nil` if there is none that can be read.
+  /// - Returns: The certificates in their order, or `nil` if none can be read.
   public static func read(_ bytes: [UInt8]) -> [Certificate]? { readCounting(bytes)?.certificates }
 
-  /// Reads certificates of which none may be missing, such as a client's with those behind it.
+  /// Parses certificates of which none may be damaged, such as a client's certificate and its chain.
   static func readAll(_ bytes: [UInt8]) -> [Certificate]? {
     guard let read = readCounting(bytes), read.damaged == 0 else { return nil }
     return read.certificates
@@ -92,10 +93,10 @@ public struct Certificate: Sendable {
 
   // MARK: - Chains
 
-  /// The certificates of a list, which is freed.
+  /// Converts a list of OpenSSL's, and frees it.
   @unsafe
   static func list(taking chain: OpaquePointer?) -> [Certificate] {
-    // Safe: every certificate gets a reference of its own before the list goes.
+    // Safe: each certificate gets its own reference before the list is freed.
     defer { unsafe larkspur_chain_free(chain) }
     var certificates: [Certificate] = []
     for index in unsafe 0..<larkspur_chain_count(chain) {
@@ -106,7 +107,7 @@ public struct Certificate: Sendable {
     return certificates
   }
 
-  /// The certificates as a list of OpenSSL's, which is freed with the reference.
+  /// Creates a list for OpenSSL, which is freed with the returned reference.
   static func list(_ certificates: [Certificate]) -> Reference? {
     // Safe: the list takes references of its own.
     guard let list = unsafe Reference(larkspur_chain_new(), releasedBy: { unsafe larkspur_chain_free($0) })
@@ -117,11 +118,11 @@ public struct Certificate: Sendable {
     return list
   }
 
-  // MARK: - Words
+  // MARK: - Text
 
   @unsafe
   static func text(_ bytes: larkspur_bytes) -> String {
-    // Safe: see `Array(taking:)`.
+    // Safe: `bytes` has the length that it states, and no other owner.
     String(decoding: unsafe Array(taking: bytes), as: UTF8.self)
   }
 
@@ -140,7 +141,7 @@ public struct Certificate: Sendable {
 
 extension Certificate: Hashable {
   public static func == (left: Certificate, right: Certificate) -> Bool {
-    // Safe: both live.
+    // Safe: both certificates live as long as their references.
     if left.reference === right.reference { return true }
     return unsafe X509_cmp(left.reference.pointer, right.reference.pointer) == 0
   }
@@ -148,7 +149,7 @@ extension Certificate: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(sha256) }
 }
 
-/// SHA-256 of bytes.
+/// The SHA-256 digest.
 public enum SHA256Digest {
   public static let byteCount = Int(SHA256_DIGEST_LENGTH)
 

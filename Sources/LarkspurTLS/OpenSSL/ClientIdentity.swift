@@ -1,21 +1,22 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// A certificate with its private key, by which a client shows who it is.
+/// A certificate and its private key, with which a client authenticates itself.
 @safe
 public struct ClientIdentity: Sendable {
   public let certificate: Certificate
-  /// The certificates behind it, which are sent along.
+  /// The intermediate certificates, which are sent along.
   public let chain: [Certificate]
   let key: Reference
   let list: Reference
 
-  /// Reads a certificate with those behind it (PEM, or one in DER) and its key (PEM, encrypted with `password` or not; or plain DER).
+  /// Parses a certificate with its intermediates (PEM, or one in DER) and its key (PEM, optionally encrypted with
+  /// `password`, or unencrypted DER).
   public init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSError) {
     guard let read = Certificate.readAll(certificates), let leaf = read.first else {
       throw TLSError(.identityUnreadable)
     }
     var failure = larkspur_secret_unreadable
-    // Safe: the bytes are lent for the call, which hands a reference over.
+    // Safe: the bytes are lent for the call, which transfers a reference.
     let pointer = unsafe key.withUnsafeBytes {
       unsafe larkspur_read_key($0.baseAddress, $0.count, password, &failure)
     }
@@ -25,13 +26,13 @@ public struct ClientIdentity: Sendable {
     try self.init(certificate: leaf, chain: Array(read.dropFirst()), key: key)
   }
 
-  /// Reads a PKCS#12 archive.
+  /// Parses a PKCS#12 archive.
   public init(pkcs12: [UInt8], password: String) throws(TLSError) {
     var leaf: OpaquePointer?
     var key: OpaquePointer?
     var chain: OpaquePointer?
     var failure = larkspur_secret_unreadable
-    // Safe: the bytes are lent for the call, which hands references over, also when it fails.
+    // Safe: the bytes are lent for the call, which transfers references even if it fails.
     let read = unsafe pkcs12.withUnsafeBytes {
       unsafe larkspur_read_pkcs12($0.baseAddress, $0.count, password, &leaf, &key, &chain, &failure)
     }
@@ -42,7 +43,7 @@ public struct ClientIdentity: Sendable {
     try self.init(certificate: certificate, chain: behind, key: owned)
   }
 
-  /// The same with other certificates behind it.
+  /// Returns this identity with other intermediate certificates.
   public func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)
   }
@@ -57,7 +58,7 @@ public struct ClientIdentity: Sendable {
 
   private init(certificate: Certificate, chain: [Certificate], key: Reference) throws(TLSError) {
     guard let list = Certificate.list(chain) else { throw TLSError(.outOfMemory) }
-    // Safe: both live.
+    // Safe: both objects live as long as their references.
     let isPair = unsafe X509_check_private_key(certificate.reference.pointer, key.pointer) == 1
     ErrorQueue.clear()
     guard isPair else { throw TLSError(.keyMismatch) }

@@ -1,10 +1,10 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// OpenSSL's queue of errors, one per thread, and the words for what stands in it.
+/// OpenSSL's error queue, of which each thread has one, and the messages for its entries.
 enum ErrorQueue {
   static func clear() { ERR_clear_error() }
 
-  /// The first error's words. The queue is empty afterwards.
+  /// Returns the message of the first error, and clears the queue.
   static func takeReason() -> String? {
     let code = ERR_get_error()
     ERR_clear_error()
@@ -12,14 +12,14 @@ enum ErrorQueue {
   }
 
   static func reason(of code: UInt) -> String? {
-    // Safe: the words are OpenSSL's own and live for ever.
+    // Safe: the message is a constant of OpenSSL.
     guard code != 0, let words = unsafe larkspur_error_reason(code) else { return nil }
     return unsafe String(cString: words)
   }
 
   static func verificationWords(_ code: Int32) -> String {
     if code == Int32(larkspur_v_key_too_large) { return "a key is larger than 8192 bits, or its exponent than 64" }
-    // Safe: the words are OpenSSL's own and live for ever.
+    // Safe: the message is a constant of OpenSSL.
     return unsafe String(cString: X509_verify_cert_error_string(Int(code)))
   }
 }

@@ -1,22 +1,22 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// A hash of bytes that may come in pieces. For one thread at a time.
+/// A digest of bytes that may arrive in pieces. Use it on one thread at a time.
 @safe
 public struct MessageDigest: ~Copyable {
   public enum Algorithm: Hashable, Sendable, CaseIterable {
-    /// Broken as a signature. Digest authentication and old checksums still ask for it.
+    /// Broken for signatures. Digest authentication and old checksums still need it.
     case md5
     case sha256
-    /// SHA-512/256 of FIPS 180-4: shorter than SHA-512, and with initial values of its own.
+    /// SHA-512/256 of FIPS 180-4: a shorter SHA-512 with its own initial values.
     case sha512_256
   }
 
-  // Safe: the context is this value's own, and is freed with it.
+  // Safe: the context belongs to this value and is freed with it.
   private let context: OpaquePointer
 
-  /// Nil: OpenSSL has no such hash here (its policy may forbid MD5).
+  /// Creates a digest, or returns `nil` if OpenSSL does not provide the algorithm (its policy may forbid MD5).
   public init?(_ algorithm: Algorithm) {
-    // Safe: the kinds are OpenSSL's own and live for ever; a context is freed on every way out.
+    // Safe: the algorithms are constants of OpenSSL, and every path frees the context.
     guard let context = unsafe EVP_MD_CTX_new() else { return nil }
     guard unsafe EVP_DigestInit_ex(context, Self.kind(algorithm), nil) == 1 else {
       unsafe EVP_MD_CTX_free(context)
@@ -27,7 +27,7 @@ public struct MessageDigest: ~Copyable {
   }
 
   deinit {
-    // Safe: nobody else has it.
+    // Safe: this value is the only owner.
     unsafe EVP_MD_CTX_free(context)
   }
 
@@ -36,9 +36,9 @@ public struct MessageDigest: ~Copyable {
     unsafe bytes.withUnsafeBytes { _ = unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
   }
 
-  /// The hash. Nil: OpenSSL failed.
+  /// Returns the digest, or `nil` if OpenSSL failed.
   public consuming func finish() -> [UInt8]? {
-    // Safe: EVP_DigestFinal_ex writes no more than EVP_MAX_MD_SIZE bytes, and says how many.
+    // Safe: EVP_DigestFinal_ex writes at most EVP_MAX_MD_SIZE bytes, and returns their number.
     var isDone = false
     let digest = unsafe [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
       var length: UInt32 = 0
@@ -49,7 +49,7 @@ public struct MessageDigest: ~Copyable {
     return isDone ? digest : nil
   }
 
-  /// The hash of bytes that are all there. Nil: OpenSSL has no such hash here.
+  /// Returns the digest of the bytes, or `nil` if OpenSSL does not provide the algorithm.
   public static func of(_ bytes: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
     guard var digest = MessageDigest(algorithm) else { return nil }
     digest.update(bytes.span)

@@ -1,16 +1,16 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// An object of OpenSSL's that counts its references: one of them is ours, and goes with the last owner here.
+/// A reference to a reference-counted object of OpenSSL, released with the last owner.
 ///
-/// What is kept so is not changed any more once it is shared, or is locked by OpenSSL itself (certificates, keys,
-/// stores, contexts, sessions): any thread may read it.
+/// Any thread may read the object: it is either not changed once it is shared, or locked by OpenSSL (certificates,
+/// keys, stores, contexts, sessions).
 @safe
 final class Reference: @unchecked Sendable {
   // Safe: the object lives as long as this reference to it.
   @unsafe let pointer: OpaquePointer
   private let release: (OpaquePointer?) -> Void
 
-  /// Takes a reference over. Nil for null.
+  /// Takes ownership of a reference. Returns `nil` for a null pointer.
   @unsafe
   init?(_ pointer: OpaquePointer?, releasedBy release: @escaping (OpaquePointer?) -> Void) {
     guard let pointer = unsafe pointer else { return nil }
@@ -19,16 +19,16 @@ final class Reference: @unchecked Sendable {
   }
 
   deinit {
-    // Safe: this is the one reference that was taken over.
+    // Safe: releases the one reference that `init` took.
     unsafe release(pointer)
   }
 }
 
 extension [UInt8] {
-  /// Copies memory that C allocated for us, and frees it.
+  /// Copies memory that C allocated for the caller, and frees it.
   @unsafe
   init(taking bytes: larkspur_bytes) {
-    // Safe: `bytes` is as long as it says, and nobody else has it.
+    // Safe: `bytes` has the length that it states, and no other owner.
     self = unsafe bytes.bytes == nil ? [] : Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.count))
     unsafe larkspur_bytes_free(bytes)
   }

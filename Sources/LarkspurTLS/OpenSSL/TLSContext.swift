@@ -1,15 +1,16 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// A configuration made ready: its roots parsed, its sessions kept. Connections on any loops share it.
+/// A prepared configuration: its roots are parsed and its sessions are kept. Connections on any loop share it.
 ///
-/// Making one may read the system's roots from the disk, which takes up to 40 ms: make one per configuration.
+/// Creating a context may read the system's roots from the disk, which takes up to 40 ms. Create one for each
+/// configuration.
 @safe
 public final class TLSContext: Sendable {
   public let configuration: TLSConfiguration
   let reference: Reference
   let store: TrustStore
   let sessions = SessionCache()
-  /// Told of pins that did not match, whether the connection went on or not; on the thread of the connection's loop.
+  /// Called with each pin mismatch, whether or not it fails the connection, in a tick of the connection's loop.
   public let pinMismatched: (@Sendable (PinMismatch) -> Void)?
 
   public init(
@@ -19,7 +20,7 @@ public final class TLSContext: Sendable {
     self.pinMismatched = pinMismatched
     store = try TrustStore(configuration.roots, revocationLists: configuration.revocationLists)
     ErrorQueue.clear()
-    // Safe: here and below, the context is used by this thread alone until `init` returns.
+    // Safe: here and below, only this thread uses the context until `init` returns.
     var settings = larkspur_tls_settings()
     settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
     settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
@@ -32,7 +33,7 @@ public final class TLSContext: Sendable {
     }
     self.reference = reference
     if configuration.dangerouslyLogsKeys, let path = KeyLog.path {
-      // Safe: the words are constants, or copied before this thread can fail again.
+      // Safe: the message is a constant, or copied before this thread can fail again.
       if let refusal = unsafe larkspur_tls_context_log_keys(reference.pointer, path) {
         throw TLSError(.keyLogUnwritable, reason: unsafe "\(path): \(String(cString: refusal))")
       }
@@ -45,14 +46,14 @@ public final class TLSContext: Sendable {
     else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
   }
 
-  /// Forgets all sessions: the next connection to each server makes a full handshake.
+  /// Removes all sessions. The next connection to each server makes a full handshake.
   public func forgetSessions() { sessions.removeAll() }
 }
 
 enum KeyLog {
-  /// The file that `SSLKEYLOGFILE` names.
+  /// The path in `SSLKEYLOGFILE`, or `nil` if it is unset or empty.
   static var path: String? {
-    // Safe: the text is copied at once. As with all of getenv, nobody may change the environment meanwhile.
+    // Safe: the text is copied at once. As always with getenv, no thread may change the environment meanwhile.
     guard let path = unsafe getenv("SSLKEYLOGFILE"), unsafe path.pointee != 0 else { return nil }
     return unsafe String(cString: path)
   }

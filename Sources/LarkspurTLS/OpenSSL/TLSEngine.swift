@@ -2,11 +2,11 @@ import LarkspurBytes
 
 @_implementationOnly import CLarkspurOpenSSL
 
-/// One side of one TLS connection, the client's: ciphertext in, ciphertext out, plaintext in, plaintext out.
+/// The client's side of one TLS connection. Converts between ciphertext and plaintext.
 ///
-/// Theory of operation. The engine has no descriptor, no clock and no thread. Each call lends it the ciphertext that has
-/// come and room for ciphertext to send, and says what it needs next. First `handshake` is called until it is done;
-/// then `read` and `write` in any order; at last `shutDown`.
+/// Theory of operation. The engine has no descriptor, no clock and no thread. Each call lends it the ciphertext that
+/// has arrived and room for ciphertext to send, and returns what the engine needs next. The caller first calls
+/// `handshake` until it returns `done`, then `read` and `write` in any order, and finally `shutDown`.
 ///
 /// ```
 ///  handshake --wantsTrust--> decide --+
@@ -18,15 +18,15 @@ import LarkspurBytes
 ///   done --read, write--> ... --shutDown-->
 /// ```
 ///
-/// Trust. The chain is verified by OpenSSL, the pins are looked for in the verified chain, and the caller is asked
-/// if it wants to be. The same is done for a resumed session, with the chain that was verified when the session began.
-/// `done` is reported only when all of it has been passed: no byte of a request leaves before.
+/// Trust. OpenSSL verifies the chain, the engine matches the pins against the verified chain, and asks the caller if
+/// `asksTrust` is set. For a resumed session this happens with the chain that was verified in the session's first
+/// handshake. The engine returns `done` only when all checks have passed, so no byte of a request leaves before.
 @safe
 public struct TLSEngine: ~Copyable {
   public struct Options: Sendable {
     /// Whether `handshake` asks the caller about the server's certificates.
     public var asksTrust = false
-    /// Whether `handshake` asks the caller for a certificate when the server wants one.
+    /// Whether `handshake` asks the caller for a certificate when the server requests one.
     public var asksIdentity = false
 
     public init() {}
@@ -34,28 +34,28 @@ public struct TLSEngine: ~Copyable {
 
   public enum Step: Sendable {
     case done(Handshake)
-    /// Ciphertext has to come first.
+    /// More ciphertext must arrive first.
     case wantsInput
-    /// The room for ciphertext is used up.
+    /// The room for ciphertext is full.
     case wantsOutput
-    /// The caller has to `decide`, and to call `handshake` again.
+    /// The caller must call `decide`, and then `handshake` again.
     case wantsTrust(Trust)
-    /// The caller has to `identify`, and to call `handshake` again. The distinguished names of issuers
-    /// that the server knows; none: any will do.
+    /// The caller must call `identify`, and then `handshake` again. `issuers` has the names of the certificate
+    /// authorities that the server accepts. If it is empty, any will do.
     case wantsIdentity(issuers: [DistinguishedName])
   }
 
   public enum Reading: Hashable, Sendable {
-    /// So many bytes of plaintext were appended. `drained`: more of them need more ciphertext.
+    /// The number of bytes of plaintext appended. `drained` means that further plaintext needs more ciphertext.
     case bytes(Int, drained: Bool)
     case wantsInput
     case wantsOutput
-    /// The server has said that no more comes.
+    /// The server has announced the end of its data (`close_notify`).
     case closed
   }
 
   public enum Writing: Hashable, Sendable {
-    /// So many bytes of plaintext have been taken.
+    /// The number of bytes of plaintext consumed.
     case bytes(Int)
     case wantsInput
     case wantsOutput
@@ -64,27 +64,30 @@ public struct TLSEngine: ~Copyable {
   private let context: TLSContext
   private let key: SessionKey
   private let options: Options
-  /// Seconds since 1970, when the handshake began.
+  /// The start of the handshake in seconds since 1970.
   private let date: Int64
   private let reference: Reference
-  // Safe: it lives as long as `reference`, and only the engine uses it.
+  // Safe: the object lives as long as `reference`, and only the engine uses it.
   private var tls: OpaquePointer { unsafe reference.pointer }
 
-  /// Where the server's sessions are. Nil: none are resumed.
+  /// The sessions of the server, or `nil` if none are resumed.
   private let shelf: SessionCache.Shelf?
-  /// The session that was offered.
+  /// The session that the client offered for resumption.
   private let offered: TLSSession?
   private var trust: Trust?
-  /// Why the server is not trusted, once that has been decided.
+  /// The reason why the server is not trusted, set by `decide`.
   private var refusal: TLSError?
   private var hasDecided = false
-  /// What the handshake has failed with: it does not go on.
+  /// The error of the handshake, which ends it.
   private var handshakeFailure: TLSError?
-  /// Whether the session is not for others: the caller trusted what the verification did not, or was asked who it is.
+  /// Whether the cache must not keep the session: the caller trusted a chain that verification had rejected, or was
+  /// asked for a client certificate.
   private var isPrivate = false
   private var pinMismatches: [PinMismatch] = []
 
-  /// `date`: seconds since 1970.
+  /// Creates an engine.
+  ///
+  /// - Parameter date: Seconds since 1970.
   public init(
     context: TLSContext, key: SessionKey, options: Options = Options(), date: Int64
   ) throws(TLSError) {
@@ -109,7 +112,7 @@ public struct TLSEngine: ~Copyable {
 
   // MARK: - Handshake
 
-  /// Goes on with the handshake as far as the ciphertext leads.
+  /// Continues the handshake as far as the ciphertext allows.
   public mutating func handshake(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Step {
@@ -128,7 +131,7 @@ public struct TLSEngine: ~Copyable {
     _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool
   ) throws(TLSError) -> Step {
     while true {
-      // Safe: `call` lends what is used.
+      // Safe: `call` lends the memory that the closure uses.
       let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1) }
       switch result.status {
       case larkspur_tls_done: return try finish()
@@ -146,20 +149,20 @@ public struct TLSEngine: ~Copyable {
     }
   }
 
-  /// Says whether the server is trusted.
+  /// Decides whether the server is trusted.
   public mutating func decide(_ decision: TrustDecision) {
     guard let trust else { return }
     hasDecided = true
     refusal = judge(trust, decision)
     if decision == .trusted, !trust.result.isTrusted { isPrivate = true }
-    // The number chooses the alert that the server gets.
+    // The number determines the alert that OpenSSL sends to the server.
     let code =
       refusal == nil ? X509_V_OK : trust.result.isTrusted ? X509_V_ERR_APPLICATION_VERIFICATION : trust.result.code
-    // Safe: see `tls`.
+    // Safe: the object lives as long as `reference`, and only the engine uses it.
     unsafe larkspur_tls_decide(tls, code)
   }
 
-  /// Says who the client is; nil: it will not say.
+  /// Sets the client's certificate. With `nil` the client sends none, or the configuration's if it has one.
   public mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
     isPrivate = true
     // Safe: the connection takes references of its own.
@@ -169,7 +172,7 @@ public struct TLSEngine: ~Copyable {
     guard isFit else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
   }
 
-  /// The pins that have not matched since the last call, whether the connection fails for it or not.
+  /// Returns the pin mismatches since the last call, including those that do not fail the connection.
   public mutating func takePinMismatches() -> [PinMismatch] {
     let mismatches = pinMismatches
     pinMismatches = []
@@ -183,7 +186,7 @@ public struct TLSEngine: ~Copyable {
     case .verified:
       if let error = trust.result.error, !context.configuration.dangerouslyAllowsAnyCertificate { return error }
     }
-    // What was not verified proves nothing, also not for pins.
+    // Certificates that were not verified prove nothing, not even for pins.
     let chain = trust.result.isTrusted ? trust.verified : []
     var failure: TLSError?
     for (mismatch, reportsOnly) in context.configuration.pins.mismatches(chain, for: key.server) {
@@ -193,9 +196,9 @@ public struct TLSEngine: ~Copyable {
     return failure
   }
 
-  /// What is left to look at when the two sides agree.
+  /// Makes the checks that remain after the handshake.
   private mutating func finish() throws(TLSError) -> Step {
-    // Safe: for all calls here see `tls`.
+    // Safe: for all calls here, the object lives as long as `reference`, and only the engine uses it.
     let isResumed = unsafe SSL_session_reused(larkspur_tls_ssl(tls)) == 1
     if isResumed, !hasDecided {
       guard let offered else {
@@ -212,20 +215,20 @@ public struct TLSEngine: ~Copyable {
     }
     if !isResumed { try checkStapledResponse(trust) }
     keepSessions()
-    // Safe: see `tls`.
+    // Safe: the object lives as long as `reference`, and only the engine uses it.
     guard let version = TLSVersion(rawValue: Int(unsafe SSL_version(larkspur_tls_ssl(tls)))) else {
       throw TLSError(.protocolVersion)
     }
     return .done(Handshake(version: version, cipher: cipher, isResumed: isResumed, trust: trust))
   }
 
-  /// RFC 6066 8: a response that is not satisfactory ends the handshake; RFC 7633: so does one that was promised
-  /// and does not come.
+  /// Checks the stapled OCSP response. An unsatisfactory response ends the handshake (RFC 6066 8), and so does a
+  /// missing response that the certificate promises (RFC 7633).
   private func checkStapledResponse(_ trust: Trust) throws(TLSError) {
-    // A caller who trusts what was not verified has decided already.
+    // A caller that trusts an unverified chain has decided already.
     guard trust.result.isTrusted, let leaf = trust.verified.first else { return }
     var bytes: UnsafePointer<UInt8>?
-    // Safe: the response is lent as long as the connection lives.
+    // Safe: the response lives as long as the connection.
     let count = unsafe larkspur_tls_stapled_response(tls, &bytes)
     var status = larkspur_ocsp_none
     if count > 0, let list = Certificate.list(trust.verified) {
@@ -247,7 +250,7 @@ public struct TLSEngine: ~Copyable {
   }
 
   private func takeTrust() -> Trust {
-    // Safe: the lists are handed over.
+    // Safe: the call transfers the lists.
     let taken = unsafe larkspur_tls_take_verification(tls)
     let sent = unsafe Certificate.list(taking: taken.sent)
     let (result, verified) = unsafe context.store.result(of: taken, sent, for: key.server, date: date)
@@ -255,7 +258,7 @@ public struct TLSEngine: ~Copyable {
   }
 
   private var acceptableIssuers: [DistinguishedName] {
-    // Safe: see `tls`.
+    // Safe: the object lives as long as `reference`, and only the engine uses it.
     unsafe (0..<larkspur_tls_acceptable_issuers(tls)).map { index in
       unsafe DistinguishedName(
         text: Certificate.text(larkspur_tls_acceptable_issuer(tls, index)),
@@ -265,21 +268,21 @@ public struct TLSEngine: ~Copyable {
 
   private var applicationProtocol: String? {
     var name: UnsafePointer<UInt8>?
-    // Safe: the name is lent as long as the connection lives, and copied at once.
+    // Safe: the name lives as long as the connection, and is copied at once.
     let count = unsafe larkspur_tls_alpn(tls, &name)
     return unsafe count == 0
       ? nil : String(decoding: unsafe UnsafeBufferPointer(start: name, count: count), as: UTF8.self)
   }
 
   private var cipher: String {
-    // Safe: the name is OpenSSL's own.
+    // Safe: the name is a constant of OpenSSL.
     guard let name = unsafe SSL_CIPHER_standard_name(SSL_get_current_cipher(larkspur_tls_ssl(tls))) else { return "" }
     return unsafe String(cString: name)
   }
 
-  /// Gives the sessions that have come to the cache.
+  /// Adds the sessions that have arrived to the cache.
   private func keepSessions() {
-    // Safe: each session is handed over.
+    // Safe: the call transfers each session.
     while let session = unsafe larkspur_tls_take_session(tls) {
       let session = trust.flatMap { unsafe TLSSession(taking: session, trust: $0, date: date) }
       if let session, !isPrivate { shelf?.keep(session) }
@@ -288,14 +291,14 @@ public struct TLSEngine: ~Copyable {
 
   // MARK: - Data
 
-  /// Decrypts what has come into the spare room of `plain`.
+  /// Decrypts ciphertext into the spare room of `plain`.
   public mutating func read(
     _ incoming: inout Chunk, into plain: inout Chunk, _ outgoing: inout Chunk, inputEnded: Bool = false
   ) throws(TLSError) -> Reading {
     var result = larkspur_tls_result()
     plain.withSpare { room in
       unsafe room.withUnsafeMutableBytes { bytes, count in
-        // Safe: the room behind the `count` initialised bytes is lent for the call, which says how much it used.
+        // Safe: the room behind the `count` initialized bytes is lent for the call, which returns how much it used.
         let base = unsafe bytes.baseAddress.map { unsafe $0 + count }
         let free = bytes.count - count
         result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_read($0, $1, base, free) }
@@ -315,7 +318,7 @@ public struct TLSEngine: ~Copyable {
     }
   }
 
-  /// Encrypts the front of `plain`: at most one record of 16 KiB.
+  /// Encrypts the front of `plain`, at most one record of 16 KiB.
   public mutating func write(
     _ plain: Span<UInt8>, _ incoming: inout Chunk, _ outgoing: inout Chunk
   ) throws(TLSError) -> Writing {
@@ -332,31 +335,31 @@ public struct TLSEngine: ~Copyable {
     }
   }
 
-  /// Says that no more comes from this side (`close_notify`).
+  /// Announces the end of the client's data (`close_notify`).
   public mutating func shutDown(_ outgoing: inout Chunk) {
     var nothing = Chunk()
-    // Safe: `call` lends what is used.
+    // Safe: `call` lends the memory that the closure uses.
     _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }
   }
 
-  /// Keeps the 32 KiB that OpenSSL reads and writes records in from one record to the next, in place of taking and giving them
-  /// back with each.
+  /// Makes OpenSSL keep its record buffers, 32 KiB in all for reading and writing. By default it frees and allocates
+  /// them with each record.
   public mutating func keepBuffers() {
-    // Safe: see `tls`.
+    // Safe: the object lives as long as `reference`, and only the engine uses it.
     unsafe larkspur_tls_keep_buffers(tls)
   }
 
-  /// Makes a call with what has come and with room for what is to go.
+  /// Calls `body` with the ciphertext that has arrived and the room for ciphertext to send.
   private func call(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool,
     _ body: (OpaquePointer, larkspur_tls_flow) -> larkspur_tls_result
   ) -> larkspur_tls_result {
     var result = larkspur_tls_result()
-    // Safe: the pointers are used only inside of the closures.
+    // Safe: the pointers are used only inside the closures.
     unsafe incoming.bytes.withUnsafeBufferPointer { input in
       outgoing.withSpare { room in
         unsafe room.withUnsafeMutableBytes { output, count in
-          // Safe: both are lent for the call, which says how much of them it used.
+          // Safe: both are lent for the call, which returns how much of them it used.
           let flow = unsafe larkspur_tls_flow(
             input: input.baseAddress, input_count: input.count,
             output: output.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) },
@@ -371,7 +374,7 @@ public struct TLSEngine: ~Copyable {
   }
 
   private func failure(isHandshake: Bool) -> TLSError {
-    // Safe: see `tls`.
+    // Safe: the object lives as long as `reference`, and only the engine uses it.
     var error = unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
     error.isAfterHandshake = !isHandshake
     if error.problem == .noSharedCipher, !context.configuration.dangerouslyAllowsLegacyKeyExchange {

@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurOpenSSL
 
 extension TLSError {
-  /// What a connection failed with.
+  /// Creates the error of a failed connection.
   @unsafe
   init(_ details: larkspur_tls_failure_details, isHandshake: Bool) {
     // Safe: plain numbers.
@@ -26,7 +26,7 @@ extension TLSError {
     switch alert {
     case 70: return .protocolVersion
     case 116: return .clientCertificateRequired
-    // TLS 1.2 has no alert of its own for a certificate that is missing.
+    // TLS 1.2 has no alert for a missing certificate.
     case 40 where details.identity_requested && !details.identity_sent: return .clientCertificateRequired
     // RFC 8446 4.1.1: no set of parameters in common.
     case 40 where !details.saw_server_hello, 71 where !details.saw_server_hello: return .noSharedCipher

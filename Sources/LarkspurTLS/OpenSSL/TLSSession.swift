@@ -1,25 +1,26 @@
 @_implementationOnly import CLarkspurOpenSSL
 
-/// A session that can be resumed, with the trust that it was made in.
+/// A session that can be resumed, with the verified certificates of its first handshake.
 @safe
 struct TLSSession: Sendable {
   let reference: Reference
   let trust: Trust
-  /// TLS 1.3.
+  /// Whether the session may be used only once: a session of TLS 1.3.
   let isUsedOnce: Bool
-  /// Seconds since 1970: the server's lifetime for it, or the end of a certificate.
+  /// The earlier of the end of the server's lifetime for the session and the end of a certificate's validity, in
+  /// seconds since 1970.
   let validUntil: Int64
 
-  /// False once a connection of it has failed.
+  /// Whether the session can be resumed. `false` once a connection with it has failed.
   var isResumable: Bool {
     // Safe: the session lives as long as `reference`.
     unsafe SSL_SESSION_is_resumable(reference.pointer) == 1
   }
 
-  /// Takes a reference over. Nil: it cannot be resumed.
+  /// Takes ownership of a reference. Returns `nil` if the session cannot be resumed.
   @unsafe
   init?(taking pointer: OpaquePointer?, trust: Trust, date: Int64) {
-    // Safe: the session is shared from here on, and OpenSSL locks what it changes in it.
+    // Safe: the session is shared from here on, and OpenSSL locks the parts that it changes.
     guard let reference = unsafe Reference(pointer, releasedBy: { unsafe SSL_SESSION_free($0) }),
       unsafe SSL_SESSION_is_resumable(reference.pointer) == 1
     else { return nil }

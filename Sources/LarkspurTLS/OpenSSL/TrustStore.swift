@@ -2,27 +2,27 @@ import Synchronization
 
 @_implementationOnly import CLarkspurOpenSSL
 
-/// Roots and revocation lists, parsed once. Any thread may verify against it at the same time.
+/// Roots and revocation lists, parsed once. Any number of threads may verify against the store at once.
 ///
-/// The system's file of roots may be missing, damaged, or impossible to open for want of descriptors. The folder of roots and the
-/// roots that the program names count nevertheless. A chain that then leads to no root makes the store read the file again; a second
-/// failure fails the connection with the file's name, because the server may be innocent.
+/// The system's root file may be missing or damaged, or cannot be opened for lack of descriptors. The directory of
+/// roots and the program's roots still count. When a chain then leads to no root, the store reads the file again. If
+/// this fails, too, the connection fails with the file's name, because the server may be innocent.
 final class TrustStore: Sendable {
   let reference: Reference
   let revocationLists: [[UInt8]]
-  /// Set where a program names anchors for one evaluation: a chain may end at any of them, not only at one that is its own issuer.
+  /// The anchors for one evaluation, or `nil`. A chain may end at any of them, even if it is not self-signed.
   private let anchors: [Certificate]?
-  /// Why the system's file of roots cannot be used, or `nil`.
+  /// The reason why the system's root file cannot be used, or `nil`.
   private let complaint = Mutex<String?>(nil)
 
   init(_ roots: TrustRoots, revocationLists: [[UInt8]] = [], anchors: [Certificate]? = nil) throws(TLSError) {
-    // Safe: here and below, the store is used by this thread alone until `init` returns, and OpenSSL locks it afterwards.
+    // Safe: here and below, only this thread uses the store until `init` returns. Afterwards OpenSSL locks it.
     guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
     else { throw TLSError(.outOfMemory) }
     self.reference = reference
     self.revocationLists = revocationLists
     self.anchors = anchors
-    // What verifies without a handshake, such as the signer of a stapled response, keeps to the same rules.
+    // Verifications outside of a handshake, such as that of a stapled response's signer, follow these rules, too.
     unsafe larkspur_store_rules(reference.pointer)
     switch roots {
     case .system:
@@ -42,7 +42,7 @@ final class TrustStore: Sendable {
     }
   }
 
-  /// Parses the file now; of a folder only what a chain needs, when it needs it.
+  /// Parses the root file now. OpenSSL reads the certificates of the directory when a chain needs them.
   private func addSystemRoots() throws(TLSError) {
     // Safe: the store locks itself.
     guard unsafe larkspur_add_root_folders(reference.pointer) == 1 else { throw TLSError(.outOfMemory) }
@@ -64,24 +64,26 @@ final class TrustStore: Sendable {
     }
   }
 
-  /// Returns a store with other roots and the same revocation lists: a chain ends at `anchors`, whatever they are.
+  /// Returns a store with these anchors in place of the roots, and with the revocation lists of this store.
   func with(anchors: [Certificate]) throws(TLSError) -> TrustStore {
     try TrustStore(.only(anchors), revocationLists: revocationLists, anchors: anchors)
   }
 
-  /// Verifies a chain as a handshake would. With `nil` for `server` it may be for any host.
+  /// Verifies a chain as a handshake does.
+  ///
+  /// - Parameter server: The host for which the certificate must be issued, or `nil` for any host.
   func verify(_ sent: [Certificate], for server: ServerName?, date: Int64) -> (VerificationResult, [Certificate]) {
-    // Safe: the result is handed over.
+    // Safe: the call transfers the result.
     unsafe result(of: verifyOnce(sent, for: server, date: date), sent, for: server, date: date)
   }
 
-  /// What OpenSSL's result comes to. A chain that leads to no root is verified again if the system's file of roots could not be used
-  /// before and can be now.
+  /// Converts OpenSSL's result. If the chain leads to no root and the system's root file could not be used, reads the
+  /// file again, and verifies the chain again if that succeeds.
   @unsafe
   func result(
     of taken: larkspur_tls_verification_result, _ sent: [Certificate], for server: ServerName?, date: Int64
   ) -> (VerificationResult, [Certificate]) {
-    // Safe: in these, the lists and the words are handed over.
+    // Safe: in these calls, the lists and the message are transferred.
     let (result, verified) = unsafe Self.take(taken)
     guard !result.isTrusted, VerificationResult.lacksRoot(result.code),
       complaint.withLock({ $0 != nil })
@@ -93,10 +95,10 @@ final class TrustStore: Sendable {
     return (VerificationResult(code: result.code, depth: result.depth, complaint: words), verified)
   }
 
-  /// Takes lists and words over. The words count only where a root is missing.
+  /// Takes ownership of the lists and the message. The message counts only if a root is missing.
   @unsafe
   private static func take(_ taken: larkspur_tls_verification_result) -> (VerificationResult, [Certificate]) {
-    // Safe: see above.
+    // Safe: the result is transferred.
     let (code, depth) = unsafe (taken.error, Int(taken.depth))
     let words = unsafe Certificate.text(taken.complaint)
     let isRootMissing = VerificationResult.lacksRoot(code)
@@ -110,14 +112,14 @@ final class TrustStore: Sendable {
   private func verifyOnce(
     _ sent: [Certificate], for server: ServerName?, date: Int64
   ) -> larkspur_tls_verification_result {
-    // OpenSSL goes on above a server's own certificate that is an anchor, and finds fault with what is there.
+    // If the server's own certificate is an anchor, pass it alone: OpenSSL would check the certificates above it, too.
     let needed = anchors.map { anchors in sent.first.map(anchors.contains) == true ? Array(sent.prefix(1)) : sent }
     guard let list = Certificate.list(needed ?? sent) else {
       var result = unsafe larkspur_tls_verification_result()
       unsafe result.error = X509_V_ERR_OUT_OF_MEM
       return unsafe result
     }
-    // Safe: store and list live until the call is over.
+    // Safe: the store and the list live until the call returns.
     return unsafe larkspur_verify(
       reference.pointer, list.pointer, server?.name, server?.address, date, anchors != nil)
   }

@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurOpenSSL
 
 extension VerificationResult {
-  /// Whether a root that could not be read may be what is missing: a certificate that signs itself may be among the roots.
+  /// Whether a root that could not be read can explain the result. A self-signed certificate may itself be such a root.
   static func lacksRoot(_ code: Int32) -> Bool { [.untrustedRoot, .selfSigned].contains(problem(code)) }
 
   static func problem(_ code: Int32) -> TLSError.Problem {

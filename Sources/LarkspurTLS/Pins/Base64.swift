@@ -1,4 +1,4 @@
-/// Base64 with padding (RFC 4648 4). Foundation's is not to be had below the products.
+/// Base64 with padding (RFC 4648 4). Modules below the products cannot use Foundation's.
 enum Base64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let padding = UInt8(ascii: "=")
@@ -17,7 +17,9 @@ enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Nil: it is not base64, or not in its one canonical form.
+  /// Decodes base64 in its canonical form.
+  ///
+  /// - Returns: The bytes, or `nil` if the text is not canonical base64.
   static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     let digits = Array(text)
     guard digits.count % 4 == 0 else { return nil }
@@ -29,7 +31,7 @@ enum Base64 {
       bits = bits << 6 | value
       if index % 4 > 0 { bytes.append(UInt8(truncatingIfNeeded: bits >> (6 - 2 * (index % 4)))) }
     }
-    // Bits that are left over have to be zero, or one pin could be written in several ways.
+    // Unused bits must be zero. Otherwise one pin could be written in several ways.
     return encode(bytes).utf8.elementsEqual(digits) ? bytes : nil
   }
 }

@@ -1,13 +1,15 @@
-/// A certificate or key that a host is expected to have in its chain.
+/// A certificate or key that a host's chain must contain.
 public enum Pin: Hashable, Sendable {
-  /// This very certificate.
+  /// Exactly this certificate.
   case certificate(Certificate)
-  /// Any certificate with this key: its SubjectPublicKeyInfo, DER.
+  /// Any certificate with this key, given as its SubjectPublicKeyInfo (DER).
   case publicKey([UInt8])
-  /// Any certificate with the key whose SubjectPublicKeyInfo has this SHA-256, of 32 bytes (RFC 7469 2.4).
+  /// Any certificate whose SubjectPublicKeyInfo has this SHA-256 digest of 32 bytes (RFC 7469 2.4).
   case publicKeySHA256([UInt8])
 
-  /// Reads `sha256/` and 44 characters of base64, as curl and HTTP public key pinning write it. Nil: it is something else.
+  /// Parses `sha256/` and 44 characters of base64, the format of curl and HTTP public key pinning.
+  ///
+  /// - Returns: The pin, or `nil` if the text has another format.
   public init?(_ text: String) {
     let prefix = "sha256/"
     guard text.hasPrefix(prefix), let digest = Base64.decode(text.utf8.dropFirst(prefix.utf8.count)),
@@ -26,7 +28,7 @@ public enum Pin: Hashable, Sendable {
 }
 
 extension Pin: CustomStringConvertible {
-  /// `sha256/...` of the key.
+  /// The key's digest as `sha256/...`.
   public var description: String {
     switch self {
     case .certificate(let certificate): certificate.pin.description
@@ -37,6 +39,6 @@ extension Pin: CustomStringConvertible {
 }
 
 extension Certificate {
-  /// The pin that goes by the certificate's key, and survives its renewal.
+  /// The pin of the certificate's key. A renewed certificate with the same key still matches.
   public var pin: Pin { .publicKeySHA256(publicKeySHA256) }
 }

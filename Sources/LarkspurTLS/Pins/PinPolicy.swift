@@ -1,22 +1,25 @@
-/// Which hosts have to show which certificates or keys.
+/// The certificates or keys that the chains of particular hosts must contain.
 ///
-/// Pins are looked for in the verified chain only: what a server sends beside it proves nothing. They count for resumed
-/// sessions as well. A host should have a backup pin, of a key that is not in use yet: it is a pin like the others.
+/// Pins are matched against the verified chain only, because other certificates that a server sends prove nothing. Pins
+/// count for resumed sessions, too. A host should have a backup pin: an ordinary pin of a key that is not in use yet.
 public struct PinPolicy: Sendable {
-  /// The pins of a host, or of a domain.
+  /// The pins of a host or a domain.
   public struct Host: Hashable, Sendable {
-    /// In lower case, without a dot at its end; an address in its canonical form.
+    /// The name in lower case without a final dot, or an address in its canonical form.
     public let name: String
-    /// Whether they count for all names below it as well.
+    /// Whether the pins also count for all names below the name.
     public var includesSubdomains: Bool
-    /// One of them has to be there.
+    /// The pins, at least one of which must match.
     public var pins: Set<Pin>
-    /// Whether only the server's own certificate is looked at.
+    /// Whether only the server's own certificate is matched.
     public var looksAtLeafOnly: Bool
-    /// Whether a mismatch is only reported, and the connection goes on.
+    /// Whether a mismatch is only reported, and does not fail the connection.
     public var reportsOnly: Bool
 
-    /// `name` is a host as it stands in a URL, without brackets. Nil: it cannot be one.
+    /// Creates an entry.
+    ///
+    /// - Parameter name: A host as it stands in a URL, without brackets.
+    /// - Returns: The entry, or `nil` if `name` cannot be a host.
     public init?(
       _ name: String, includesSubdomains: Bool = false, pins: Set<Pin>, looksAtLeafOnly: Bool = false,
       reportsOnly: Bool = false
@@ -34,14 +37,14 @@ public struct PinPolicy: Sendable {
 
   public init(_ hosts: [Host] = []) { self.hosts = hosts }
 
-  /// The pins that count for a server: those of the longest name that covers it. Several entries of one name all count.
+  /// Returns the entries with the longest name that covers the server. If several entries have that name, all count.
   func entries(for server: ServerName) -> [Host] {
     let covering = hosts.filter { $0.covers(server) }
     let longest = covering.map(\.name.utf8.count).max()
     return covering.filter { $0.name.utf8.count == longest }
   }
 
-  /// What is wrong with a verified chain, and whether the connection has to fail for it.
+  /// Returns the entries that a verified chain does not match, and whether each is only to be reported.
   public func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
     mismatch: PinMismatch, reportsOnly: Bool
   )] {
@@ -59,16 +62,16 @@ extension PinPolicy.Host {
   fileprivate func covers(_ server: ServerName) -> Bool {
     let text = server.text
     if text == name { return true }
-    // An address has no names below it.
+    // There are no names below an address.
     return includesSubdomains && server.name != nil && text.hasSuffix("." + name)
   }
 }
 
-/// None of the pins is in the chain.
+/// A report that none of the pins is in the chain.
 public struct PinMismatch: Hashable, Sendable, CustomStringConvertible {
   public var server: ServerName
   public var expected: Set<Pin>
-  /// The pins of the verified chain, from the server's certificate to the root.
+  /// The pins of the chain's keys, from the server's certificate to the root. Empty if no chain was verified.
   public var seen: [Pin]
 
   public var description: String {

@@ -1,10 +1,11 @@
 import Synchronization
 
-/// What has to be the same for a session to be resumed, beside the configuration that the cache belongs to.
+/// The properties that two connections must share to resume a session, beyond the configuration that the cache belongs
+/// to.
 public struct SessionKey: Hashable, Sendable {
   public var server: ServerName
   public var port: UInt16
-  /// The proxies on the way, or empty: what one path has shown does not count for another.
+  /// The proxies on the way, or empty. A session from one path is not used on another.
   public var path: String
 
   public init(server: ServerName, port: UInt16, path: String = "") {
@@ -14,22 +15,22 @@ public struct SessionKey: Hashable, Sendable {
   }
 }
 
-/// The sessions that servers have given to the connections of one configuration. Any thread may use it.
+/// The sessions that servers have issued to the connections of one configuration. Any thread may use the cache.
 ///
-/// A TLS 1.3 ticket is used once, so that two connections cannot be linked by it (RFC 8446 C.4); servers send several, and
-/// several are kept. A TLS 1.2 session is used until it is replaced.
+/// A TLS 1.3 ticket is used once, so that two connections cannot be linked by it (RFC 8446 C.4). Servers send several
+/// tickets, and the cache keeps several. A TLS 1.2 session is used until a newer one replaces it.
 ///
-/// A connection looks its server's shelf up once, and brings there what it is given.
+/// A connection looks up the shelf of its server once, and adds the sessions that it receives to that shelf.
 final class SessionCache: Sendable {
-  /// So many per server.
+  /// Maximum number of sessions for each server.
   static let sessionsMax = 4
-  /// So many servers; the one that was longest not asked for goes first.
+  /// Maximum number of servers. The cache drops the server whose last lookup is the oldest.
   static let serversMax = 256
 
   /// The sessions of one server.
   final class Shelf: Sendable {
     fileprivate let sessions = Mutex<[TLSSession]>([])
-    /// When it was asked for last, in look-ups.
+    /// The count of lookups at the latest lookup of this shelf.
     fileprivate let latestUse = Atomic<UInt64>(0)
 
     func keep(_ session: TLSSession) {
@@ -40,7 +41,9 @@ final class SessionCache: Sendable {
       }
     }
 
-    /// The newest session that is still good. `date`: seconds since 1970.
+    /// Returns the newest valid session, and removes it if it may be used only once.
+    ///
+    /// - Parameter date: Seconds since 1970.
     func take(date: Int64) -> TLSSession? {
       sessions.withLock { sessions in
         while let session = sessions.last {
@@ -81,7 +84,8 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// What connections that are open already are given from now on goes with them.
+  /// Removes all sessions. Sessions that open connections receive later are lost, because they go to shelves that are
+  /// no longer in the cache.
   func removeAll() {
     state.withLock { $0 = State() }
   }

@@ -1,6 +1,6 @@
-/// The name of an issuer whose certificates a server takes.
+/// The name of a certificate authority whose certificates a server accepts.
 public struct DistinguishedName: Hashable, Sendable {
-  /// As RFC 2253 writes it.
+  /// The name as text (RFC 2253).
   public let text: String
   public let der: [UInt8]
 }

@@ -1,7 +1,7 @@
-/// A server's certificates, and what came out when they were verified. A value: it can be kept, looked at and evaluated
-/// again on any thread.
+/// A server's certificates and the result of their verification. The value can be kept, read and evaluated again on any
+/// thread.
 public struct Trust: Sendable {
-  /// Each session and each connection has a copy: so it is one reference.
+  /// The contents, shared by all copies. Performance: each session and each connection copies one reference.
   private final class Facts: Sendable {
     let server: ServerName
     let sent: [Certificate]
@@ -26,15 +26,15 @@ public struct Trust: Sendable {
   private let facts: Facts
 
   public var server: ServerName { facts.server }
-  /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
+  /// The certificates as the server sent them: its own first, the others in any order.
   public var sent: [Certificate] { facts.sent }
-  /// The chain that was built, from the server's certificate to the root, as far as one was found.
+  /// The chain that verification built, from the server's certificate to the root, as far as it was found.
   public var verified: [Certificate] { facts.verified }
   public var result: VerificationResult { facts.result }
   var store: TrustStore { facts.store }
   /// Whether revocation lists count in each verification.
   public var hasRevocationLists: Bool { !store.revocationLists.isEmpty }
-  /// Until when every certificate of the verified chain is valid: seconds since 1970.
+  /// The earliest end of validity in the verified chain, in seconds since 1970.
   var validUntil: Int64 { facts.validUntil }
 
   init(
@@ -43,7 +43,9 @@ public struct Trust: Sendable {
     facts = Facts(server, sent, verified, result, store)
   }
 
-  /// Verifies a chain that no handshake has brought. `date`: seconds since 1970, UTC.
+  /// Verifies a chain outside of a handshake.
+  ///
+  /// - Parameter date: Seconds since 1970, UTC.
   public static func verifying(
     _ sent: [Certificate], for server: ServerName, roots: TrustRoots, date: Int64
   ) throws(TLSError) -> Trust {
@@ -52,12 +54,12 @@ public struct Trust: Sendable {
     return Trust(server: server, sent: sent, verified: verified, result: result, store: store)
   }
 
-  /// Verifies the same chain again with other inputs.
+  /// Verifies the certificates again with other inputs.
   ///
   /// - Parameters:
-  ///   - host: Whom the certificate has to be for; nil: whoever it is for.
-  ///   - anchors: Where a chain has to end, and nowhere else: roots, intermediates or the server's own certificate. Nil: at
-  ///     the roots of the connection. Its revocation lists count either way.
+  ///   - host: The host for which the certificate must be issued, or `nil` for any host.
+  ///   - anchors: The certificates at which the chain must end: roots, intermediates or the server's own certificate.
+  ///     `nil` uses the connection's roots. The connection's revocation lists count in both cases.
   ///   - date: Seconds since 1970, UTC.
   public func evaluate(
     host: ServerName?, anchors: [Certificate]? = nil, date: Int64
@@ -69,11 +71,11 @@ public struct Trust: Sendable {
   }
 }
 
-/// What the caller says when it is asked about a server's certificates.
+/// The caller's decision on a server's certificates.
 public enum TrustDecision: Hashable, Sendable {
-  /// What the verification came to counts.
+  /// The result of the verification decides.
   case verified
-  /// The server is trusted, whatever the verification came to. Pins count all the same.
+  /// The server is trusted regardless of the verification. Pins still count.
   case trusted
   /// The server is not trusted.
   case refused

@@ -1,11 +1,11 @@
-/// What came out when a chain was verified.
+/// The result of verifying a chain.
 public struct VerificationResult: Hashable, Sendable {
-  /// OpenSSL's number, `X509_V_...`, or 1001 for a key that is too large. 0: the chain is good.
+  /// OpenSSL's number, `X509_V_...`, or 1001 for a key that is too large. 0 means that the chain is valid.
   public let code: Int32
-  /// Where in the chain the problem is: 0 is the server's own certificate.
+  /// The position in the chain of the certificate with the problem. 0 is the server's own certificate.
   public let depth: Int
 
-  /// Which of the system's files of roots cannot be used, and why, where the chain leads to no root.
+  /// If the chain leads to no root: the system's root file that cannot be used, and why. Otherwise `nil`.
   let complaint: String?
 
   public init(code: Int32, depth: Int) { self.init(code: code, depth: depth, complaint: nil) }
@@ -18,12 +18,12 @@ public struct VerificationResult: Hashable, Sendable {
 
   public var isTrusted: Bool { code == 0 }
 
-  /// OpenSSL's words for `code`; or, where a root is missing, which of the system's files of roots cannot be used.
+  /// The complaint about the system's root file if there is one, or else OpenSSL's message for `code`.
   public var words: String { complaint ?? ErrorQueue.verificationWords(code) }
 
-  /// What the connection would fail with. Nil: the chain is good.
+  /// The error with which the connection fails, or `nil` if the chain is valid.
   public var error: TLSError? {
-    // The fault is not the server's.
+    // A root file that cannot be read is not the server's fault.
     if let complaint { return TLSError(.trustStoreUnreadable, reason: complaint) }
     return isTrusted ? nil : TLSError(Self.problem(code), reason: words + (depth > 0 ? ", issuer \(depth)" : ""))
   }
