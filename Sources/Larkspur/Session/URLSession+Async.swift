@@ -23,9 +23,9 @@ extension URLSession {
 
   /// Loads a request into memory.
   ///
-  /// The delegate is called for challenges, redirections and metrics, before the session's delegate. The delegate also
-  /// gets the response and the pieces of the content (``URLSessionDataDelegate``); the load does not wait for these
-  /// calls.
+  /// The delegate gets the task's calls, such as challenges, redirections and metrics, before the session's delegate. A
+  /// delegate that conforms to ``URLSessionDataDelegate`` also gets the response and the pieces of the content; the load
+  /// continues without waiting for these calls.
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
@@ -71,6 +71,8 @@ extension URLSession {
   }
 
   /// Loads a request into a file in the temporary directory. The file belongs to the caller.
+  ///
+  /// A delegate that conforms to ``URLSessionDownloadDelegate`` also gets the calls for content that has been written.
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {

@@ -103,7 +103,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   /// The queue on which the session calls the delegate and completion handlers: the queue that the program gave, or a
   /// serial queue of the session's own.
   ///
-  /// In each call this queue is `OperationQueue.current`. The exception are calls in great number and calls that the
+  /// In each call this queue is `OperationQueue.current`. The exceptions are frequent calls and calls that the
   /// task does not wait for: pieces of bodies after the first, bytes sent, interim responses, waiting for a network,
   /// and the metrics of awaited loads. On a queue of the session's own these come without an operation, until the
   /// program has read this property.
@@ -121,12 +121,12 @@ open class URLSession: NSObject, @unchecked Sendable {
     set { text.withLock { $0 = newValue } }
   }
 
-  /// Lets the existing tasks end, and starts no new ones. Then the session calls the delegate for its end and releases
-  /// it. No effect on the shared session.
+  /// Lets the existing tasks end, and starts no new ones. Then the session makes its last call to the delegate and
+  /// releases the delegate. No effect on the shared session.
   open func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false) }
 
-  /// Cancels all tasks, and starts no new ones. Then the session calls the delegate for its end and releases it. No
-  /// effect on the shared session.
+  /// Cancels all tasks, and starts no new ones. Then the session makes its last call to the delegate and releases the
+  /// delegate. No effect on the shared session.
   open func invalidateAndCancel() { core.invalidate(cancelsTasks: true) }
 
   /// Removes cookies, cached responses and credentials, and closes connections: later requests start afresh. Running
@@ -180,8 +180,9 @@ open class URLSession: NSObject, @unchecked Sendable {
   /// Creates a task that loads a URL by GET, and delivers the content to the delegate as it arrives.
   open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-  /// Creates a task that loads a request into memory. The handler is called once, on the delegate queue. The delegate
-  /// is called for challenges, redirections and metrics only.
+  /// Creates a task that loads a request into memory. The handler is called once, on the delegate queue. The handler
+  /// replaces the delegate's calls for the response, the content, storing the response, and the end. The delegate still
+  /// gets the other calls, such as challenges, redirections and metrics.
   open func dataTask(
     with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {

@@ -190,6 +190,9 @@ extension URLSessionDataDelegate {
 }
 
 /// The calls that a session makes about download tasks without a completion handler.
+///
+/// The delegate that is passed to an async function, such as ``URLSession/download(for:delegate:)``, gets the calls for
+/// content that has been written, too. The load continues without waiting for these calls.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
   /// The content is complete. The session removes the file after the call has returned: move or read the file within
   /// the call.
