@@ -33,7 +33,7 @@ final class SessionChallenges: Sendable {
     }
   }
 
-  /// - Parameter decider: The delegate that the tasks have for themselves, or `nil` if they have none that could answer.
+  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have none that could answer.
   init(_ core: SessionCore, decider: (any URLSessionTaskDelegate)?) {
     self.core = core
     hasDecider = decider != nil
@@ -55,8 +55,8 @@ final class SessionChallenges: Sendable {
     for question in waiting { question.answer(()) }
   }
 
-  /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all tasks that are
-  /// over are released.
+  /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all tasks that
+  /// are over are released.
   func isOver(_ task: URLSessionTask) {
     let over = state.withLock { state in
       if let task = state.tasks.removeValue(forKey: ObjectIdentifier(task)) { return [task] }

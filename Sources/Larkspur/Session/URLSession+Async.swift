@@ -24,8 +24,8 @@ extension URLSession {
   /// Loads a request into memory.
   ///
   /// The delegate gets the task's calls, such as challenges, redirections and metrics, before the session's delegate. A
-  /// delegate that conforms to ``URLSessionDataDelegate`` also gets the response and the pieces of the content; the load
-  /// continues without waiting for these calls.
+  /// delegate that conforms to ``URLSessionDataDelegate`` also gets the response and the pieces of the content; the
+  /// load continues without waiting for these calls.
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
