@@ -108,7 +108,7 @@ final class SessionCore: @unchecked Sendable {
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
-  /// Whether an awaited load has given up waiting for its metrics call, which had not started in time
+  /// Whether an awaited load has given up waiting for its metrics call, which had not started within 1 s
   /// (`Transfer.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
   let isQueueStuck = Atomic(false)
 
