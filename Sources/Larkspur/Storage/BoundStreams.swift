@@ -26,6 +26,7 @@ extension Foundation.Stream {
   /// `.hasBytesAvailable` again after the next read, for `.hasSpaceAvailable` again after the next write. The run loop
   /// has to run: in a program whose `main` is `async`, `RunLoop.main` does not. The streams have no properties:
   /// `property(forKey:)` returns `nil`, and `setProperty(_:forKey:)` returns `false`.
+  ///
   /// - Parameters:
   ///   - bufferSize: Maximum number of bytes between the two streams; at least 1. Memory is allocated as bytes are
   ///     written.
