@@ -1,11 +1,11 @@
 import Foundation
 import LarkspurBytes
 
-/// Reading archives, which may hold anything: each value is what it should be, or `nil`.
+/// Reads values from archives, which may contain anything: each value has the expected type or is `nil`.
 ///
-/// Foundation ends the process for a key that is missing, if the decoder's policy is to raise, and for a value of a class that is
-/// not allowed, whatever its policy. So keys are looked for first, and the classes that archives usually hold are allowed for each
-/// value and then told apart here.
+/// Foundation ends the process if a key is missing and the decoder's policy is to raise, and, whatever the policy, if a
+/// value has a class that is not allowed. These functions therefore look for the key first, allow the classes that
+/// archives usually contain for each value, and check the type afterwards.
 extension NSCoder {
   private static var valueClasses: [AnyClass] {
     [
@@ -14,21 +14,21 @@ extension NSCoder {
     ]
   }
 
-  /// - Parameter more: Classes of members, beside the usual ones.
+  /// - Parameter more: The classes of members, beside the usual ones.
   package func object<Kind: NSObject & NSCoding>(
     _ kind: Kind.Type = Kind.self, with more: [AnyClass] = [], forKey key: String
   ) -> Kind? {
     containsValue(forKey: key) ? decodeObject(of: Self.valueClasses + more + [kind], forKey: key) as? Kind : nil
   }
 
-  /// - Returns: The number, or `nil` if there is none or if it is negative.
+  /// - Returns: The number, or `nil` if it is missing or negative.
   package func number(forKey key: String) -> UInt? {
     containsValue(forKey: key) ? UInt(exactly: decodeInt64(forKey: key)) : nil
   }
 
   package func encode(number: UInt, forKey key: String) { encode(Int64(clamping: number), forKey: key) }
 
-  /// - Returns: The number, or `nil` if there is none or if it is not a number.
+  /// - Returns: The number, or `nil` if it is missing or not a number.
   package func decimal(forKey key: String) -> Double? {
     guard containsValue(forKey: key) else { return nil }
     let number = decodeDouble(forKey: key)
@@ -74,6 +74,6 @@ extension NSCoder {
 }
 
 extension String {
-  /// Whether it is a token (RFC 9110 5.6.2): a method, or the name of a field.
+  /// Whether the text is a token (RFC 9110 5.6.2), such as a method or the name of a field.
   var isToken: Bool { !isEmpty && utf8.allSatisfy(Scan.isToken) }
 }

@@ -2,20 +2,20 @@ import Foundation
 import LarkspurBytes
 import LarkspurIO
 
-/// The file that a download is written to: in the temporary directory, under a name that nobody can foresee, for its owner
-/// alone. It is removed when nobody holds it any more, unless it is given away.
+/// The file that a download is written to: in the temporary directory, under an unpredictable name, readable by its
+/// owner only. The file is removed with the last reference to this object, unless it has been given away.
 final class DownloadFile: @unchecked Sendable {
   let url: URL
   let file: OpenFile
   private var isOurs = true
 
-  /// A name that is free.
+  /// Returns a URL that no file has yet.
   static func freshURL() -> URL {
     let name = "LarkspurDownload_\(UUID().uuidString).tmp"
     return FileManager.default.temporaryDirectory.appendingPathComponent(name, isDirectory: false)
   }
 
-  /// A file that is there and open, and nobody else's.
+  /// Takes over an open file that nothing else uses.
   init(_ url: URL, continuing file: OpenFile) {
     self.url = url
     self.file = file
@@ -39,7 +39,7 @@ final class DownloadFile: @unchecked Sendable {
     }
   }
 
-  /// In bytes.
+  /// The size of the file in bytes.
   func count() throws(URLError) -> Int {
     do throws(Errno) {
       return try file.byteCount()
@@ -48,7 +48,7 @@ final class DownloadFile: @unchecked Sendable {
     }
   }
 
-  /// Takes away what is behind so many bytes; writing goes on there.
+  /// Truncates the file to a number of bytes. Writing continues there.
   func cut(toBytes count: Int) throws(URLError) {
     do throws(Errno) {
       try file.cut(toBytes: count)
@@ -57,7 +57,7 @@ final class DownloadFile: @unchecked Sendable {
     }
   }
 
-  /// The file is somebody else's from now on.
+  /// Passes the file to a new owner: this object does not remove the file any more.
   func giveAway() { isOurs = false }
 
   private static func failure(_ code: URLError.Code, _ url: URL, _ error: Errno) -> URLError {

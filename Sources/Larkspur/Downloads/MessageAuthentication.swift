@@ -1,11 +1,11 @@
 import LarkspurTLS
 
-/// HMAC with SHA-256 (RFC 2104): shows that bytes were made by somebody who has the key.
+/// HMAC with SHA-256 (RFC 2104): proof that bytes were made with the key.
 enum MessageAuthentication {
   static let codeBytes = 32
   private static let blockBytes = 64
 
-  /// Nil: OpenSSL has no SHA-256 here.
+  /// - Returns: The authentication code, or `nil` if OpenSSL has no SHA-256 here.
   static func code(of message: [UInt8], key: [UInt8]) -> [UInt8]? {
     var key = key
     if key.count > blockBytes {
@@ -17,7 +17,7 @@ enum MessageAuthentication {
     return MessageDigest.of(key.map { $0 ^ 0x5C } + inner, .sha256)
   }
 
-  /// In a time that does not depend on where they differ.
+  /// Compares two codes in a time that does not depend on the position of the first difference.
   static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     guard one.count == other.count else { return false }
     return zip(one, other).reduce(into: UInt8(0)) { $0 |= $1.0 ^ $1.1 } == 0

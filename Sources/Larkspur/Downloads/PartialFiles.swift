@@ -2,32 +2,33 @@ import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
-/// The partial files of downloads that may go on: a folder of this user's beneath the temporary directory, so that a
-/// download's file gets there without being copied. It outlives the process.
+/// The partial files of downloads that may be continued: a directory of this user's beneath the temporary directory, so
+/// that a download's file moves there without being copied. The directory outlives the process.
 ///
-/// Beside them lies the key that resume data is signed with. Whoever can read it is this user.
+/// Beside the files lies the key of the authentication codes of resume data. Only this user can read the key.
 ///
-/// Its calls block their thread. They are made when a download stops or goes on, not for each piece.
+/// All functions block their thread. They are called when a download stops or resumes, not for each piece.
 struct PartialFiles: Sendable {
   let path: String
 
-  /// The folder of the user who runs the program.
+  /// The directory of the user that runs the program.
   static var standard: PartialFiles {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
       "larkspur-downloads-\(geteuid())", isDirectory: true)
     return PartialFiles(path: folder.path)
   }
 
-  /// Nobody comes back for a file after so many days: resume data that was thrown away must not fill the disk for ever.
+  /// Maximum age of a partial file, in days. Resume data that was thrown away must not fill the disk for ever.
   static let daysMax = 7
-  /// So many files at most; the oldest go. A server that breaks off every download fills no disk with small files.
+  /// Maximum number of partial files; the oldest are removed first. The limit stops a server that breaks off every
+  /// download from filling the disk with small files.
   static let filesMax = 1_000
 
   private static let keyName = "key"
   private static let keyBytes = 32
   private static let suffix = ".part"
 
-  /// Letters, digits and hyphens, and our suffix: no path leads out of the folder.
+  /// Whether a name consists of letters, digits, hyphens and our suffix, so that no name leads out of the directory.
   static func isName(_ name: String) -> Bool {
     guard name.hasSuffix(suffix), 1...64 ~= name.utf8.count - suffix.utf8.count else { return false }
     return name.dropLast(suffix.count).utf8.allSatisfy { $0.isASCIILetter || 0x30...0x39 ~= $0 || $0 == 0x2D }
@@ -37,7 +38,7 @@ struct PartialFiles: Sendable {
 
   // MARK: - The key
 
-  /// Nil: there is none, and none can be made.
+  /// - Returns: The key, or `nil` if there is none and none can be made.
   func key(isCreating: Bool) -> [UInt8]? {
     guard let folder = folder(isCreating: isCreating) else { return nil }
     if let key = Self.readKey(folder) { return key }
@@ -48,7 +49,7 @@ struct PartialFiles: Sendable {
       var generator = SystemRandomNumberGenerator()
       let key = (0..<Self.keyBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }
       try file.write(key.span)
-      // Of several processes one is the first; its key is everybody's.
+      // If several processes make a key at once, the first one's key counts for all.
       try folder.renameNew(temporary, to: Self.keyName)
     } catch {
       try? folder.remove(temporary)
@@ -63,7 +64,9 @@ struct PartialFiles: Sendable {
 
   // MARK: - The files
 
-  /// Keeps a download's file for later. Nil: it cannot be kept, and is left as it is.
+  /// Keeps a download's file for later.
+  ///
+  /// - Returns: The resume data, or `nil` if the file cannot be kept; the file is left as it is then.
   func keep(_ file: DownloadFile, of request: URLRequest, at point: ResumePoint) -> Data? {
     let name = UUID().uuidString + Self.suffix
     guard let data = ResumeData(request, point, fileName: name), let key = key(isCreating: true),
@@ -79,13 +82,15 @@ struct PartialFiles: Sendable {
     return encoded
   }
 
-  /// Nil: the file is gone, or is not what it was.
+  /// - Returns: The open file, or `nil` if it is gone or has changed.
   func open(_ data: ResumeData) -> OpenFile? {
     guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return nil }
     return try? folder.openPart(data.fileName, size: data.point.offset)
   }
 
-  /// Gives a partial file to a download. False: somebody else has it already.
+  /// Moves a partial file to a download.
+  ///
+  /// - Returns: `false` if the file cannot be moved, for example because another download has taken it.
   func giveOut(_ data: ResumeData, to url: URL) -> Bool {
     guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return false }
     do throws(Errno) {

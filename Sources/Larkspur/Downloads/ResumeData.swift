@@ -1,15 +1,15 @@
 import Foundation
 import LarkspurHTTP
 
-/// What resume data says: the request, how far its download is, and in which partial file.
+/// The content of resume data: the request, the progress of its download, and the name of the partial file.
 ///
-/// On the outside it is opaque: a magic number with the version, a code that shows that this user made it, and a property
-/// list. So nobody can make us read, write or remove a file by giving us resume data, nor send a request that the program
-/// never made.
+/// To programs the data is opaque: a magic number with the version, an authentication code, which proves that this user
+/// made the data, and a property list. Foreign resume data can therefore not make a session read, write or remove a
+/// file, or send a request that the program never made.
 ///
-/// The request is kept with the fields that the program had set, `Authorization` and `Cookie` among them: without them a
-/// download that needs them could not go on. What the session adds (cookies, credentials, the configuration's fields) is
-/// not kept; the session that resumes adds its own. So resume data is to be guarded as well as the request itself.
+/// The request is kept with the fields that the program had set, `Authorization` and `Cookie` among them: a download
+/// that needs them could not be continued otherwise. Cookies, credentials and fields that the session adds are not
+/// kept; the session that resumes adds its own. Resume data therefore needs the same protection as the request itself.
 struct ResumeData: Codable, Hashable, Sendable {
   var url: String
   var mainDocument: String?
@@ -20,11 +20,11 @@ struct ResumeData: Codable, Hashable, Sendable {
   var networkServiceType: UInt
   var flags: UInt16
   var point: ResumePoint
-  /// The name of the partial file, within the folder of partial files.
+  /// The name of the partial file in the directory of partial files.
   var fileName: String
 
-  /// Nil: a request of this kind cannot be asked to go on. It has to be a GET without a body, which asks for the whole and
-  /// under no condition of its own.
+  /// Creates resume data, or `nil` if the request cannot be continued. The request has to be a GET without a body,
+  /// without a range and without conditions of its own.
   init?(_ request: URLRequest, _ point: ResumePoint, fileName: String) {
     guard Self.isResumable(request), let url = request.url?.absoluteString else { return nil }
     let own = request.own
@@ -50,7 +50,7 @@ struct ResumeData: Codable, Hashable, Sendable {
     "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
   ]
 
-  /// The request that the download was begun with.
+  /// The request that started the download, or `nil` if the URL or the fields are damaged.
   var request: URLRequest? {
     guard let url = URL(string: url), fieldNames.count == fieldValues.count else { return nil }
     let storage = RequestStorage(url: url)
@@ -65,12 +65,12 @@ struct ResumeData: Codable, Hashable, Sendable {
 
   // MARK: - As bytes
 
-  /// More would not be ours: somebody wants to fill our memory.
+  /// Maximum size of resume data, in bytes. Larger data is not ours, and would only fill the memory.
   static let bytesMax = 1 << 20
-  /// The last character is the version.
+  /// The magic number. Its last character is the version.
   private static let magic = Array("LarkspurResume1".utf8)
 
-  /// Why bytes are not accepted.
+  /// The reason for which resume data is not accepted.
   enum Refusal: Error, Hashable {
     case tooLong
     case foreign
@@ -78,7 +78,7 @@ struct ResumeData: Codable, Hashable, Sendable {
     case unreadable
   }
 
-  /// Nil: it cannot be encoded.
+  /// - Returns: The bytes, or `nil` if the value cannot be encoded.
   func encoded(key: [UInt8]) -> Data? {
     let encoder = PropertyListEncoder()
     encoder.outputFormat = .binary
@@ -88,7 +88,7 @@ struct ResumeData: Codable, Hashable, Sendable {
     return data.count <= Self.bytesMax ? data : nil
   }
 
-  /// Nothing of the bytes is believed before their code has been checked.
+  /// Decodes resume data. Verifies the authentication code before it decodes the content.
   static func decoded(_ data: Data, key: () -> [UInt8]?) throws(Refusal) -> ResumeData {
     guard data.count <= bytesMax else { throw .tooLong }
     let bytes = [UInt8](data)
@@ -106,7 +106,7 @@ struct ResumeData: Codable, Hashable, Sendable {
   }
 }
 
-/// What a download task is to go on from.
+/// The point at which a download task continues, or the refusal of its resume data.
 enum Resumption: Sendable {
   case point(ResumeData, encoded: Data)
   case refused(ResumeData.Refusal)
@@ -130,7 +130,7 @@ enum Resumption: Sendable {
 }
 
 extension URLError {
-  /// As Darwin says it: a task that has no URL.
+  /// Creates the error of a refusal. As on Darwin, the error is that of a task without a URL.
   init(_ refusal: ResumeData.Refusal) {
     let words =
       switch refusal {
@@ -142,11 +142,11 @@ extension URLError {
     self = .make(.unsupportedURL, words, underlying: nil)
   }
 
-  /// What a download that has failed can go on from, with ``URLSession/downloadTask(withResumeData:)``. Nil: it can only
-  /// start over.
+  /// The data with which a failed download can be continued: see ``URLSession/downloadTask(withResumeData:)``. `nil` if
+  /// the download can only start over.
   public var downloadTaskResumeData: Data? { userInfo[URLSessionDownloadTaskResumeData] as? Data }
 
-  /// What an upload that has failed can go on from. Nil in this version: see
+  /// The data with which a failed upload could be continued. Always `nil` in this version: see
   /// ``URLSessionUploadTask/cancel(byProducingResumeData:)``.
   public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
 

@@ -1,12 +1,12 @@
 import Foundation
 import LarkspurIO
 
-/// What `NSURLErrorFailingURLStringErrorKey` is called: deprecated, and read by many programs.
+/// The value of `NSURLErrorFailingURLStringErrorKey`, which is deprecated and which many programs still read.
 private let failingURLStringKey = "NSErrorFailingURLStringKey"
 
 extension URLError {
-  /// An error of a code, with words for people and whatever lies beneath: as on Darwin the same code of the network library, if
-  /// there is nothing else, and nobody has cancelled.
+  /// Creates an error with a code, a message, and the underlying error. As on Darwin, the underlying error is
+  /// CFNetwork's of the same code if there is no other one; an error `cancelled` has none.
   static func make(
     _ code: Code, _ words: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
     more: [String: Any] = [:]
@@ -25,13 +25,13 @@ extension URLError {
     return URLError(code, userInfo: info)
   }
 
-  /// An error of the network library with the code of this one.
+  /// Creates CFNetwork's error with the same code.
   static func cfNetwork(_ code: Code, _ info: [String: Any]) -> NSError {
     NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: info)
   }
 
-  /// A program's error as it is seen on Darwin, where an `NSError` of the domain is a `URLError` as well. Foundation on Linux
-  /// bridges in the other direction alone.
+  /// Returns an `NSError` of URL loading as a `URLError`, and any other error unchanged. On Darwin such an `NSError`
+  /// already is a `URLError`; Foundation on Linux bridges only in the other direction.
   static func bridged(_ error: any Error) -> any Error {
     let other = error as NSError
     guard type(of: error) is NSError.Type, other.domain == NSURLErrorDomain, let code = Code(rawValue: other.code)
@@ -39,7 +39,7 @@ extension URLError {
     return URLError(code, userInfo: other.userInfo)
   }
 
-  /// The same, with the address of the server or proxy, unless it says one.
+  /// Returns this error with the address of the server or proxy, unless the error has an address or is `cancelled`.
   func from(_ peer: SocketAddress?) -> URLError {
     guard let peer, code != .cancelled, userInfo[Self.peerAddressKey] == nil else { return self }
     var info = userInfo
@@ -49,7 +49,7 @@ extension URLError {
 
   static let peerAddressKey = "LarkspurPeerAddress"
 
-  /// The same, with the URL that failed, unless it says one.
+  /// Returns this error with the URL that failed, unless the error has one.
   func failing(at url: URL?) -> URLError {
     guard let url, failingURL == nil else { return self }
     var info = userInfo

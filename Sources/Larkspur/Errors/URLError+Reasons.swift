@@ -3,35 +3,35 @@ import Foundation
 /// The key of `URLError.networkUnavailableReason` in an error's `userInfo`.
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 
-/// Why a load was not allowed, where other platforms' settings forbid it. No error of Larkspur's has these: Linux does not tell
-/// which networks are expensive, and ends no program's tasks in the background.
+/// The reasons for which settings of other platforms forbid a load. No error of Larkspur has one: Linux does not report
+/// which networks are expensive, and ends no tasks in the background.
 extension URLError {
-  /// What a network is, that may not be used.
+  /// The property of a network because of which the load may not use it.
   public enum NetworkUnavailableReason: Int, Sendable {
-    /// By radio.
+    /// The network is cellular.
     case cellular = 0
-    /// It costs money.
+    /// The network is expensive.
     case expensive = 1
-    /// It is to be spared.
+    /// The network is constrained: programs should use little of it.
     case constrained = 2
   }
 
-  /// Why a task of a background session was ended.
+  /// The reason for which the system ended a task of a background session.
   public enum BackgroundTaskCancelledReason: Int, Sendable {
-    /// By the user, with the program.
+    /// The user has ended the program.
     case userForceQuitApplication = 0
-    /// The user has switched such tasks off.
+    /// The user has disabled background tasks.
     case backgroundUpdatesDisabled = 1
-    /// The system needed what they took.
+    /// The system needed the task's resources.
     case insufficientSystemResources = 2
   }
 
-  /// Why the network may not be used. Nil: it is not that.
+  /// The reason for which the network may not be used, or `nil` if the error has another cause.
   public var networkUnavailableReason: NetworkUnavailableReason? {
     (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap(NetworkUnavailableReason.init)
   }
 
-  /// Why the system has ended the task. Nil: it is not that.
+  /// The reason for which the system has ended the task, or `nil` if the error has another cause.
   public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
     (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap(BackgroundTaskCancelledReason.init)
   }

@@ -4,7 +4,8 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// The one place where the transport's errors become those of `URLSession`. The table in the documentation follows it.
+/// Converts the transport's errors to `URLError`. This is the only conversion; the table in the documentation follows
+/// it.
 extension URLError {
   init(_ error: TransportError, url: URL?) {
     let code = Self.code(of: error)
@@ -16,9 +17,9 @@ extension URLError {
       more: more)
   }
 
-  /// The transport's error that this error was made of. It tells apart what one code stands for.
+  /// The transport's error that this error was made from. Several transport errors share one code.
   ///
-  /// - Returns: The error, or `nil` if this error is not the transport's.
+  /// - Returns: The error, or `nil` if this error does not come from the transport.
   package var transportError: TransportError? {
     (userInfo[NSUnderlyingErrorKey] as? TransportFailure)?.error
   }
@@ -45,7 +46,7 @@ extension URLError {
     switch problem {
     case .expired: .serverCertificateHasBadDate
     case .notYetValid: .serverCertificateNotYetValid
-    // (An unknown root, too: Darwin's other code for it is never seen there.)
+    // On Darwin an unknown root has this code, too: `serverCertificateHasUnknownRoot` does not occur there.
     case .untrustedRoot, .selfSigned, .wrongHost, .revoked, .revocationUnknown, .badSignature, .weakKey, .keyTooLarge,
       .weakDigest,
       .certificateInvalid, .pinMismatch:
@@ -56,7 +57,7 @@ extension URLError {
       .keyMismatch:
       .clientCertificateRejected
     case .handshakeTimedOut: .timedOut
-    // As without TLS, where it is looked up in vain.
+    // Without TLS such a host fails in the look-up, with this code.
     case .hostInvalid: .cannotFindHost
     case .truncated: .networkConnectionLost
     case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .noSharedProtocol, .alert,
@@ -108,7 +109,9 @@ extension URLError {
     }
   }
 
-  /// The kernel's number, where there is one, or OpenSSL's reason.
+  /// Returns the kernel's error number, or OpenSSL's reason.
+  ///
+  /// - Returns: `nil` if the error has neither.
   private static func underlying(_ error: TransportError) -> NSError? {
     if case .proxy(let error) = error, case .transport(let cause) = error.failure { return underlying(cause) }
     let number: Errno? =
@@ -152,9 +155,9 @@ extension URLError {
   }
 }
 
-/// The error beneath a `URLError` of the transport: to programs an `NSError` like any other.
+/// The underlying error of a `URLError` from the transport. To programs it is an `NSError` like any other.
 private final class TransportFailure: NSError, @unchecked Sendable {
-  // Sendable: written in the initializer alone.
+  // Sendable: `error` is only written in the initializer.
   let error: TransportError
 
   init(_ error: TransportError, _ other: NSError) {

@@ -1,10 +1,10 @@
 import Foundation
 
 extension URLError {
-  /// The certificates of the server that the handshake failed with, and what their verification came to; or `nil` if the
-  /// error is another one, or the server had not shown any.
+  /// The server's certificates with which the handshake failed, and the result of their verification; or `nil` if the
+  /// error has another cause or the server had not sent certificates.
   ///
-  /// The value of `NSURLErrorFailingURLPeerTrustErrorKey` in `userInfo`. It can be evaluated again by other settings, with
-  /// `SecTrustEvaluateWithError`; that changes nothing about the failed load.
+  /// The value of `NSURLErrorFailingURLPeerTrustErrorKey` in `userInfo`. `SecTrustEvaluateWithError` can evaluate it
+  /// again with other settings, which does not change the failed load.
   public var failureURLPeerTrust: SecTrust? { userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust }
 }

@@ -1,43 +1,45 @@
 import Foundation
 
-/// A task in numbers. Immutable, and for any thread.
+/// The metrics of a task. Immutable, and for any thread.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
-  /// How a resource was got.
+  /// The source of a resource.
   public enum ResourceFetchType: Int, Sendable {
-    /// By a program's protocol, from a file, or out of the URL itself.
+    /// A program's `URLProtocol`, a file, or the URL itself (`data:`).
     case unknown = 0
-    /// From a server.
+    /// A server.
     case networkLoad = 1
-    /// Never: HTTP/1.1 has no such thing.
+    /// A server's push. Never used: HTTP/1.1 has no server push.
     @available(swift, deprecated: 6.1, message: "Server push is not supported")
     case serverPush = 2
-    /// From the cache.
+    /// The cache.
     case localCache = 3
   }
 
-  /// How the host's name was looked up. Larkspur asks the system's resolver, which does not say.
+  /// The protocol of the look-up of the host's name. Larkspur uses the system's resolver, which does not report the
+  /// protocol.
   public enum DomainResolutionProtocol: Int, Sendable {
-    /// Always.
+    /// The protocol is unknown. Larkspur reports no other value.
     case unknown = 0
-    /// In plain DNS over UDP.
+    /// Plain DNS over UDP.
     case udp = 1
-    /// In plain DNS over TCP.
+    /// Plain DNS over TCP.
     case tcp = 2
-    /// By DNS over TLS (RFC 7858).
+    /// DNS over TLS (RFC 7858).
     case tls = 3
-    /// By DNS over HTTPS (RFC 8484).
+    /// DNS over HTTPS (RFC 8484).
     case https = 4
   }
 
-  /// One for each request that was made, in their order: redirections, challenges and repeated tries have their own.
+  /// The metrics of each request that was made, in order. Redirections, challenges and repeated tries have metrics of
+  /// their own.
   open var transactionMetrics: [URLSessionTaskTransactionMetrics] { transactions }
 
-  /// From the task's making to its end.
+  /// The time from the creation of the task to its end.
   open var taskInterval: DateInterval {
     DateInterval(start: start, end: max(start, end, transactions.last?.responseEndDate ?? start))
   }
 
-  /// How many redirections were followed.
+  /// The number of redirections that were followed.
   open var redirectCount: Int { redirections }
 
   private let transactions: [URLSessionTaskTransactionMetrics]
@@ -45,7 +47,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   private let end: Date
   private let redirections: Int
 
-  /// Of no task: for subclasses in tests.
+  /// Creates metrics without a task, for subclasses in tests.
   public override init() {
     (transactions, redirections, start) = ([], 0, Date())
     end = start

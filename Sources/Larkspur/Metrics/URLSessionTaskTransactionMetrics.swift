@@ -4,15 +4,15 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// One request and its response in numbers. Dates are nil for what did not happen, so all of the connection's are for a
-/// request over one that was there already. Immutable, and for any thread.
+/// The metrics of one request and its response. The date of an event that did not happen is `nil`: for a request on a
+/// reused connection, all dates of the connection are `nil`. Immutable, and for any thread.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
-  /// As it was made: before what the session adds.
+  /// The request as the program or a redirection made it, without the fields that the session adds.
   open var request: URLRequest { storedRequest }
-  /// Nil: none has come.
+  /// The response, or `nil` if none has arrived.
   open var response: URLResponse? { storedResponse }
 
-  // The rest is made when somebody asks: most programs ask for no metrics at all.
+  // Performance: the other values are computed when they are read, because most programs read no metrics.
   private let source: Source
   private let start: Date
   private let storedRequest: URLRequest
@@ -21,103 +21,109 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   private let fetchType: URLSessionTaskMetrics.ResourceFetchType
 
   private enum Source: Sendable {
-    /// From the cache, or from a program's protocol: until when, and how many bytes.
+    /// The cache, a `URLProtocol`, a file or the URL itself: the end of the load, and the number of bytes.
     case local(end: Date, bytes: Int64)
     case network(ExchangeMetrics, ClockReading, bodyBytes: Int64, decodedBytes: Int64)
   }
 
   private var exchange: ExchangeMetrics? { if case .network(let metrics, _, _, _) = source { metrics } else { nil } }
 
-  /// When the task asked for the resource.
+  /// The time at which the request asked for a connection. For a resource that came without a connection, the start of
+  /// reading it.
   open var fetchStartDate: Date? { dates.fetchStart }
-  /// The look-up of the host's addresses, or of the proxy's.
+  /// The start of the look-up of the host's addresses, or of the proxy's.
   open var domainLookupStartDate: Date? { dates.lookUpStart }
-  /// See ``domainLookupStartDate``.
+  /// The end of the look-up of the host's addresses, or of the proxy's.
   open var domainLookupEndDate: Date? { dates.lookUpEnd }
-  /// With the handshake, if there was one, up to `connectEndDate`.
+  /// The start of connecting. Connecting ends at `connectEndDate` and includes the TLS handshake.
   open var connectStartDate: Date? { dates.connectStart }
-  /// The TLS handshake. Nil without TLS.
+  /// The start of the TLS handshake. `nil` without TLS.
   open var secureConnectionStartDate: Date? { dates.handshakeStart }
-  /// See ``secureConnectionStartDate``.
+  /// The end of the TLS handshake. `nil` without TLS.
   open var secureConnectionEndDate: Date? { dates.handshakeEnd }
-  /// When the connection could take a request.
+  /// The time at which the connection could take a request.
   open var connectEndDate: Date? { dates.connectEnd }
-  /// When the first byte of the request left. What came from the cache has these dates, too: those of its reading.
+  /// The time at which the request was handed to the connection. For a resource that came without a connection, such as
+  /// one from the cache, the start of reading it.
   open var requestStartDate: Date? { dates.requestStart }
-  /// When the last byte of the request left: after the response came, perhaps, if the server answers while it reads.
+  /// The time at which the kernel had taken the last byte of the request. The response may have started earlier, if the
+  /// server answers while it reads. For a resource that came without a connection, the start of reading it.
   open var requestEndDate: Date? { dates.requestEnd }
-  /// When the first byte of the response came.
+  /// The time at which the first byte of the response arrived. For a resource that came without a connection, the start
+  /// of reading it.
   open var responseStartDate: Date? { dates.responseStart }
-  /// When the last byte of the response came.
+  /// The time at which the last byte of the response arrived.
   open var responseEndDate: Date? { dates.responseEnd }
 
-  /// Bytes, here and below. Larkspur puts no coding on a body, so this and ``countOfRequestBodyBytesSent`` differ by the
-  /// chunked coding only.
+  /// The size of the request's body, in bytes. Larkspur puts no content coding on a body, so this and
+  /// ``countOfRequestBodyBytesSent`` differ only by the chunked coding.
   open var countOfRequestBodyBytesBeforeEncoding: Int64 {
     if case .network(_, _, let bodyBytes, _) = source { bodyBytes } else { 0 }
   }
-  /// With the chunked coding around it.
+  /// The number of bytes sent for the request's body, including the chunked coding.
   open var countOfRequestBodyBytesSent: Int64 { Int64(exchange?.requestBodyBytes ?? 0) }
-  /// The request line among them.
+  /// The number of bytes sent for the request's head, including the request line.
   open var countOfRequestHeaderBytesSent: Int64 { Int64(exchange?.requestHeadBytes ?? 0) }
-  /// Of the content, as the task has received it.
+  /// The size of the content in bytes, as the task has received it: without content coding.
   open var countOfResponseBodyBytesAfterDecoding: Int64 {
     switch source {
     case .local(_, let bytes): bytes
     case .network(_, _, _, let decodedBytes): decodedBytes
     }
   }
-  /// Of the body, as it came over the wire.
+  /// The number of bytes received for the response's body, as they came over the wire.
   open var countOfResponseBodyBytesReceived: Int64 { Int64(exchange?.responseBodyBytes ?? 0) }
-  /// The status line among them.
+  /// The number of bytes received for the response's head, including the status line and the heads of interim
+  /// responses.
   open var countOfResponseHeaderBytesReceived: Int64 { Int64(exchange?.responseHeadBytes ?? 0) }
 
-  /// `http/1.1`, or `http/1.0` if the server answers so.
+  /// The protocol of the response: `http/1.1`, or `http/1.0` if the server answers with that version. `nil` if there is
+  /// no response, or if it came without a connection.
   open var networkProtocolName: String? {
     exchange == nil ? nil : (response as? HTTPURLResponse)?.httpVersion.lowercased()
   }
-  /// Of the server, or of the proxy. An address without brackets, and its port in decimal: text as in FoundationNetworking,
-  /// where Darwin has a number.
+  /// The address of the server or the proxy, without brackets. Address and port are text, as in FoundationNetworking;
+  /// on Darwin the port is a number.
   open var remoteAddress: String? { Self.parts(exchange?.connection?.remoteAddress).0 }
-  /// See ``remoteAddress``.
+  /// The port of the server or the proxy, in decimal. See ``remoteAddress``.
   open var remotePort: String? { Self.parts(exchange?.connection?.remoteAddress).1 }
-  /// This end of the connection, in the same way.
+  /// The address of this end of the connection, without brackets.
   open var localAddress: String? { Self.parts(exchange?.connection?.localAddress).0 }
-  /// See ``localAddress``.
+  /// The port of this end of the connection, in decimal.
   open var localPort: String? { Self.parts(exchange?.connection?.localAddress).1 }
-  /// Nil without TLS.
+  /// The cipher suite of the connection. `nil` without TLS.
   open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
     exchange?.connection?.cipher.flatMap { tls_ciphersuite_t(standardName: $0) }
   }
-  /// See ``negotiatedTLSCipherSuite``.
+  /// The TLS version of the connection. `nil` without TLS.
   open var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
     exchange?.connection?.tlsVersion.map { $0 == .tls13 ? .TLSv13 : .TLSv12 }
   }
-  /// False: no interface of Linux says so of itself.
+  /// Whether the connection used a cellular interface. Always `false`: Linux does not report this of an interface.
   open var isCellular: Bool { false }
-  /// See ``isCellular``.
+  /// Whether the connection used an expensive interface. Always `false`: Linux does not report this of an interface.
   open var isExpensive: Bool { false }
-  /// See ``isCellular``.
+  /// Whether the connection used a constrained interface. Always `false`: Linux does not report this of an interface.
   open var isConstrained: Bool { false }
-  /// Whether it went by a proxy, of whatever kind.
+  /// Whether the request went through a proxy of any kind.
   open var isProxyConnection: Bool { isProxied }
-  /// Whether an earlier request had opened the connection: then its dates are nil.
+  /// Whether the connection had already carried an earlier request. If so, the dates of the connection are `nil`.
   open var isReusedConnection: Bool { exchange?.isReused ?? false }
-  /// False: multipath TCP is not used.
+  /// Whether the connection used multipath TCP. Always `false`.
   open var isMultipath: Bool { false }
-  /// From the network, from the cache, or (`unknown`) from a program's protocol.
+  /// The source of the resource: a server, the cache, or another one (`unknown`).
   open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fetchType }
-  /// `unknown`: the system's resolver does not tell how it asks.
+  /// The protocol of the look-up of the host's name. Always `unknown`: the system's resolver does not report it.
   open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
 
-  /// Of no request: for subclasses in tests.
+  /// Creates metrics without a request, for subclasses in tests.
   public override init() {
     storedRequest = URLRequest(RequestStorage(url: nil))
     (storedResponse, isProxied, fetchType, start) = (nil, false, .unknown, Date())
     source = .local(end: start, bytes: 0)
   }
 
-  /// For a resource that came from the cache, or from a program's protocol.
+  /// Creates the metrics of a resource that came without a connection.
   init(
     cached request: URLRequest, response: URLResponse?, start: Date, end: Date, bytes: Int64,
     type: URLSessionTaskMetrics.ResourceFetchType = .localCache
@@ -130,9 +136,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     fetchType = type
   }
 
+  /// Creates the metrics of a request to a server.
+  ///
   /// - Parameters:
-  ///   - start: No date is before it.
-  ///   - clock: Makes dates of moments of the loop's clock.
+  ///   - start: The earliest possible date.
+  ///   - clock: Converts times of the loop's clock to dates.
   init(
     _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
     decodedBytes: Int64, start: Date, clock: ClockReading
@@ -165,11 +173,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
       return Dates(
         fetchStart: start, requestStart: start, requestEnd: start, responseStart: start, responseEnd: end)
     case .network(let metrics, let clock, _, _):
-      // The connection may be older than the request: then its parts are none of this transaction's.
+      // A reused connection is older than the request: its dates do not belong to this transaction.
       let connection = metrics.isReused ? nil : metrics.connection
       var latest = start
-      // A connection may have been opened for a request that did not wait for it any more, and before this one was
-      // made; and the clock of a turn of the loop stands still.
+      // The dates must not decrease. A connection may have been opened before this request was made, for a request that
+      // no longer waited; and the loop reads its clock once per tick.
       func following(_ moment: Deadline?) -> Date? {
         guard let date = clock.date(of: moment) else { return nil }
         latest = max(latest, date)
@@ -184,7 +192,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
       dates.handshakeEnd = following(connection?.handshake?.end)
       dates.connectEnd = following(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
       dates.requestStart = following(metrics.started)
-      // The server may answer before it has the whole request: that is no mistake of the clock.
+      // The server may answer before it has the whole request, so `sent` does not move later dates.
       dates.requestEnd = clock.date(of: metrics.sent).map { max($0, latest) }
       dates.responseStart = following(metrics.firstByte)
       dates.responseEnd = following(metrics.ended)
@@ -201,14 +209,14 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   }
 }
 
-/// The loop's clock and the calendar's, read at one moment.
+/// One moment on the loop's clock and on the calendar.
 struct ClockReading: Sendable {
   let now: Deadline
   let date: Date
 
   func date(of moment: Deadline?) -> Date? {
     guard let moment else { return nil }
-    // Whichever is later: a duration is never negative.
+    // `duration(since:)` is never negative: the later moment comes first.
     return moment > now
       ? date.addingTimeInterval(moment.duration(since: now).interval)
       : date.addingTimeInterval(-now.duration(since: moment).interval)

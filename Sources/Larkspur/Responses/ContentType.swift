@@ -2,20 +2,22 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What the fields of a response say of its content.
+/// Reads the type and the charset of a response's content from the response's fields.
 enum ContentType {
   static func parse(_ fields: ResponseFields) -> (mimeType: String?, charset: String?) {
     if let plain = fields.only(KnownField.contentType, plain) { return plain }
     let values = fields.values(of: KnownField.contentType)
     if let type = MediaType(fieldValues: values) { return (type.essence, type.charset) }
-    // No media type, but what programs have been shown all the same: `text` stays `text`.
+    // The value is not a valid media type. Programs still get its first word: `text` stays `text`.
     let first = values.last?.prefix { $0 != ";" } ?? ""
     let word = first.trimmingCharacters(in: .whitespaces).lowercased()
     return (word.isEmpty ? nil : word, nil)
   }
 
-  /// What nearly every server sends, `text/html` or `text/html; charset=utf-8`, without the detours that the standard
-  /// allows for. Nil: it is not of that kind.
+  /// Parses the forms that nearly every server sends, `text/html` and `text/html; charset=utf-8`, without the other
+  /// forms that the standard allows.
+  ///
+  /// - Returns: `nil` if the value has another form.
   static func plain(_ value: Span<UInt8>) -> (mimeType: String?, charset: String?)? {
     let typeEnd = Scan.endOfToken(in: value, from: 0, to: value.count)
     guard typeEnd > 0, typeEnd < value.count, value[typeEnd] == UInt8(ascii: "/"), value[0] != UInt8(ascii: "*")
@@ -46,7 +48,8 @@ enum ContentType {
 }
 
 extension SuggestedFilename {
-  /// Apple's documentation has the host's name for a URL without a path; programs on Linux know `Unknown`.
+  /// The suggested filename. For a URL without a path, Apple's documentation names the host; programs on Linux expect
+  /// `Unknown`.
   static func name(disposition: String?, url: URL?, mimeType: String?) -> String {
     // The path of a `data:` URL is its content.
     let last = url?.scheme?.lowercased() == "data" ? nil : url?.lastPathComponent

@@ -4,22 +4,23 @@ import LarkspurHTTP
 
 /// The head of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
-  /// 100 to 599 as a rule; whatever three digits the server has sent.
+  /// The status code, usually from 100 to 599. A server may send any three digits.
   open var statusCode: Int { status }
 
   private let status: Int
   let fields: ResponseFields
   let httpVersion: String
-  /// The length on the wire is not that of the decoded content.
+  /// Whether the content has been decoded, so that its length differs from the length on the wire.
   let isDecoded: Bool
 
-  /// Whether content that goes with it has its codings undone: a program that makes a response gives what it has.
+  /// Whether the content coding of the content has been undone. The content of a response that a program made counts as
+  /// decoded, also if the response has a `Content-Encoding`.
   var hasDecodedContent: Bool {
     if case .given = fields { return isDecoded || !fields.values(of: "Content-Encoding").isEmpty }
     return isDecoded
   }
 
-  /// - Returns: Always a response; the initialiser may fail for the sake of the same source.
+  /// - Returns: Always a response. The initializer is failable only for source compatibility.
   public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
     status = statusCode
     self.httpVersion = httpVersion ?? "HTTP/1.1"
@@ -28,7 +29,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url)
   }
 
-  /// A response without fields, whose status is 200: for tests, and for subclasses there.
+  /// Creates a response without fields and with status 200, for tests and for subclasses in tests.
   public override init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
     status = Self.statusDefault
     httpVersion = "HTTP/1.1"
@@ -37,12 +38,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: name)
   }
 
-  /// A response without URL and fields, whose status is 200: for tests.
+  /// Creates a response without a URL and fields and with status 200, for tests.
   ///
-  /// The initializer is public because Darwin's class inherits `init()` from `NSObject`, and programs written for Darwin call it
-  /// (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has none, so that an extension there can declare a
-  /// `convenience init()` of its own; on Darwin and here that is an error, and the extension's initializer needs another name or a
-  /// parameter.
+  /// The initializer is public because Darwin's class inherits `init()` from `NSObject`, and programs written for
+  /// Darwin call it (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has no such initializer, so an
+  /// extension there can declare a `convenience init()` of its own. On Darwin and here such a declaration is an error:
+  /// the extension's initializer needs another name or a parameter.
   public override init() {
     status = Self.statusDefault
     httpVersion = "HTTP/1.1"
@@ -51,10 +52,10 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init()
   }
 
-  /// As on Darwin, where nobody has said a status.
+  /// The status if none is given, as on Darwin.
   private static let statusDefault = 200
 
-  /// - Parameter isDecoded: The content is not as long as the field says, for its coding is undone.
+  /// - Parameter isDecoded: Whether the content has been decoded, so that its length is not that of `Content-Length`.
   init(url: URL, statusCode: Int, httpVersion: String, fields: ResponseFields, isDecoded: Bool) {
     status = statusCode
     self.httpVersion = httpVersion
@@ -75,7 +76,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     return length
   }
 
-  /// A number, or a list of one and the same (RFC 9110 8.6).
+  /// Parses a number, or a list of equal numbers (RFC 9110 8.6).
   private static func length(_ text: String) -> Int64? {
     if let length = Int64(text) { return length }
     let members = Set(text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
@@ -87,15 +88,16 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
       disposition: fields.values(of: "Content-Disposition").first, url: url, mimeType: mimeType)
   }
 
-  /// All fields. Names take one form whatever the server sends: `Content-Type`, `Etag`; those that begin with `x-` are as
-  /// they came. Fields that came more than once are one, their values joined by `, `. To look one up whatever its case use
+  /// All header fields. Names have one form regardless of the server's spelling, such as `Content-Type` and `Etag`, and
+  /// `WWW-Authenticate` as the exception; names that begin with `x-` are unchanged. Fields with equal names are one
+  /// field, with their values joined by `, `. To look a field up regardless of case, use
   /// ``value(forHTTPHeaderField:)``.
   open var allHeaderFields: [AnyHashable: Any] { fields.dictionary }
 
-  /// The value of a field, whose name is compared without regard to case.
+  /// Returns the value of a field. Names are compared without regard to case.
   open func value(forHTTPHeaderField field: String) -> String? { fields.value(of: field) }
 
-  /// English words for a status: those of its registration (RFC 9110 15), or else of its class.
+  /// Returns the English phrase of a status: the phrase of its registration (RFC 9110 15), or else of its class.
   open class func localizedString(forStatusCode statusCode: Int) -> String { StatusText.words(for: statusCode) }
 
   open override func isEqual(_ value: Any?) -> Bool {
@@ -111,7 +113,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   /// URL, status and fields, for people to read.
   open override var description: String {
     let lines = fields.dictionary.sorted { $0.key < $1.key }.map { name, value in
-      // As Foundation has it.
+      // Foundation quotes these values, too.
       let isQuoted = name == "Content-Type" || name == "Content-Disposition" && value.contains(";")
       return "   \"\(name)\" = \(isQuoted ? "\"\(value)\"" : value);\n"
     }.joined()
@@ -132,7 +134,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// Reads a response from an archive. Fields that no server could have sent (RFC 9110 5.1, 5.5) are left out.
   ///
-  /// - Returns: `nil` if three digits cannot say the status in the archive. If there is none, it is 0.
+  /// - Returns: `nil` if the status in the archive is not a number from 0 to 999. A missing status counts as 0.
   public required init?(coder aDecoder: NSCoder) {
     let hasStatus = aDecoder.containsValue(forKey: "statusCode")
     guard let number = hasStatus ? aDecoder.number(forKey: "statusCode") : 0, number <= 999 else { return nil }

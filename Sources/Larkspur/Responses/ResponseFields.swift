@@ -1,13 +1,13 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// The header fields of a response: as they came over the wire, where nothing is made of them until somebody asks, or
-/// as somebody gave them.
+/// The header fields of a response: as they came over the wire, parsed when they are read, or as a program gave them.
 enum ResponseFields: Sendable {
   case wire(bytes: [UInt8], table: FieldTable)
   case given([String: String])
 
-  /// Names as most programs spell them; values of fields that came more than once are joined by `, ` (RFC 9110 5.3).
+  /// The fields by name, in the spelling of `FieldNames.canonical`. The values of fields with equal names are joined by
+  /// `, ` (RFC 9110 5.3).
   var dictionary: [String: String] {
     switch self {
     case .given(let fields): return fields
@@ -28,7 +28,7 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// In the order in which they came.
+  /// The fields in the order in which they came; fields that a program gave, in the order of their names.
   var list: [(name: String, value: String)] {
     switch self {
     case .given(let fields): return fields.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
@@ -42,7 +42,7 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// Whether there is a field of that name: quick, for names that are asked for with each response.
+  /// Whether there is a field with a name. Performance: for names that every response is searched for.
   func contains(_ name: CaselessWord) -> Bool {
     switch self {
     case .given(let fields): fields.contains { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
@@ -50,7 +50,7 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// Whether there may be one of these: false is quick, and most often so.
+  /// Whether there may be a field with one of two names. Performance: `false` is quick, and the usual result.
   func mayContain(_ one: CaselessWord, _ other: CaselessWord) -> Bool {
     switch self {
     case .given: true
@@ -58,7 +58,7 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// The value of the field of that name, whatever its case; several are joined.
+  /// The value of the field with a name, regardless of case. Several values are joined.
   func value(of name: String) -> String? {
     switch self {
     case .given(let fields):
@@ -69,7 +69,7 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// The values of the fields of that name, one by one, as bytes.
+  /// The values of the fields with a name, one by one, as bytes.
   func rawValues(of name: String) -> [[UInt8]] {
     switch self {
     case .given: return values(of: name).map { Array($0.utf8) }
@@ -86,7 +86,7 @@ enum ResponseFields: Sendable {
       && zip(bytes[field.name], word).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
   }
 
-  /// The same for a name that is asked for often.
+  /// The values of the fields with a name, one by one. Performance: for names that every response is searched for.
   func values(of name: CaselessWord) -> [String] {
     switch self {
     case .given(let fields):
@@ -103,8 +103,10 @@ enum ResponseFields: Sendable {
     }
   }
 
-  /// What `read` makes of the value of the field of that name, if it came over the wire and only once. Nil: it did not, or
-  /// nothing.
+  /// Returns the result of `read` for the value of the field with a name, if the field came over the wire, and only
+  /// once.
+  ///
+  /// - Returns: `nil` otherwise, or if `read` returns `nil`.
   func only<Result>(_ name: CaselessWord, _ read: (Span<UInt8>) -> Result?) -> Result? {
     guard case .wire(let bytes, let table) = self else { return nil }
     let index = table.index(of: name, from: 0, in: bytes.span)
@@ -112,7 +114,7 @@ enum ResponseFields: Sendable {
     return read(bytes.span.extracting(table[index].value))
   }
 
-  /// The values of the fields of that name, one by one.
+  /// The values of the fields with a name, one by one.
   func values(of name: String) -> [String] {
     switch self {
     case .given(let fields):
@@ -128,16 +130,17 @@ enum ResponseFields: Sendable {
   }
 }
 
-/// How names are spelled.
+/// The spelling of field names.
 enum FieldNames {
-  /// Names take one form whatever a server sends, as the documentation of `allHeaderFields` says: capitals at the beginning
-  /// of words, small letters else. Those that begin with `x-` stay as they are.
+  /// Returns a name in the form that the documentation of `allHeaderFields` states: words with a capital first letter
+  /// and small letters otherwise. Names that begin with `x-` are unchanged.
   static func canonical(_ name: String) -> String {
     if name.isCaseless("WWW-Authenticate") { return "WWW-Authenticate" }
     return String(name.prefix(2)).isCaseless("x-") ? name : name.capitalizedFieldName
   }
 
-  /// Of names that differ in case only the first one counts, in the order of their bytes: a dictionary has none of its own.
+  /// Returns fields with their names in canonical form. Of several names with one canonical form, the first in the
+  /// order of the names counts, because a dictionary has no order of its own. Empty names are left out.
   static func canonical(_ fields: [String: String]) -> [String: String] {
     var result: [String: String] = [:]
     for (name, value) in fields.sorted(by: { $0.key < $1.key })
@@ -148,7 +151,7 @@ enum FieldNames {
   }
 }
 
-/// Names that are asked for with each response.
+/// The names that every response is searched for.
 enum KnownField {
   static var setCookie: CaselessWord { "set-cookie" }
   static var contentEncoding: CaselessWord { "content-encoding" }

@@ -1,5 +1,5 @@
-/// English words for statuses: those of the registry, but for 413 and 422, which keep the words of RFC 7231 and RFC 4918 that
-/// programs know.
+/// The English phrases of statuses: those of the registry, except for 413 and 422, which keep the phrases of RFC 7231
+/// and RFC 4918 that programs know.
 enum StatusText {
   static func words(for status: Int) -> String {
     if let words = registered[status] { return words }

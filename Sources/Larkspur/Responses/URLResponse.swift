@@ -2,10 +2,10 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// What is known of a resource before its bytes: the answer to a request, whatever its scheme. Immutable, and for any
-/// thread.
+/// The metadata of a resource, which comes before its bytes: the response to a request of any scheme. Immutable, and
+/// for any thread.
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  /// Made when somebody asks: most programs look at one of these at most.
+  /// Performance: values that are computed when they are read, because most programs read at most one of them.
   private final class Content {
     var type: (mimeType: String?, charset: String?)?
     var expectedContentLength: Int64?
@@ -15,11 +15,13 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
   private let storedURL: URL?
   private let content: Mutex<Content?>
 
+  /// Creates a response.
+  ///
   /// - Parameters:
-  ///   - url: Where the bytes come from.
+  ///   - url: The URL that the bytes come from.
   ///   - mimeType: The type of the content.
-  ///   - length: In bytes; -1 if it is not known.
-  ///   - name: The charset's name, as IANA registers it.
+  ///   - length: The length of the content in bytes; -1 if it is unknown.
+  ///   - name: The charset's name, as registered with IANA.
   public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
     storedURL = url
     let content = Content()
@@ -28,13 +30,13 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     self.content = Mutex(content)
   }
 
-  /// A response of nobody's, without a URL: for tests.
+  /// Creates a response without a URL, for tests.
   public override init() {
     storedURL = nil
     content = Mutex(nil)
   }
 
-  /// For a subclass that makes the content when it is wanted.
+  /// Creates a response for a subclass that computes its values when they are read.
   init(url: URL?) {
     storedURL = url
     content = Mutex(nil)
@@ -61,13 +63,13 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     return type
   }
 
-  /// Where the bytes come from: after redirections, not what was asked for first.
+  /// The URL that the bytes come from: after redirections, the URL of the last request.
   open var url: URL? { storedURL }
 
-  /// The type of the content, in lower case and without parameters.
+  /// The type of the content. For a server's response, in lower case and without parameters.
   open var mimeType: String? { contentType.mimeType }
 
-  /// How long the content will be, in bytes; -1 if it is not known.
+  /// The length of the content in bytes; -1 if it is unknown.
   open var expectedContentLength: Int64 {
     if let length = content.withLock({ $0?.expectedContentLength }) { return length }
     let length = makeLength()
@@ -75,12 +77,12 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     return length
   }
 
-  /// The charset, as the sender names it, in lower case.
+  /// The charset that the sender names. For a server's response, in lower case.
   open var textEncodingName: String? { contentType.charset }
 
-  /// A name for the content in a file system: what `Content-Disposition` says (RFC 6266), or else the last part of the URL's
-  /// path, or else `Unknown`. A name without an extension gets the one of the content's type. It never names another
-  /// directory, does not begin with a dot, and never is empty.
+  /// A name for the content in a file system: the name in `Content-Disposition` (RFC 6266), or else the last component
+  /// of the URL's path, or else `Unknown`. A name without an extension gets the extension of the content's type, except
+  /// `Unknown`. The name never leads to another directory, never begins with a dot, and is never empty.
   open var suggestedFilename: String? {
     if let name = content.withLock({ $0?.suggestedFilename }) { return name }
     let name = makeFilename()
@@ -90,7 +92,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A response never changes: it is its own copy.
+  /// Returns the response itself, because a response never changes.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   open override func isEqual(_ value: Any?) -> Bool {
@@ -125,8 +127,8 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     aCoder.encode(suggestedFilename as NSString?, forKey: "suggestedFilename")
   }
 
-  /// Reads a response from an archive. What stands there is no more trusted than what a server sends: the same rules hold for
-  /// ``suggestedFilename``, a length below zero counts as unknown, and types with control characters are left out.
+  /// Reads a response from an archive. The archive is trusted no more than a server: the rules for
+  /// ``suggestedFilename`` apply, a negative length counts as unknown, and types with control characters are left out.
   public required init?(coder aDecoder: NSCoder) {
     storedURL = aDecoder.url(forKey: "url")
     let content = Content()

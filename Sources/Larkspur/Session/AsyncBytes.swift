@@ -1,18 +1,19 @@
 import Foundation
 
 extension URLSession {
-  /// The bytes of a body as they come. A reader that is slow slows the server down: nothing is read ahead but one piece.
-  /// When the last copy and iterator go, the task is cancelled if it is not over. What an iterator leaves is for the next one.
+  /// The bytes of a body as they arrive. A slow reader slows the server down: at most one piece is read ahead. When the
+  /// last copy and the last iterator are gone, the task is cancelled unless it is over. The next iterator continues
+  /// with the bytes that an iterator has not returned.
   ///
-  /// In an optimised program a byte costs about a nanosecond. On an actor, the main one among them, it costs twenty: there
-  /// Swift looks for each byte whether it is still on that actor. Loops over large bodies belong into a `@concurrent`
-  /// function.
+  /// In an optimised program a byte costs about 1 ns. On an actor, the main actor included, a byte costs about 20 ns,
+  /// because Swift checks for each byte that the code still runs on the actor. Put loops over large bodies into a
+  /// `@concurrent` function.
   public struct AsyncBytes: AsyncSequence, Sendable {
     public typealias Element = UInt8
     public typealias AsyncIterator = Iterator
 
     private let life: Life
-    /// The task that loads them.
+    /// The task that loads the bytes.
     public var task: URLSessionDataTask { life.task }
 
     init(_ channel: BytesChannel, of task: URLSessionDataTask) { life = Life(channel, task) }
@@ -31,10 +32,11 @@ extension URLSession {
       deinit { task.cancel() }
     }
 
-    /// Hands the bytes out one by one, from the piece that came last. What it has not handed out when it and its copies go is the next
-    /// iterator's: a program may take one line, do something else, and take the next.
+    /// Returns the bytes one by one, from the piece that arrived last. When the iterator and its copies are gone, the
+    /// bytes that it has not returned go to the next iterator: a program may take one line, do something else, and take
+    /// the next line.
     ///
-    /// (Without `@inlinable` a byte costs thirty nanoseconds. `bytes-1g` of the benchmarks measures it.)
+    /// Performance: without `@inlinable` a byte costs 30 ns (`bytes-1g` of the benchmarks).
     public struct Iterator: AsyncIteratorProtocol {
       @usableFromInline let reader: Reader
 
@@ -46,7 +48,7 @@ extension URLSession {
         return try await reader.nextOfPiece(isolation: nil)
       }
 
-      /// The same, without leaving the caller's actor: a byte that is there already costs no hop.
+      /// Returns the next byte without leaving the caller's actor: a byte that has already arrived costs no hop.
       @inlinable
       public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
         if let byte = reader.take() { return byte }
@@ -54,11 +56,11 @@ extension URLSession {
       }
     }
 
-    /// What an iterator shares with its copies.
+    /// The bytes that an iterator shares with its copies.
     @usableFromInline
     final class Reader: UnreadBytes {
       private let life: Life
-      /// It has thrown, or returned nil.
+      /// Whether reading is over, because the body has ended or reading has failed. Also `true` while a read waits.
       private var isOver = false
 
       init(_ life: Life) { self.life = life }

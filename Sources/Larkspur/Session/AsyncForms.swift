@@ -1,10 +1,11 @@
 import Synchronization
 
-/// The questions that a delegate may answer in an async function, in place of a method with a completion handler.
+/// The delegate methods that exist in two forms: with a completion handler, and as an async function.
 ///
-/// Where there is Objective-C the two are one method. Here they are two requirements, and the default implementations tie
-/// them together: that of the method with a completion handler asks the async function, and that of the async function
-/// says that the delegate has no word. A class is found to have neither once; from then on it costs it nothing.
+/// With Objective-C the two forms are one method. Here they are two requirements, which the default implementations
+/// connect: the default implementation of the form with a completion handler calls the async form, and that of the
+/// async form reports that the delegate does not implement the method. The first such report for a class is remembered,
+/// and the next calls skip the async form.
 struct AsyncForms: OptionSet, Sendable {
   let rawValue: UInt8
 
@@ -16,7 +17,7 @@ struct AsyncForms: OptionSet, Sendable {
   static let response = Self(rawValue: 1 << 5)
   static let caching = Self(rawValue: 1 << 6)
 
-  /// What has been found missing, by class. Classes never go away.
+  /// The forms that a class does not implement. Classes live as long as the process.
   private static let missing = Mutex<[ObjectIdentifier: AsyncForms]>([:])
 
   static func mayBe(_ form: Self, in delegate: AnyObject) -> Bool {

@@ -1,8 +1,9 @@
-/// Lines of text from bytes of UTF-8, as they come: what `bytes.lines` is on Darwin.
+/// The lines of UTF-8 text as their bytes arrive, like `bytes.lines` on Darwin.
 ///
 /// A line ends with LF, CR, CR LF, VT, FF, or with Unicode's next line (U+0085), line separator (U+2028) or paragraph
-/// separator (U+2029). What it ends with is not in it. As on Darwin empty lines are left out: whoever needs them, as
-/// readers of event streams do, reads the bytes. Bytes that are no UTF-8 become U+FFFD. A line has no limit but memory.
+/// separator (U+2029). The line does not contain its ending. As on Darwin, empty lines are left out: programs that need
+/// empty lines, such as readers of event streams, read the bytes instead. Invalid bytes become U+FFFD. Memory alone
+/// limits the length of a line.
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
   public typealias Element = String
 
@@ -12,9 +13,9 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base.makeAsyncIterator()) }
 
-  /// Collects bytes until a line is there. It throws what the bytes throw; what had come of the line is lost then.
+  /// Collects bytes until a line is complete. Throws the errors of the bytes; the incomplete line is lost then.
   ///
-  /// (`@inlinable`: what the compiler makes for one kind of bytes takes a tenth of the time.)
+  /// Performance: `@inlinable`, because specialised code takes a tenth of the time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     @usableFromInline var bytes: Base.AsyncIterator
     @usableFromInline var line: [UInt8] = []
@@ -34,7 +35,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
       return takeLine()
     }
 
-    /// Adds a byte, and says whether a line ends with it.
+    /// Adds a byte, and returns whether the byte ends a line.
     @inlinable
     mutating func takesEnd(_ byte: UInt8) -> Bool {
       line.append(byte)
@@ -45,7 +46,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         case 0xA8 where line.hasSuffix(0xE2, 0x80), 0xA9 where line.hasSuffix(0xE2, 0x80): 3
         default: 0
         }
-      // The LF behind a CR ends an empty line, and those are left out.
+      // The LF of a CR LF ends an empty line, which is left out.
       line.removeLast(ending)
       return ending > 0
     }
@@ -62,7 +63,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 extension AsyncLineSequence: Sendable where Base: Sendable {}
 
 extension [UInt8] {
-  /// Whether these stand before the last one.
+  /// Returns whether the elements before the last one end with these bytes.
   @usableFromInline
   func hasSuffix(_ bytes: UInt8...) -> Bool { dropLast().suffix(bytes.count).elementsEqual(bytes) }
 }

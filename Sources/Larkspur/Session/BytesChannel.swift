@@ -1,15 +1,16 @@
 import Foundation
 import Synchronization
 
-/// One piece of a body on its way from a task to its reader. The task waits while a piece is there: so a slow reader stops
-/// the socket.
+/// Carries the pieces of a body, one at a time, from a task to its reader. The task waits while a piece is in the
+/// channel, so a slow reader stops reads of the socket.
 final class BytesChannel: Sendable {
   private struct State {
     var piece: [UInt8]?
-    /// What a reader has left of a piece before that one.
+    /// The bytes that a reader has not used of an earlier piece.
     var left: [UInt8]?
     var end: Result<Void, any Error>?
-    /// One as a rule. A program may read on two tasks, and then each of them gets some of the pieces.
+    /// The readers that wait; usually at most one. If a program reads from two tasks, each of them gets some of the
+    /// pieces.
     var readers: [CheckedContinuation<Void, Never>] = []
     var writer: CheckedContinuation<Void, Never>?
     var isAbandoned = false
@@ -21,12 +22,14 @@ final class BytesChannel: Sendable {
   }
 
   private let state = Mutex(State())
-  /// The head of the response, which comes first.
+  /// The head of the response, which comes before the pieces.
   let response = Question<Result<URLResponse, any Error>>()
 
   // MARK: - The task's side
 
-  /// Returns when the reader has taken the piece, or wants no more: false.
+  /// Passes a piece on, and returns when a reader has taken it or the task has been cancelled.
+  ///
+  /// - Returns: `false` if the task has been cancelled.
   func write(_ piece: [UInt8]) async -> Bool {
     let readers = state.withLock { state in
       state.piece = piece
@@ -53,7 +56,7 @@ final class BytesChannel: Sendable {
     if case .failure(let error) = result { response.answer(.failure(error)) }
   }
 
-  /// The task is cancelled: what waits here waits no longer.
+  /// Resumes the writer, because the task has been cancelled.
   func interrupt() {
     let writer = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.isAbandoned = true
@@ -64,7 +67,7 @@ final class BytesChannel: Sendable {
 
   // MARK: - The reader's side
 
-  /// Nil: the body is complete.
+  /// - Returns: The next piece, or `nil` if the body is complete.
   func read() async throws -> [UInt8]? {
     while true {
       let (piece, end, writer) = state.withLock {
@@ -90,7 +93,7 @@ final class BytesChannel: Sendable {
     }
   }
 
-  /// The end of a piece that a reader has not used, for the next reader.
+  /// Keeps the bytes that a reader has not used of a piece, for the next reader.
   func putBack(_ rest: [UInt8]) {
     let readers = state.withLock { state in
       state.left = rest + (state.left ?? [])

@@ -2,19 +2,19 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Where a session calls its delegate and its completion handlers: on an operation queue, which is the current one in each
-/// call, and to suspend it or to wait for it means what it says.
+/// The queue on which a session calls its delegate and its completion handlers. In each call the operation queue is the
+/// current one, and suspending the queue or waiting for it has its usual effect.
 ///
-/// An operation costs more than a call. So what comes in great number, the pieces of bodies, and what nobody waits for goes
-/// without on a queue of our own, straight to the serial dispatch queue that its operations run on. The calls of a task stay in
-/// line: what goes straight is ahead of every operation that comes later, and a task waits for an operation of its own to be
-/// over before it goes on. Once a program has asked for the queue, all calls are operations.
+/// Performance: an operation costs more than a call. The pieces of bodies, and the calls that no load waits for,
+/// therefore go without an operation to the serial dispatch queue beneath the operation queue, if that is the session's
+/// own. The calls of a task stay in order: a direct call precedes all operations that are added later, and a task waits
+/// for its own operation before it continues. Once the program has read the operation queue, all calls are operations.
 final class DelegateQueue: Sendable {
   private let own: DispatchQueue?
   private let queue: Mutex<OperationQueue?>
-  /// The program has the operation queue, or has asked for it.
+  /// Whether the program has given or read the operation queue.
   private let isKnown: Atomic<Bool>
-  /// The first of many calls, in which a program may ask for the queue, has been made.
+  /// Whether the first of the frequent calls, in which a program may read the operation queue, has been made.
   private let hasCalledOften = Atomic(false)
 
   init(_ given: OperationQueue?) {
@@ -23,7 +23,7 @@ final class DelegateQueue: Sendable {
     isKnown = Atomic(given != nil)
   }
 
-  /// For the program.
+  /// The operation queue for the program. From here on all calls are operations.
   var operations: OperationQueue {
     isKnown.store(true, ordering: .releasing)
     return existing
@@ -38,15 +38,17 @@ final class DelegateQueue: Sendable {
     }
   }
 
-  /// Whether it makes several calls at once. It should not, but nobody keeps a program from it.
+  /// Whether the queue runs several calls at once. A program's queue should be serial, but need not be.
   var isConcurrent: Bool { own == nil && existing.maxConcurrentOperationCount != 1 }
 
-  /// Makes a call there.
+  /// Makes a call on the queue.
   func async(_ call: @escaping @Sendable () -> Void) { existing.addOperation(call) }
 
-  /// The same. If somebody cancels the operation that was to make it, `otherwise` is called, on any thread.
+  /// Makes a call on the queue.
   ///
-  /// - Parameter isOften: It is one of many calls.
+  /// - Parameters:
+  ///   - isOften: Whether the call is one of many. Such a call needs no operation.
+  ///   - otherwise: Called on any thread if the program cancels the operation of the call.
   func async(
     _ call: @escaping @Sendable () -> Void, isOften: Bool = false, otherwise: @escaping @Sendable () -> Void
   ) {
@@ -58,14 +60,16 @@ final class DelegateQueue: Sendable {
     }
   }
 
-  /// Makes a call that somebody waits for. If its operation is cancelled, another one makes it.
+  /// Makes a call that must not be lost. If the program cancels the operation of the call, another operation makes it.
   func insist(_ call: @escaping @Sendable () -> Void) {
     async(call, otherwise: { [self] in insist(call) })
   }
 
-  /// Makes a call there, and returns when it has returned, or when somebody has cancelled it: false.
+  /// Makes a call on the queue, and returns when the call has returned or has been cancelled.
+  ///
+  /// - Returns: `false` if the program has cancelled the operation of the call.
   @discardableResult func run(_ call: @escaping @Sendable () -> Void, isOften: Bool = false) async -> Bool {
-    // (The next one of this task comes when this one has returned.)
+    // The task makes its next call when this one has returned, so the first frequent call can be an operation.
     let isOften = isOften && hasCalledOften.exchange(true, ordering: .relaxed)
     return await withCheckedContinuation { continuation in
       async(
@@ -76,8 +80,8 @@ final class DelegateQueue: Sendable {
     }
   }
 
-  /// Goes with the operation that it belongs to, and calls for help if nobody has made the call: a program may cancel the
-  /// operations of its queue, and its tasks have to end all the same.
+  /// Belongs to an operation, and calls `otherwise` if the operation goes without having made its call. A program may
+  /// cancel the operations of its queue, and its tasks have to end nevertheless.
   private final class Duty: Sendable {
     let isDone = Atomic(false)
     private let otherwise: @Sendable () -> Void
@@ -85,7 +89,7 @@ final class DelegateQueue: Sendable {
     init(_ otherwise: @escaping @Sendable () -> Void) { self.otherwise = otherwise }
 
     deinit {
-      // Later: whoever lets go of an operation may hold its queue's lock.
+      // Later, because the thread that releases an operation may hold the lock of its queue.
       if !isDone.load(ordering: .acquiring) { DispatchQueue.global().async(execute: otherwise) }
     }
   }

@@ -1,6 +1,6 @@
-/// What is on a list, and knows its place there: it is not looked for.
+/// A member of a `PlaceList`. The member stores its own index, so that removal needs no search.
 protocol Listed: AnyObject {
-  /// Nil: it is on none.
+  /// The index in the list, or `nil` if the member is on no list.
   var place: Int? { get set }
 }
 
@@ -8,7 +8,7 @@ extension URLSessionTask: Listed {}
 
 extension Transfer: Listed {}
 
-/// What is not over of a session's. It is guarded by the session's lock.
+/// The tasks or loads of a session that are not over. The session's lock guards the list.
 struct PlaceList<Member: Listed> {
   private(set) var members: [Member] = []
 
@@ -18,7 +18,7 @@ struct PlaceList<Member: Listed> {
     members.append(member)
   }
 
-  /// The last one takes the free place.
+  /// Removes a member in constant time: the last member moves to the free index.
   mutating func remove(_ member: Member) {
     guard let place = member.place else { return }
     member.place = nil

@@ -1,22 +1,22 @@
-// The keys of `connectionProxyDictionary`, under the names that Darwin's network library gives them.
+// The keys of `connectionProxyDictionary`, with the names of Darwin's network library.
 
-/// A number: whether plain HTTP goes by way of a proxy.
+/// The key of a number: whether plain HTTP goes through a proxy.
 public let kCFNetworkProxiesHTTPEnable = "HTTPEnable"
-/// The proxy's host for plain HTTP.
+/// The key of the proxy's host for plain HTTP.
 public let kCFNetworkProxiesHTTPProxy = "HTTPProxy"
-/// The proxy's port for plain HTTP, a number from 1 to 65535.
+/// The key of the proxy's port for plain HTTP, a number from 1 to 65535.
 public let kCFNetworkProxiesHTTPPort = "HTTPPort"
-/// A number: whether HTTPS goes by way of a proxy.
+/// The key of a number: whether HTTPS goes through a proxy.
 public let kCFNetworkProxiesHTTPSEnable = "HTTPSEnable"
-/// The proxy's host for HTTPS.
+/// The key of the proxy's host for HTTPS.
 public let kCFNetworkProxiesHTTPSProxy = "HTTPSProxy"
-/// The proxy's port for HTTPS, a number from 1 to 65535.
+/// The key of the proxy's port for HTTPS, a number from 1 to 65535.
 public let kCFNetworkProxiesHTTPSPort = "HTTPSPort"
-/// A number: whether everything else goes by way of a SOCKS proxy.
+/// The key of a number: whether schemes without a proxy of their own go through a SOCKS proxy.
 public let kCFNetworkProxiesSOCKSEnable = "SOCKSEnable"
-/// The SOCKS proxy's host.
+/// The key of the SOCKS proxy's host.
 public let kCFNetworkProxiesSOCKSProxy = "SOCKSProxy"
-/// The SOCKS proxy's port, a number from 1 to 65535.
+/// The key of the SOCKS proxy's port, a number from 1 to 65535.
 public let kCFNetworkProxiesSOCKSPort = "SOCKSPort"
-/// An array of strings: hosts that are loaded from without a proxy.
+/// The key of an array of strings: the hosts that are reached without a proxy.
 public let kCFNetworkProxiesExceptionsList = "ExceptionsList"

@@ -1,31 +1,32 @@
-/// Versions of TLS by the older names of Darwin's Security framework, with its numbers. Larkspur speaks TLS 1.2 and 1.3;
-/// as a limit each other version comes to one of these: ``URLSessionConfiguration/tlsMinimumSupportedProtocol``.
+/// The versions of TLS by the older names of Darwin's Security framework, with its numbers. Larkspur speaks TLS 1.2 and
+/// 1.3; as a limit, each other version counts as one of these two: see
+/// ``URLSessionConfiguration/tlsMinimumSupportedProtocol``.
 public enum SSLProtocol: Int32, Sendable {
-  /// No version: as a limit the one that Larkspur would have without it.
+  /// No version. As a limit: Larkspur's default.
   case sslProtocolUnknown = 0
-  /// SSL 2.0, not spoken.
+  /// SSL 2.0, not supported.
   case sslProtocol2 = 1
-  /// SSL 3.0 (RFC 6101), not spoken.
+  /// SSL 3.0 (RFC 6101), not supported.
   case sslProtocol3 = 2
-  /// SSL 3.0 and no other, not spoken.
+  /// SSL 3.0 and no other version, not supported.
   case sslProtocol3Only = 3
-  /// TLS 1.0 (RFC 2246), not spoken.
+  /// TLS 1.0 (RFC 2246), not supported.
   case tlsProtocol1 = 4
-  /// TLS 1.0 and no other, not spoken.
+  /// TLS 1.0 and no other version, not supported.
   case tlsProtocol1Only = 5
-  /// All versions.
+  /// All versions. As a limit: Larkspur's default.
   case sslProtocolAll = 6
-  /// TLS 1.1 (RFC 4346), not spoken.
+  /// TLS 1.1 (RFC 4346), not supported.
   case tlsProtocol11 = 7
   /// TLS 1.2 (RFC 5246).
   case tlsProtocol12 = 8
-  /// DTLS 1.0 (RFC 4347), for datagrams: not spoken.
+  /// DTLS 1.0 (RFC 4347), for datagrams; not supported.
   case dtlsProtocol1 = 9
   /// TLS 1.3 (RFC 8446).
   case tlsProtocol13 = 10
-  /// DTLS 1.2 (RFC 6347), for datagrams: not spoken.
+  /// DTLS 1.2 (RFC 6347), for datagrams; not supported.
   case dtlsProtocol12 = 11
-  /// The latest version that is spoken.
+  /// The latest supported version.
   case tlsProtocolMaxSupported = 999
 
   init(_ version: tls_protocol_version_t) {
@@ -40,7 +41,9 @@ public enum SSLProtocol: Int32, Sendable {
       }
   }
 
-  /// The version as a limit. `standard`: for the values that name no version.
+  /// Returns the version as a limit.
+  ///
+  /// - Parameter standard: The limit for the values that name no version.
   fileprivate func version(otherwise standard: tls_protocol_version_t) -> tls_protocol_version_t {
     switch self {
     case .sslProtocolUnknown, .sslProtocolAll: standard
@@ -55,15 +58,15 @@ public enum SSLProtocol: Int32, Sendable {
 }
 
 extension URLSessionConfiguration {
-  /// The older form of ``tlsMinimumSupportedProtocolVersion``, and the two are one setting. A version before TLS 1.2, and
-  /// one that names none, comes to TLS 1.2.
+  /// The older form of ``tlsMinimumSupportedProtocolVersion``; the two properties are one setting. Versions before TLS
+  /// 1.2, and values that name no version, count as TLS 1.2.
   public var tlsMinimumSupportedProtocol: SSLProtocol {
     get { SSLProtocol(tlsMinimumSupportedProtocolVersion) }
     set { tlsMinimumSupportedProtocolVersion = newValue.version(otherwise: .TLSv12) }
   }
 
-  /// The older form of ``tlsMaximumSupportedProtocolVersion``, and the two are one setting. A version before TLS 1.2 comes
-  /// to TLS 1.2, and one that names none to TLS 1.3.
+  /// The older form of ``tlsMaximumSupportedProtocolVersion``; the two properties are one setting. Versions before TLS
+  /// 1.2 count as TLS 1.2, and values that name no version as TLS 1.3.
   public var tlsMaximumSupportedProtocol: SSLProtocol {
     get { SSLProtocol(tlsMaximumSupportedProtocolVersion) }
     set { tlsMaximumSupportedProtocolVersion = newValue.version(otherwise: .TLSv13) }

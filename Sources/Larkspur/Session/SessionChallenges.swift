@@ -4,35 +4,36 @@ import LarkspurTLS
 import LarkspurTransport
 import Synchronization
 
-/// Routes the challenges of new connections to one origin: to the session's delegate, or, if it does not implement the method for
-/// connections, to the method for tasks of the decider and then of the session's delegate.
+/// Routes the challenges of new connections to one origin: to the session's delegate, or, if it does not implement the
+/// method for connections, to the method for tasks of the decider and then of the session's delegate.
 ///
-/// A connection belongs to no task. The methods for tasks are called with the latest task that has requested a connection and is not
-/// over; if there is none, the challenge waits for the next one. The tasks of one router have one decider: a task's
-/// delegate never answers for the tasks of another delegate.
+/// A connection belongs to no task. The methods for tasks are called with the latest task that has requested a
+/// connection and is not over; if there is none, the challenge waits for the next one. The tasks of one router have one
+/// decider: a task's delegate never answers for the tasks of another delegate.
 final class SessionChallenges: Sendable {
-  /// It owns, by its engine, whoever holds this; and lets go of the engine when the session is over.
+  /// The session's core. Its engine owns this router by way of a route; the core ends the cycle by releasing the engine
+  /// when the session is over.
   private let core: SessionCore
-  /// Whether there is a delegate to be asked.
+  /// Whether there is a delegate to call.
   let asksDelegate: Bool
   private let hasDecider: Bool
   private let state: Mutex<State>
 
   private struct State {
-    /// Kept by its tasks.
+    /// The decider. Its tasks keep it alive.
     weak var decider: (any URLSessionTaskDelegate)?
     /// The tasks that have requested a connection and are not over.
     var tasks: [ObjectIdentifier: URLSessionTask] = [:]
-    /// Those that wait for a task.
+    /// The challenges that wait for a task.
     var waiting: [Question<Void>] = []
 
-    /// The task of them that was made last. A task that became a download is over, although it is still among them.
+    /// The latest-made task that is not over. A task that became a download stays in `tasks` although it is over.
     var latest: URLSessionTask? {
       tasks.values.lazy.filter { !$0.isOver }.max { $0.taskIdentifier < $1.taskIdentifier }
     }
   }
 
-  /// - Parameter decider: The delegate that the tasks have for themselves, or `nil` if they have none that could answer.
+  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have none that could answer.
   init(_ core: SessionCore, decider: (any URLSessionTaskDelegate)?) {
     self.core = core
     hasDecider = decider != nil
@@ -43,7 +44,7 @@ final class SessionChallenges: Sendable {
   /// The delegate that decides for its tasks, or `nil` if there is none or it is gone.
   var decider: (any URLSessionTaskDelegate)? { hasDecider ? state.withLock { $0.decider } : nil }
 
-  /// The task requests a connection.
+  /// Adds a task that requests a connection, and resumes the challenges that wait for a task.
   func isAsked(for task: URLSessionTask) {
     let waiting = state.withLock { state in
       state.tasks[ObjectIdentifier(task)] = task
@@ -54,7 +55,8 @@ final class SessionChallenges: Sendable {
     for question in waiting { question.answer(()) }
   }
 
-  /// The task is over, and is not kept on account of a connection. It may have gone on in the place of another one.
+  /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all tasks that
+  /// are over are released.
   func isOver(_ task: URLSessionTask) {
     let over = state.withLock { state in
       if let task = state.tasks.removeValue(forKey: ObjectIdentifier(task)) { return [task] }
@@ -62,19 +64,20 @@ final class SessionChallenges: Sendable {
       for task in over { state.tasks[ObjectIdentifier(task)] = nil }
       return over
     }
-    // Letting a task go may call back: not while the lock is held.
+    // Releasing a task may run code that calls back: not while the lock is held.
     withExtendedLifetime(over) {}
   }
 
-  // MARK: - What the transport asks, on a thread that is not the loop's
+  // MARK: - Requests of the transport. All but `conversation(about:)` come on threads other than the loop's.
 
-  /// Whether a server is trusted: the origin, or a proxy.
+  /// Asks whether to trust a server: the origin, or a proxy.
   func decide(_ trust: LarkspurTLS.Trust, port: Int) async -> TrustDecision {
     let challenge = TrustQuestion.challenge(trust: trust, port: port)
     return TrustQuestion.decision(await ask(challenge), to: challenge)
   }
 
-  /// What a server that wants a certificate is shown. Default handling shows the storage's default identity.
+  /// Asks for the certificate to send to a server that requests one. Default handling sends the storage's default
+  /// identity.
   func identity(
     forHost host: String, port: Int, issuers: [DistinguishedName]
   ) async -> LarkspurTLS.ClientIdentity? {
@@ -86,7 +89,7 @@ final class SessionChallenges: Sendable {
     return TrustQuestion.identity(await ask(challenge), to: challenge)
   }
 
-  /// About a tunnel.
+  /// Creates the challenge loop of a tunnel.
   func conversation(about request: ProxyChallenge.Request) -> AuthenticationConversation {
     AuthenticationConversation(
       with: AuthenticationTarget(proxy: request.proxy),
@@ -99,10 +102,10 @@ final class SessionChallenges: Sendable {
     guard asksDelegate else { return .performDefaultHandling }
     while true {
       let (task, decider) = state.withLock { ($0.latest, $0.decider) }
-      // A decider that is gone has no tasks, and gets none any more.
+      // A decider that is gone has no tasks and gets none.
       guard (decider != nil) == hasDecider else { return .cancel }
       guard let session = task?.read({ $0.session }) ?? core.keptSession else {
-        // There is no delegate of the session's: the word is a task's, and that is over.
+        // The session has no delegate: the answer has to come from a task, and the task is over.
         guard await aTaskComes(after: task) else { return .cancel }
         continue
       }
@@ -112,7 +115,8 @@ final class SessionChallenges: Sendable {
         } onCancel: {
           question.giveUp()
         }
-        // The answer for a task that ended meanwhile, perhaps because of that, is not the answer for the tasks that still wait.
+        // An answer for a task that has ended meanwhile, perhaps because of this answer, does not count for the tasks
+        // that still wait.
         guard isOfTask, reply != nil, let task, task.isOver else { return reply ?? .cancel }
         guard await aTaskComes(after: task) else { return .cancel }
         continue
@@ -122,8 +126,9 @@ final class SessionChallenges: Sendable {
     }
   }
 
-  /// Calls the first delegate that implements its method. Returns the call's answer to come, and whether it is the answer for `task`;
-  /// `nil` if no delegate implements the method.
+  /// Calls the first delegate that implements its method.
+  ///
+  /// - Returns: The coming answer, and whether it is the answer for `task`; `nil` if no delegate implements the method.
   private func question(
     _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?,
     _ decider: (any URLSessionTaskDelegate)?
@@ -151,9 +156,10 @@ final class SessionChallenges: Sendable {
     return asked.value
   }
 
-  /// Waits for a task that wants the connection. False: the connection is not wanted any more.
+  /// Suspends until a task requests the connection.
   ///
-  /// - Parameter last: The one that is over, if there was one.
+  /// - Parameter last: The previous task, which is over, or `nil` if there was none.
+  /// - Returns: `false` if the connection is no longer wanted.
   private func aTaskComes(after last: URLSessionTask?) async -> Bool {
     let newcomer = Question<Void>()
     let isThere = state.withLock { state in
@@ -173,7 +179,7 @@ final class SessionChallenges: Sendable {
 }
 
 extension URLProtectionSpace {
-  /// Whether it is a status that asks, and not a handshake.
+  /// Whether the challenge comes from a response, and not from a handshake.
   fileprivate var isHTTPAuthentication: Bool {
     authenticationMethod != NSURLAuthenticationMethodServerTrust
       && authenticationMethod != NSURLAuthenticationMethodClientCertificate

@@ -4,30 +4,30 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// What a session's tasks share, for any thread: the configuration, the delegate and its queue, the list of tasks, and the
-/// engine, which is made when the first task begins.
+/// The state that a session's tasks share: the configuration, the delegate and its queue, the list of tasks, and the
+/// engine, which is made when the first task starts. For any thread.
 ///
-/// Life of a session:
+/// The phases of a session:
 ///
 /// ```
-///   open --invalidate--> closing --last task ends--> closed: the delegate is told, and let go
+///   open --invalidate--> closing --last task ends--> closed: the delegate is notified and released
 ///     '--session object gone, no tasks--> closed
 /// ```
 final class SessionCore: @unchecked Sendable {
   let configuration: URLSessionConfiguration
   let delegateQueue: DelegateQueue
   let hasDelegate: Bool
-  /// Whether the session's delegate wants to hear of tasks.
+  /// Whether the session's delegate conforms to `URLSessionTaskDelegate`.
   let hasTaskDelegate: Bool
-  /// Whether it wants to be asked what it wants.
+  /// Whether the session's delegate conforms to `URLSessionSelectiveDelegate`.
   let hasSelectiveDelegate: Bool
   let composer: RequestComposer
   let memory: AuthenticationMemory
-  /// Of the configuration.
+  /// The `URLProtocol` classes of the configuration.
   let protocolClasses: [URLProtocol.Type]
-  // What every task looks at: the configuration as a whole is large to copy.
+  // Performance: the settings that every task reads, one by one, because the whole configuration is large to copy.
   let cookieStorage: HTTPCookieStorage?
-  /// Whether requests bring cookies along. What servers set is kept all the same.
+  /// Whether requests send cookies. Cookies that servers set are stored regardless.
   let sendsCookies: Bool
   let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
   let credentialStorage: URLCredentialStorage?
@@ -37,11 +37,11 @@ final class SessionCore: @unchecked Sendable {
   let pipelines: Bool
   let isBackground: Bool
   let waitsForConnectivity: Bool
-  /// In nanoseconds.
+  /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64
   let timeoutForResource: UInt64
-  /// How long the end of a task that has been cancelled before it has begun waits for its `resume`. (Tests set another, while
-  /// there are no tasks.)
+  /// How long a task that was cancelled before its first `resume` waits for one before it ends. Tests change the value
+  /// while there are no tasks.
   var unbegunEndDelay = Duration.milliseconds(10)
   private let isShared: Bool
 
@@ -55,28 +55,31 @@ final class SessionCore: @unchecked Sendable {
     var phase = Phase.open
     var cancelsTasks = false
     var delegate: (any URLSessionDelegate)?
-    // The same, if it is of that kind. To ask an object for its kind takes longer than to call it.
+    // Performance: the delegate as each protocol that it conforms to. A cast takes longer than a call.
     var taskDelegate: (any URLSessionTaskDelegate)?
     var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
     var tasks = PlaceList<URLSessionTask>()
-    /// Those that have no task.
+    /// The awaited loads that have no task.
     var transfers = PlaceList<Transfer>()
-    /// What the cache is loading for itself.
+    /// The requests that the cache is refreshing.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
-    /// Keeps the session while somebody has to be told of its end.
+    /// The session, which stays alive until its delegate has been called for the session's end. `nil` without a
+    /// delegate.
     var kept: URLSession?
     var isObjectGone = false
 
-    /// Whether nobody is left who could want anything of the session.
+    /// Whether the session has no tasks and cannot get new ones.
     var isOver: Bool { count == 0 && (phase == .closing || phase == .open && isObjectGone) }
 
     private var count: Int { tasks.members.count + transfers.members.count }
 
-    /// Nil: the session is closed to what wants it.
+    /// Returns the engine, and makes it if there is none.
     ///
-    /// - Parameter task: Who wants it: one that existed before the session was invalidated may still run. Nil: none does yet.
+    /// - Parameter task: The task that needs the engine, or `nil` if the task does not exist yet. A task that existed
+    ///   before the session was invalidated may still run.
+    /// - Returns: The engine, or `nil` if the session takes no new tasks.
     mutating func engine(
       for task: URLSessionTask?, _ configuration: URLSessionConfiguration
     ) throws(URLError) -> SessionEngine? {
@@ -91,7 +94,7 @@ final class SessionCore: @unchecked Sendable {
       }
     }
 
-    /// The task of a transfer that is not over.
+    /// Returns the task of a transfer that is not over, and makes the task if there is none.
     mutating func task(of transfer: Transfer) -> URLSessionTask {
       if let task = transfer.shownTask { return task }
       let task = URLSessionDataTask(of: transfer)
@@ -105,7 +108,8 @@ final class SessionCore: @unchecked Sendable {
   private let state: Mutex<State>
   private let lastIdentifier = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
-  /// A call that somebody awaits has not begun for long: the queue is suspended, or waits for one of those who await.
+  /// Whether an awaited load has given up waiting for its metrics call, which had not started within 1 s
+  /// (`Transfer.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
   let isQueueStuck = Atomic(false)
 
   init(
@@ -147,23 +151,25 @@ final class SessionCore: @unchecked Sendable {
     hasTaskDelegate ? state.withLock { $0.taskDelegate } : nil
   }
 
-  /// The same object as one that can be told of data, if it is one.
+  /// Returns the delegate as a `URLSessionDataDelegate`, or `nil` if it does not conform to the protocol.
   func dataDelegate(_ delegate: any URLSessionTaskDelegate) -> (any URLSessionDataDelegate)? {
     if let known = state.withLock({ $0.dataDelegate }), known === delegate { return known }
     return delegate as? any URLSessionDataDelegate
   }
 
-  /// Nil: the delegate, if there is one, gets every call.
+  /// The delegate that chooses its calls, or `nil` if the delegate gets every call or there is none.
   var selectiveDelegate: (any URLSessionSelectiveDelegate)? {
     hasSelectiveDelegate ? state.withLock { $0.selective } : nil
   }
 
-  /// Whether the session's delegate may have `willCacheResponse`. Only to ask it shows that it has not.
+  /// Whether the session's delegate may implement `willCacheResponse`. Only a call of the method shows that it is
+  /// missing.
   var mayDecideStoring: Bool { hasTaskDelegate && hasDecidedStoring.load(ordering: .relaxed) }
 
   func delegateDoesNotDecideStoring() { hasDecidedStoring.store(false, ordering: .relaxed) }
 
-  /// Those that are under way, also those that the program has not made.
+  /// The tasks that have been resumed and are not over, in the order of their numbers. They include tasks that the
+  /// cache has made.
   var tasks: [URLSessionTask] {
     let tasks = state.withLock { state in
       for transfer in state.transfers.members { _ = state.task(of: transfer) }
@@ -176,14 +182,17 @@ final class SessionCore: @unchecked Sendable {
 
   func keepSession(_ session: URLSession) { state.withLock { $0.kept = session } }
 
-  /// The session, if it has a delegate and is not over.
+  /// The session, or `nil` if it has no delegate or is over.
   var keptSession: URLSession? { state.withLock { $0.kept } }
 
   // MARK: - Tasks
 
-  /// - Parameter isBegun: It runs already. A delegate that hears of it may still cancel or suspend it.
+  /// Adds a task to the list, and reports the task to its delegate.
+  ///
+  /// - Parameter isBegun: Whether the task already runs. A delegate that is notified of the task may still cancel or
+  ///   suspend it.
   func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
-    // Before it is on the list: who finds it there may cancel it.
+    // Before the task is on the list: a thread that finds the task there may cancel it.
     let own = task.read { details in
       details.session = session
       if isBegun {
@@ -197,7 +206,8 @@ final class SessionCore: @unchecked Sendable {
       if state.phase == .open {
         state.tasks.insert(task)
       }
-      // A delegate that has heard of the session's end hears nothing more: it may not have been let go yet.
+      // A delegate that has been called for the session's end gets no more calls. The session may not have released it
+      // yet.
       return state.phase == .closed ? nil : state.taskDelegate
     }
     guard task.isKnown else { return }
@@ -211,14 +221,17 @@ final class SessionCore: @unchecked Sendable {
     delegate?.urlSession(session, didCreateTask: task)
   }
 
-  /// Whether the cache may load this for itself: not while it does already. The task that then does is one that the program
-  /// does not know; with its end the next may come.
+  /// Reserves a request for a refresh by the cache. The program does not see the task of the refresh. The reservation
+  /// ends with the task.
+  ///
+  /// - Returns: `false` if the cache is already refreshing the request.
   func beginRefresh(_ request: URLRequest) -> Bool { state.withLock { $0.refreshes.insert(request).inserted } }
 
-  /// For tests: the task is on no list that they see.
+  /// Whether the cache is refreshing anything. For tests: the task of a refresh is on no list that they see.
   var isRefreshing: Bool { state.withLock { !$0.refreshes.isEmpty } }
 
-  /// A data task that is awaited. Where nobody watches it, it is made when somebody wants to see it.
+  /// Makes an awaited data load. If no delegate observes the load, its task is made only when the program asks for it
+  /// or a stage needs it.
   func transfer(
     for request: URLRequest, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
   ) throws -> Transfer {
@@ -232,7 +245,7 @@ final class SessionCore: @unchecked Sendable {
 
   private static var isOver: URLError { URLError.make(.cancelled, "the session has been invalidated") }
 
-  /// A task that is awaited.
+  /// Makes the awaited load of a task.
   func transfer(
     of task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
   ) throws -> Transfer {
@@ -247,14 +260,14 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// Runs a transfer for an async function, which waits for the result.
+  /// Runs a transfer for an async function, and returns when the result is there.
   @inline(__always)
   func run(_ transfer: Transfer) async throws {
     let loop = transfer.engine.loop
     if loop.isCurrent {
       transfer.isCallersOwn = true
       if !Task.isCancelled, transfer.performStages() {
-        // (What needs no waiting may be wanted again and again, while others wait for the loop.)
+        // A caller may repeat a load that needs no waiting. Yielding lets the loop's other work run.
         if transfer.hasCome { return await Task.yield() }
         return await Waiter.suspend(for: transfer)
       }
@@ -271,7 +284,7 @@ final class SessionCore: @unchecked Sendable {
     await Waiter.suspend(for: transfer)
   }
 
-  /// Its caller has been cancelled.
+  /// Cancels a transfer whose caller has been cancelled.
   func cancel(_ transfer: Transfer) {
     guard let task = transfer.givenTask ?? state.withLock({ _ in transfer.shownTask }) else {
       return transfer.interrupt()
@@ -279,23 +292,31 @@ final class SessionCore: @unchecked Sendable {
     task.cancel()
   }
 
-  /// Lets a task run, on its own.
+  /// Starts a task that has been resumed.
   ///
-  /// - Parameter inline: Whether it may begin on the calling thread.
+  /// - Parameter inline: Whether the task may start on the calling thread.
   func begin(_ task: URLSessionTask, inline: Bool = true) {
     do {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, Self.isOver, self)
       }
+<<<<<<< HEAD
       // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
       // it wants to hear does not mind.)
       begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
+=======
+      // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
+      // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
+      // calls needs no such order.
+      begin(transfer, inline: inline && (hasSelectiveDelegate || !transfer.collectsMetrics))
+>>>>>>> c50ab30d962d174132c2af575dae1227d92d690c
     } catch {
       TaskEnding.refuse(task, error, self)
     }
   }
 
-  /// Ends a task that has been cancelled before it has begun: a moment later, unless it is resumed before.
+  /// Ends a task that was cancelled before its first `resume`, after `unbegunEndDelay`, unless the task is resumed
+  /// before.
   func endSoon(_ task: URLSessionTask) {
     guard let loop = try? engine()?.loop else { return task.endUnbegun() }
     loop.post { [unbegunEndDelay] in
@@ -307,18 +328,20 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// Begins a transfer. An inline tick does not call the program's own code, which may want a lock that the caller holds.
+  /// Starts a transfer. Not inline if there are `URLProtocol` classes: an inline tick must not call the program's code,
+  /// because that may need a lock that the caller holds.
   func begin(_ transfer: Transfer, inline: Bool = true) {
     transfer.engine.loop.submit(transfer, inline: inline && !mayHaveProtocols)
   }
 
-  /// Nil: the session is closed to new tasks.
+  /// - Returns: The transfer, or `nil` if the session takes no new tasks.
   private func makeTransfer(of task: URLSessionTask, _ session: URLSession) throws(URLError) -> Transfer? {
     let isWatched = task.isKnown && (hasTaskDelegate || task.read { $0.delegate != nil })
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
     let transfer = try makeTransfer(
       of: task, request, identifier: task.taskIdentifier, session, isWatched: isWatched)
-    // Who cancels or suspends from now on tells the transfer; what happened before, it sees.
+    // From here on cancellations and suspensions reach the transfer directly. The transfer reads the earlier ones from
+    // the task.
     task.read { $0.transfer = transfer }
     return transfer
   }
@@ -338,12 +361,14 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// The task that a transfer is shown as.
+  /// Returns the task of a transfer, and makes it if there is none.
   func task(of transfer: Transfer) -> URLSessionTask {
     transfer.givenTask ?? state.withLock { $0.task(of: transfer) }
   }
 
-  /// An awaited load is over. Its task, if it has one, is not.
+  /// Takes an awaited load that is over off the list.
+  ///
+  /// - Returns: The task of the load, which is not over yet, or `nil` if the load has none.
   func end(_ transfer: Transfer) -> URLSessionTask? {
     let (task, isLast) = state.withLock { state in
       state.transfers.remove(transfer)
@@ -353,12 +378,12 @@ final class SessionCore: @unchecked Sendable {
     return task
   }
 
-  /// Nil: the session is closed to new tasks.
+  /// - Returns: The engine, or `nil` if the session takes no new tasks.
   func engine() throws(URLError) -> SessionEngine? {
     try state.withLock { state throws(URLError) in try state.engine(for: nil, configuration) }
   }
 
-  /// A task is over, and its owner has been told.
+  /// Takes a task off the list. The task is over, and its owner has been notified.
   func ended(_ task: URLSessionTask) {
     let session = task.letGo()
     if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
@@ -371,7 +396,7 @@ final class SessionCore: @unchecked Sendable {
     if isLast { closeIfOver() }
   }
 
-  /// One task goes on in place of another.
+  /// Puts a task on the list in place of another one, whose load it continues.
   func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
     other.read { $0.session = session }
     let isCancelled = state.withLock { state -> Bool in
@@ -381,7 +406,7 @@ final class SessionCore: @unchecked Sendable {
     }
     old.read { $0.state = .completed }
     old.letGo()
-    // It was not on the list when the others were cancelled.
+    // The new task was not on the list when the session cancelled its tasks.
     if isCancelled { other.cancel() }
   }
 
@@ -417,7 +442,7 @@ final class SessionCore: @unchecked Sendable {
     cache?.core.writeSoon()
     cookieStorage?.writeSoon()
     guard let delegate = end.delegate, let session = end.session else { return letGo() }
-    // It is the session's delegate until it has heard of the end.
+    // The session keeps its delegate until the call has returned.
     delegateQueue.insist { [self] in
       delegate.urlSession(session, didBecomeInvalidWithError: nil)
       letGo()
@@ -435,7 +460,7 @@ final class SessionCore: @unchecked Sendable {
       }
       return (state.delegate, state.kept)
     }
-    // Whoever goes with these may call back: not while the lock is held.
+    // Releasing these references may run code that calls the session: not while the lock is held.
     withExtendedLifetime(last) {}
   }
 

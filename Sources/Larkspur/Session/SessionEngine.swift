@@ -5,36 +5,37 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// A session's part of the transport: its loop, its pool, and the ways to its servers.
+/// A session's part of the transport: its loop, its pool, and the resolved routes to its servers.
 final class SessionEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
-  /// The loop's.
+  /// The clocks of the session's loads. They belong to the loop.
   let clocks: LoadClocks
-  /// Who carries out the session's tasks.
+  /// The pool of tasks that carry out loads which have to wait for more than the server.
   let crew: Crew
   private let held: LoopGroup.Held
   private let tls: TLSProvider
   private let proxies: ProxySettings?
-  /// Why there is no way to know the proxies: every load fails with it.
+  /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails with
+  /// it.
   private let proxyFailure: String?
-  /// The loop's.
+  /// The resolved routes. They belong to the loop.
   private var ways: [Key: Way] = [:]
-  /// Those that nobody has gone since `ways` was begun anew.
+  /// The routes that have not been used since `ways` was emptied.
   private var olderWays: [Key: Way] = [:]
   private var lastKey: Key?
   private var lastWay: Way?
-  /// The latest way through a proxy that makes the requests itself, of those that no task's delegate decides about. Its connections,
-  /// and the proxy's challenges on them, serve all origins. The loop's.
+  /// The latest route through a forwarding proxy, among those that no task's delegate decides about. Its connections,
+  /// and the proxy's challenges on them, serve all origins. It belongs to the loop.
   private var forwarding: Way?
-  /// How many loads have been given to the crew and do not run yet. The loop's.
+  /// The number of loads that have been given to `crew` and have not started. The count belongs to the loop.
   var startingCount = 0
-  /// Where the last request went.
+  /// The target of the latest request.
   var lastTarget: LoadTarget?
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    /// The decider's identity. An object made later may have the same one: `Way.isDecided(by:)` tells them apart.
+    /// The identity of the decider. A later object may have an equal one: `Way.isDecided(by:)` tells the two apart.
     var decider: ObjectIdentifier?
     var trafficClass: UInt8
 
@@ -45,17 +46,18 @@ final class SessionEngine: @unchecked Sendable {
     }
   }
 
-  /// How to get to an origin.
+  /// A resolved route to an origin.
   final class Way {
     let endpoint: Endpoint
     /// The router of the connections' challenges, or `nil` if the session has no delegate that could answer one.
     let challenges: SessionChallenges?
-    /// What the requests on it have in common.
+    /// The fields that the requests on this route have in common.
     let knownFields = KnownFields()
-    /// Nil: straight to the origin.
+    /// The proxy, or `nil` if connections lead to the origin itself.
     let proxy: Proxy?
 
-    /// Whether the connections belong to the tasks of this very delegate; `nil` stands for the session's delegate.
+    /// Returns whether the connections belong to the tasks of this very delegate; `nil` stands for the session's
+    /// delegate.
     func isDecided(by decider: (any URLSessionTaskDelegate)?) -> Bool {
       guard let decider, let challenges else { return true }
       return challenges.decider === decider
@@ -67,12 +69,12 @@ final class SessionEngine: @unchecked Sendable {
       proxy = endpoint.route.proxy?.proxy
     }
 
-    /// The proxy that requests go to in place of the host, if they do.
+    /// Returns the proxy that requests are sent to in place of the host, or `nil` if the host itself gets them.
     func forwarder(toSecure isSecure: Bool) -> Proxy? { proxy?.forwards(toSecure: isSecure) == true ? proxy : nil }
   }
 
-  /// A session that has met twice as many servers forgets how it got to those that it has not gone to for long, and looks
-  /// again: not a limit of its use.
+  /// Maximum number of routes in `ways`. At the limit they replace `olderWays`, so that a session keeps at most twice
+  /// as many. A route that has been dropped is resolved again: this does not limit the session.
   private static let waysMax = 500
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
@@ -85,8 +87,8 @@ final class SessionEngine: @unchecked Sendable {
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
     options.limits.pipelineDepth = Self.pipelineDepth
-    // The task's own times count. A server that takes connections and says nothing may not keep the host's places for as
-    // long as tasks may take at all: a week by default.
+    // The task's own timeouts apply, so this limit is no shorter than the request's. The resource's timeout, a week by
+    // default, would let a server that accepts connections and says nothing occupy all slots of its host for too long.
     options.dialMax = max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
@@ -99,25 +101,25 @@ final class SessionEngine: @unchecked Sendable {
     }
   }
 
-  /// How many requests may wait on a connection for their answers.
+  /// Maximum number of requests on a connection that wait for their responses.
   private static let pipelineDepth = 8
 
-  /// Returns the task's own delegate if it may decide about a connection to a target. Connections that it decides about belong to
-  /// the tasks of that very delegate and to no others. All other connections belong to the session: its delegate decides; without
-  /// one the default handling applies.
+  /// Returns the task's own delegate if it may decide about a connection to a target. Connections that it decides about
+  /// belong to the tasks of that very delegate and to no others. All other connections belong to the session: its
+  /// delegate decides; without one the default handling applies.
   func decider(of task: URLSessionTask, for target: LoadTarget, _ core: SessionCore) -> (any URLSessionTaskDelegate)? {
-    // Without TLS and a proxy a connection asks nothing.
+    // A connection without TLS and without a proxy has no challenges.
     guard target.isSecure || proxies != nil, task.isKnown, let own = task.read({ $0.delegate }),
       own !== core.delegate, AsyncForms.mayBe(.challenge, in: own)
     else { return nil }
     return own
   }
 
-  /// The way to a target, if it has been gone before. On the loop.
+  /// Returns the route to a target if it has been resolved before. Runs on the loop.
   ///
   /// - Parameters:
   ///   - decider: The task's own delegate, if it may decide about the connection.
-  ///   - trafficClass: The mark of its packets: connections with different ones are different.
+  ///   - trafficClass: The mark of the connection's packets. Requests with different marks use different connections.
   func knownWay(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8) -> Way? {
     if let lastKey, let lastWay, lastKey.decider == decider.map(ObjectIdentifier.init),
       lastKey.trafficClass == trafficClass, lastKey.origin.isOrigin(of: target), lastWay.isDecided(by: decider)
@@ -138,12 +140,12 @@ final class SessionEngine: @unchecked Sendable {
     ways[key] = way
   }
 
-  /// The way to a target that has not been gone before. On the loop.
+  /// Resolves the route to a target for which there is none yet. Runs on the loop.
   func makeWay(
     to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
   ) async throws(URLError) -> Way {
     let way = try await newWay(to: target.origin, of: core, decider: decider, trafficClass: trafficClass)
-    // Another load may have made it meanwhile.
+    // Another load may have resolved the route meanwhile.
     if let first = knownWay(to: target, decider: decider, trafficClass: trafficClass) { return first }
     remember(way, Key(target, decider, trafficClass))
     return way
@@ -177,7 +179,7 @@ final class SessionEngine: @unchecked Sendable {
       }
       route.proxy = way
     }
-    // A connection to the origin itself, without TLS, asks nothing.
+    // A connection to the origin itself, without TLS, has no challenges.
     let asksNothing = route.security == nil && route.proxy == nil
     let way = Way(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
     if decider == nil, way.forwarder(toSecure: origin.isSecure) != nil { forwarding = way }
@@ -193,7 +195,7 @@ final class SessionEngine: @unchecked Sendable {
     return security
   }
 
-  /// From any thread. What runs ends by itself.
+  /// Shuts the engine down. From any thread. Exchanges that are running end by themselves.
   func shutDown() {
     crew.dismiss()
     loop.post { [self] in
@@ -208,7 +210,7 @@ final class SessionEngine: @unchecked Sendable {
     }
   }
 
-  /// What follows is to get new connections.
+  /// Makes all later requests use new connections.
   func renewConnections(_ completion: @escaping @Sendable () -> Void) {
     loop.post { [self] in
       pool.renewConnections()

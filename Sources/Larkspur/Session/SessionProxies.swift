@@ -1,11 +1,11 @@
 import Foundation
 import LarkspurHTTP
 
-/// A session's proxies: those of its dictionary, or else the environment's.
+/// Reads a session's proxies: from its dictionary, or else from the environment.
 enum SessionProxies {
   static func settings(_ dictionary: [AnyHashable: Any]?) throws -> ProxySettings {
     guard let dictionary else {
-      // A session of a program that runs in a broken environment should fail loudly, not go around the proxy.
+      // In a broken environment the session fails visibly instead of bypassing the proxy.
       return try ProxySettings(environment: ProcessInfo.processInfo.environment)
     }
     var settings = ProxySettings()
@@ -32,11 +32,12 @@ enum SessionProxies {
       named ?? kind, host: String(decoding: host, as: UTF8.self), port: port, credentials: credentials)
   }
 
-  /// Reads a number of any type, or decimal digits. Anything else is an error: a proxy at the standard port is another one.
+  /// Reads a port from a number of any type or from decimal digits. Any other value is an error, because a proxy at the
+  /// standard port would be a different proxy.
   private static func port(_ value: Any) throws -> UInt16 {
     let port: UInt16? =
       switch value {
-      // To Foundation `true` is a number as well.
+      // Foundation bridges `true` to a number.
       case _ where type(of: value) == Bool.self: nil
       case let text as String: text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? UInt16(text) : nil
       case let number as NSNumber: UInt16(exactly: number.doubleValue)

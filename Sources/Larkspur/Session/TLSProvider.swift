@@ -3,11 +3,13 @@ import LarkspurTLS
 import LarkspurTransport
 import Synchronization
 
-/// Makes a session's TLS context when the first secure connection is wanted, on a thread that may wait: the system's roots
-/// take up to 40 ms to read. Sessions with the same settings share one, so that a session for each request costs no more.
+/// Makes a session's TLS context when the first secure connection needs it, in a detached task: parsing the system's
+/// roots takes up to 40 ms. All sessions with standard trust settings and equal TLS versions share one context, so that
+/// a session for each request costs no more.
 ///
-/// A context that cannot be made fails the connections that wait for it. The next connection tries again: what was missing, such as
-/// memory, may be there then. A file of roots that cannot be used is no such failure: `TrustStore` reads it again.
+/// If the context cannot be made, the connections that wait for it fail. The next connection tries again, because a
+/// shortage, such as one of memory, may be over by then. An unusable file of roots is no such failure: `TrustStore`
+/// reads the file again.
 final class TLSProvider: Sendable {
   private typealias Making = Task<Result<Security, TLSError>, Never>
 
@@ -16,7 +18,7 @@ final class TLSProvider: Sendable {
   private let mismatchReport: (@Sendable (PinMismatch) -> Void)?
   private let made = Mutex<Making?>(nil)
 
-  /// Of the sessions that set nothing of their own.
+  /// The contexts of sessions with standard trust settings.
   private static let shared = Mutex<[SharedKey: Making]>([:])
 
   private struct SharedKey: Hashable {
@@ -44,7 +46,7 @@ final class TLSProvider: Sendable {
     switch await making.value {
     case .success(let security): return security
     case .failure(let error):
-      // Somebody may have begun anew meanwhile.
+      // Another caller may have started a new attempt meanwhile; only the failed attempt is removed.
       withMaking { if $0 == making { $0 = nil } }
       throw URLError(.tls(error), url: nil)
     }

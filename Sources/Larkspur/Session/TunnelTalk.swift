@@ -1,7 +1,8 @@
 import LarkspurHTTP
 import LarkspurTransport
 
-/// One tunnel's talk with its proxy. It is asked one thing after another, as every authorizer.
+/// The `Proxy-Authorization` values for the CONNECT requests of one tunnel. The tunnel calls the methods one at a time,
+/// as it does for every `TunnelAuthorizer`.
 final class TunnelTalk: TunnelAuthorizer, @unchecked Sendable {
   private let challenges: SessionChallenges
   private var talk: AuthenticationConversation?

@@ -1,14 +1,14 @@
 import Foundation
 
 extension URL {
-  /// What ``URLSession/shared`` gets from this URL, byte by byte, whatever the status of the answer. Each iterator loads it anew, from
-  /// its first `next` on.
+  /// The bytes that ``URLSession/shared`` loads from this URL, whatever the status of the response. Each iterator loads
+  /// the URL anew, starting with its first `next`.
   public var resourceBytes: AsyncBytes { AsyncBytes(of: self) }
 
-  /// The same as text, line by line: see ``AsyncLineSequence``.
+  /// The lines of the text that ``URLSession/shared`` loads from this URL: see ``AsyncLineSequence``.
   public var lines: AsyncLineSequence<AsyncBytes> { resourceBytes.lines }
 
-  /// The bytes behind a URL. Reading throws what loading throws; see ``URLSession/AsyncBytes``.
+  /// The bytes behind a URL. Reading throws the errors of loading; see ``URLSession/AsyncBytes``.
   public struct AsyncBytes: AsyncSequence, Sendable {
     public typealias Element = UInt8
 
@@ -18,9 +18,9 @@ extension URL {
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(url) }
 
-    /// Loads when it is first asked.
+    /// Starts the load at the first `next`.
     public struct AsyncIterator: AsyncIteratorProtocol {
-      /// Nil: it has been asked for.
+      /// The URL, or `nil` once the load has started.
       private var url: URL?
       @usableFromInline var bytes: URLSession.AsyncBytes.Iterator?
 

@@ -1,10 +1,11 @@
 import Foundation
 
-/// Each of these runs its task on the session's loop: one hop there and one back, and none for a caller who is there already
-/// (``taskExecutor``). To cancel the caller's task cancels the load, which then throws `URLError.cancelled`.
+/// Async functions. Each runs its task on the session's loop: one hop there and one hop back, and none for a caller
+/// that already runs there (``taskExecutor``). Cancelling the caller's task cancels the load, which then throws
+/// `URLError.cancelled`.
 extension URLSession {
-  /// The loop that carries out the session's tasks, as an executor for Swift tasks that prefer it: to await a load costs
-  /// them no switch between threads. Child tasks inherit the preference.
+  /// The loop of the session's tasks, as an executor for Swift tasks that prefer it: awaiting a load then costs no
+  /// switch between threads. Child tasks inherit the preference.
   ///
   /// ```swift
   /// let data = try await withTaskExecutorPreference(session.taskExecutor) {
@@ -12,17 +13,19 @@ extension URLSession {
   /// }
   /// ```
   ///
-  /// A loop is one thread, which other sessions share: what runs there must not block, and should not compute for long. All
-  /// of these sessions' loads wait meanwhile, and one that is waited for by blocking never comes. What is isolated to an
-  /// actor goes on there, as it does with any other executor.
+  /// A loop is one thread, which other sessions share: code that runs there must not block, and should not compute for
+  /// long. All loads of these sessions wait meanwhile, and a load that such code waits for by blocking never completes.
+  /// Code that is isolated to an actor stays on its actor, as with any other executor.
   ///
-  /// The same value as long as the session takes new tasks, and valid for as long as the process runs. Nil, which prefers
-  /// nothing: the session has been invalidated, or the system has no descriptors for a loop.
+  /// The value stays equal while the session takes new tasks, and is valid as long as the process runs. The value is
+  /// `nil`, which prefers nothing, if the session has been invalidated or the system has no descriptors for a loop.
   public var taskExecutor: (any TaskExecutor)? { try? core.engine()?.loop }
 
   /// Loads a request into memory.
   ///
-  /// The delegate is for challenges, redirections and metrics, and asked before the session's.
+  /// The delegate gets the task's calls, such as challenges, redirections and metrics, before the session's delegate. A
+  /// delegate that conforms to ``URLSessionDataDelegate`` also gets the response and the pieces of the content; the
+  /// load continues without waiting for these calls.
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
@@ -38,7 +41,7 @@ extension URLSession {
     return try transfer.takeData()
   }
 
-  /// Sends a file as the request's body.
+  /// Sends a file as the request's body, and loads the response into memory.
   public func upload(
     for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
@@ -48,7 +51,7 @@ extension URLSession {
     return try transfer.takeData()
   }
 
-  /// Sends data as the request's body.
+  /// Sends data as the request's body, and loads the response into memory.
   public func upload(
     for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
@@ -58,7 +61,7 @@ extension URLSession {
     return try transfer.takeData()
   }
 
-  /// As ``uploadTask(withResumeData:)``: throws `URLError.unsupportedURL` in this version.
+  /// Throws `URLError.unsupportedURL` in this version: see ``uploadTask(withResumeData:)``.
   public func upload(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
@@ -67,7 +70,9 @@ extension URLSession {
     return try transfer.takeData()
   }
 
-  /// Loads a request into a file in the temporary directory, which is the caller's from then on.
+  /// Loads a request into a file in the temporary directory. The file belongs to the caller.
+  ///
+  /// A delegate that conforms to ``URLSessionDownloadDelegate`` also gets the calls for content that has been written.
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
@@ -77,14 +82,15 @@ extension URLSession {
     return try transfer.takeFile()
   }
 
-  /// Loads a URL into a file in the temporary directory, which is the caller's from then on.
+  /// Loads a URL into a file in the temporary directory. The file belongs to the caller.
   public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse)
   {
     try await download(for: URLRequest(url: url), delegate: delegate)
   }
 
-  /// Goes on with a download that has been cancelled or has failed, as ``downloadTask(withResumeData:)`` does. The file is
-  /// the caller's from then on. What it throws has the data to go on from again, if it can: `downloadTaskResumeData`.
+  /// Continues a download that was cancelled or failed, as ``downloadTask(withResumeData:)`` does. The file belongs to
+  /// the caller. If the download fails and can be continued again, the error has new resume data:
+  /// `downloadTaskResumeData`.
   public func download(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
@@ -94,7 +100,8 @@ extension URLSession {
     return try transfer.takeFile()
   }
 
-  /// Loads a request, and returns when the head of the response is there; the body is read as it is asked for.
+  /// Loads a request, and returns when the head of the response has arrived. The body is read as the caller asks for
+  /// its bytes.
   @_disfavoredOverload
   public func bytes(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
@@ -114,7 +121,8 @@ extension URLSession {
     return (bytes, try answer.get())
   }
 
-  /// Loads a URL, and returns when the head of the response is there; the body is read as it is asked for.
+  /// Loads a URL, and returns when the head of the response has arrived. The body is read as the caller asks for its
+  /// bytes.
   @_disfavoredOverload
   public func bytes(
     from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
@@ -124,7 +132,8 @@ extension URLSession {
 
   // MARK: - Without a delegate
 
-  // Darwin has these four beside those above: a program's protocol that asks for one is fulfilled by a session.
+  // Darwin has these four functions beside those with a delegate. They let a session fulfil a program's protocol that
+  // requires one.
 
   /// Loads a request into memory.
   @_disfavoredOverload
@@ -136,13 +145,13 @@ extension URLSession {
   @_disfavoredOverload
   public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(from: url, delegate: nil) }
 
-  /// Sends a file as the request's body.
+  /// Sends a file as the request's body, and loads the response into memory.
   @_disfavoredOverload
   public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
     try await upload(for: request, fromFile: fileURL, delegate: nil)
   }
 
-  /// Sends data as the request's body.
+  /// Sends data as the request's body, and loads the response into memory.
   @_disfavoredOverload
   public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
     try await upload(for: request, from: bodyData, delegate: nil)
@@ -164,9 +173,9 @@ extension URLSession {
     get async { await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } } }
   }
 
-  /// See ``reset(completionHandler:)``.
+  /// The async form of ``reset(completionHandler:)``.
   public func reset() async { await withCheckedContinuation { continuation in reset { continuation.resume() } } }
 
-  /// See ``flush(completionHandler:)``.
+  /// The async form of ``flush(completionHandler:)``.
   public func flush() async { await withCheckedContinuation { continuation in flush { continuation.resume() } } }
 }

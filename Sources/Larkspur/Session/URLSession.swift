@@ -1,65 +1,67 @@
 import Foundation
 import Synchronization
 
-/// The length of a transfer, in bytes, when nobody knows it.
+/// The length of a transfer, in bytes, if it is unknown.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
 /// The key of the resume data in the `userInfo` of a failed download's error.
 public let URLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// The same by the name that it has on Darwin.
+/// Darwin's name for ``URLSessionDownloadTaskResumeData``.
 public let NSURLSessionDownloadTaskResumeData = URLSessionDownloadTaskResumeData
 
-/// The key of the resume data in the `userInfo` of a failed upload's error. No error has it in this version.
+/// The key of the resume data in the `userInfo` of a failed upload's error. No error has this key in this version.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 
-/// Makes tasks that load URLs, and holds what they share: connections, cookies, cache, credentials, and a delegate.
+/// A factory of tasks that load URLs, with the state that the tasks share: connections, cookies, cache, credentials and
+/// a delegate.
 ///
-/// For any thread. A session keeps its delegate, and itself while it has tasks or a delegate, until it is invalidated with
-/// ``finishTasksAndInvalidate()`` or ``invalidateAndCancel()``. One without a delegate goes with its last reference.
+/// For any thread. A session keeps its delegate, and keeps itself alive while it has tasks or a delegate, until it is
+/// invalidated with ``finishTasksAndInvalidate()`` or ``invalidateAndCancel()``. A session without a delegate ends with
+/// its last reference.
 ///
 /// ```swift
 /// let (data, response) = try await URLSession.shared.data(from: url)
 /// ```
 open class URLSession: NSObject, @unchecked Sendable {
-  /// What becomes of a challenge.
+  /// The answer to a challenge.
   public enum AuthChallengeDisposition: Int, Sendable {
-    /// The credential answers it. Nil: the request goes on without one.
+    /// Answers with the credential. If the credential is `nil`, the request continues without one.
     case useCredential = 0
-    /// As if there were no delegate: what is proposed is tried, and certificates are verified.
+    /// Does what a session without a delegate does: tries the proposed credential, and verifies certificates.
     case performDefaultHandling = 1
-    /// The task is cancelled, or the connection refused.
+    /// Cancels the task, or refuses the connection.
     case cancelAuthenticationChallenge = 2
-    /// Another challenge of the same response is asked about, if there is one. Certificates are verified.
+    /// Continues with another challenge of the response, if there is one. Certificates are verified.
     case rejectProtectionSpace = 3
   }
 
-  /// What becomes of a task whose response has begun.
+  /// The answer to the head of a response.
   public enum ResponseDisposition: Int, Sendable {
-    /// The task is cancelled.
+    /// Cancels the task.
     case cancel = 0
-    /// The content follows.
+    /// Continues with the content.
     case allow = 1
-    /// The content goes into a file, of a download task in the place of this one.
+    /// Writes the content to a file. A download task takes the place of this task.
     case becomeDownload = 2
-    /// Not in this version: the task fails with `URLError.unsupportedURL`.
+    /// Not supported in this version: the task fails with `URLError.unsupportedURL`.
     case becomeStream = 3
   }
 
-  /// What becomes of a task that was to begin later.
+  /// The answer to a task that starts later than it was resumed.
   public enum DelayedRequestDisposition: Int, Sendable {
-    /// The request is sent as it is.
+    /// Sends the request unchanged.
     case continueLoading = 0
-    /// Another one is sent in its place.
+    /// Sends another request in its place.
     case useNewRequest = 1
-    /// The task is cancelled.
+    /// Cancels the task.
     case cancel = 2
   }
 
   let core: SessionCore
   private let text = Mutex<String?>(nil)
 
-  /// The session of programs that need no settings: it has no delegate, and cannot be invalidated.
+  /// The session for programs that need no settings. The shared session has no delegate and cannot be invalidated.
   open class var shared: URLSession { sharedSession }
   private static let sharedSession = URLSession(configuration: .default, isShared: true)
 
@@ -68,23 +70,26 @@ open class URLSession: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// A session with the default configuration: for subclasses in tests.
+  /// Creates a session with the default configuration, for subclasses in tests.
   public override init() {
     core = SessionCore(URLSessionConfiguration.default.copied(), delegate: nil, queue: nil)
     super.init()
   }
 
-  /// A session without a delegate. The configuration is copied: what changes in it later has no effect here.
+  /// Creates a session without a delegate. The session copies the configuration: later changes do not reach the
+  /// session.
   public init(configuration: URLSessionConfiguration) {
     core = SessionCore(configuration.copied(), delegate: nil, queue: nil)
     super.init()
   }
 
+  /// Creates a session.
+  ///
   /// - Parameters:
-  ///   - configuration: Copied: what changes in it later has no effect here.
-  ///   - delegate: Kept until the session is invalidated.
-  ///   - queue: Where the delegate and completion handlers are called. It should be serial. Nil: a serial queue of the
-  ///     session's own.
+  ///   - configuration: The settings. The session copies them: later changes do not reach the session.
+  ///   - delegate: The delegate. The session keeps it until the session is invalidated.
+  ///   - queue: The queue on which the session calls the delegate and completion handlers. The queue should be serial.
+  ///     If it is `nil`, the session uses a serial queue of its own.
   public init(
     configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
   ) {
@@ -95,45 +100,49 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   deinit { core.sessionGone() }
 
-  /// Where the delegate and completion handlers are called: the queue that was given, or a serial one of the session's own.
+  /// The queue on which the session calls the delegate and completion handlers: the queue that the program gave, or a
+  /// serial queue of the session's own.
   ///
-  /// It is `OperationQueue.current` in each call. Only the pieces of bodies, and what the task does not wait for (how much of a body
-  /// has left, interim responses, waiting for a network), come to a queue of the session's own without an operation, unless
-  /// somebody has asked for the queue before.
+  /// In each call this queue is `OperationQueue.current`. The exceptions are frequent calls and calls that the
+  /// task does not wait for: pieces of bodies after the first, bytes sent, interim responses, waiting for a network,
+  /// and the metrics of awaited loads. On a queue of the session's own these come without an operation, until the
+  /// program has read this property.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
-  /// Nil: there is none, or the session is over and has let it go.
+  /// The delegate, or `nil` if there is none, or if the session is over and has released it.
   open var delegate: (any URLSessionDelegate)? { core.delegate }
 
-  /// A copy: changing it has no effect on the session.
+  /// A copy of the session's configuration: changing the copy has no effect on the session.
   open var configuration: URLSessionConfiguration { core.configuration.copied() }
 
-  /// For people to read. No meaning to the session.
+  /// A text for people to read. The session does not use it.
   open var sessionDescription: String? {
     get { text.withLock { $0 } }
     set { text.withLock { $0 = newValue } }
   }
 
-  /// Lets the tasks that exist end, and makes no more. Then the delegate hears of it and is let go. No effect on the shared
-  /// session.
+  /// Lets the existing tasks end, and starts no new ones. Then the session makes its last call to the delegate and
+  /// releases the delegate. No effect on the shared session.
   open func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false) }
 
-  /// Cancels all tasks, and makes no more. Then the delegate hears of it and is let go. No effect on the shared session.
+  /// Cancels all tasks, and starts no new ones. Then the session makes its last call to the delegate and releases the
+  /// delegate. No effect on the shared session.
   open func invalidateAndCancel() { core.invalidate(cancelsTasks: true) }
 
-  /// Forgets cookies, cached responses and credentials, and closes connections: what follows begins afresh. Tasks that run
-  /// go on.
+  /// Removes cookies, cached responses and credentials, and closes connections: later requests start afresh. Running
+  /// tasks continue. The handler is called on the delegate queue.
   open func reset(completionHandler: @escaping @Sendable () -> Void) {
     core.reset { [core] in core.delegateQueue.insist(completionHandler) }
   }
 
-  /// Writes cookies, credentials and cache to the disk, and makes new connections for what follows.
+  /// Writes cookies and the cache to the disk, and makes later requests use new connections. Credentials need no flush.
+  /// The handler is called on the delegate queue.
   open func flush(completionHandler: @escaping @Sendable () -> Void) {
     core.flush { [core] in core.delegateQueue.insist(completionHandler) }
   }
 
-  /// The tasks that have been resumed and are not over, by kind: one that was never resumed is not among them, as in
-  /// Foundation. The handler is called on the delegate queue.
+  /// Passes the tasks that have been resumed and are not over, by kind, to a handler on the delegate queue. As in
+  /// Foundation, a task that was never resumed is not among them.
   open func getTasksWithCompletionHandler(
     _ completionHandler:
       @escaping @Sendable (
@@ -148,13 +157,13 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The tasks that have been resumed and are not over; the handler is called on the delegate queue.
+  /// Passes the tasks that have been resumed and are not over to a handler on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
     core.delegateQueue.insist { [core] in completionHandler(core.tasks.filter(\.isKnown)) }
   }
 
-  // MARK: - Makers of tasks. A new task is suspended: it begins with its first `resume()`. A session that has been
-  // invalidated makes tasks that end with `URLError.cancelled`.
+  // MARK: - Makers of tasks. A new task is suspended and starts with its first `resume()`. The tasks of an invalidated
+  // session end with `URLError.cancelled`.
 
   private func make<Kind: URLSessionTask>(_ task: Kind) -> Kind {
     core.register(task, self)
@@ -163,23 +172,24 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Data
 
-  /// A task that tells the delegate of the content as it comes.
+  /// Creates a task that delivers the content to the delegate as it arrives.
   open func dataTask(with request: URLRequest) -> URLSessionDataTask {
     make(URLSessionDataTask(core, request: request, output: .delegate))
   }
 
-  /// The same of a URL, by GET.
+  /// Creates a task that loads a URL by GET, and delivers the content to the delegate as it arrives.
   open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-  /// The handler is called once, on the delegate queue. The delegate hears of challenges, redirections and metrics
-  /// only.
+  /// Creates a task that loads a request into memory. The handler is called once, on the delegate queue. The handler
+  /// replaces the delegate's calls for the response, the content, storing the response, and the end. The delegate still
+  /// gets the other calls, such as challenges, redirections and metrics.
   open func dataTask(
     with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
     make(URLSessionDataTask(core, request: request, output: .dataHandler(completionHandler)))
   }
 
-  /// The same of a URL, by GET.
+  /// Creates a task that loads a URL into memory by GET. The handler is called once, on the delegate queue.
   open func dataTask(
     with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
@@ -188,24 +198,24 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Upload
 
-  /// The file is sent as it is when the task runs. If its size changes on the way, the task fails. A file that says that it is empty
-  /// and is not, as those in `/proc` do, is sent in chunks.
+  /// Creates a task that sends a file, as the file is when the task runs. If the file's size changes on the way, the
+  /// task fails. A file that reports size 0 and is not empty, such as those in `/proc`, is sent in chunks.
   open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .delegate))
   }
 
-  /// The data is sent as the body, in place of the request's own.
+  /// Creates a task that sends data in place of the request's own body.
   open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .delegate))
   }
 
-  /// The body comes from a stream that the delegate is asked for, each time that it is sent; if the delegate gives none, from
-  /// the request's.
+  /// Creates a task that sends a stream. The delegate is asked for a stream each time that the body is sent; if the
+  /// delegate gives none, the request's own stream is sent.
   open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .delegateStream, output: .delegate))
   }
 
-  /// As ``uploadTask(with:fromFile:)``. The handler is called once, on the delegate queue.
+  /// Creates an upload task like ``uploadTask(with:fromFile:)``. The handler is called once, on the delegate queue.
   open func uploadTask(
     with request: URLRequest, fromFile fileURL: URL,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -213,7 +223,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     make(URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataHandler(completionHandler)))
   }
 
-  /// As ``uploadTask(with:from:)``; nil is an empty body. The handler is called once, on the delegate queue.
+  /// Creates an upload task like ``uploadTask(with:from:)``; `nil` is an empty body. The handler is called once, on the
+  /// delegate queue.
   open func uploadTask(
     with request: URLRequest, from bodyData: Data?,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -222,13 +233,15 @@ open class URLSession: NSObject, @unchecked Sendable {
     return make(URLSessionUploadTask(core, request: request, source: source, output: .dataHandler(completionHandler)))
   }
 
-  /// Would go on with an upload at a server that speaks the draft of resumable uploads. Not spoken in this version, which
-  /// makes no resume data of uploads: the task fails with `URLError.unsupportedURL` when it is resumed.
+  /// Creates a task that would continue an upload to a server that speaks the draft of resumable uploads. Not supported
+  /// in this version, which produces no resume data for uploads: the task fails with `URLError.unsupportedURL` when it
+  /// is resumed.
   open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
     make(ResumedUploadTask(core, request: nil, output: .delegate))
   }
 
-  /// As ``uploadTask(withResumeData:)``.
+  /// Creates a task like ``uploadTask(withResumeData:)``, which fails in this version. The handler is called once, on
+  /// the delegate queue.
   open func uploadTask(
     withResumeData resumeData: Data,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -238,39 +251,42 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Download
 
-  /// A task whose delegate is given the file.
+  /// Creates a task that downloads a request, and delivers the file to the delegate.
   open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
     make(URLSessionDownloadTask(core, request: request, output: .delegate))
   }
 
-  /// The same of a URL, by GET.
+  /// Creates a task that downloads a URL by GET, and delivers the file to the delegate.
   open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
-  /// The file is removed when the handler has returned: move it, or read it.
+  /// Creates a task that downloads a request to a file. The file is removed when the handler has returned: move it or
+  /// read it there.
   open func downloadTask(
     with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDownloadTask {
     make(URLSessionDownloadTask(core, request: request, output: .fileHandler(completionHandler)))
   }
 
-  /// The same of a URL, by GET. The file is removed when the handler has returned: move it, or read it.
+  /// Creates a task that downloads a URL by GET to a file. The file is removed when the handler has returned: move it
+  /// or read it there.
   open func downloadTask(
     with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDownloadTask {
     downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
   }
 
-  /// Goes on with a download that has been cancelled or has failed. If the resource has changed since, or what was there
-  /// is gone, it begins again from its beginning.
+  /// Creates a task that continues a download that was cancelled or failed. If the resource has changed since then, or
+  /// the partial file is gone, the task downloads from the beginning.
   ///
-  /// - Parameter resumeData: From ``URLSessionDownloadTask/cancel(byProducingResumeData:)``, or from an error's
-  ///   `downloadTaskResumeData`. With data that this user's sessions have not made the task fails with
+  /// - Parameter resumeData: Data from ``URLSessionDownloadTask/cancel(byProducingResumeData:)``, or from an error's
+  ///   `downloadTaskResumeData`. If a session of this user did not produce the data, the task fails with
   ///   `URLError.unsupportedURL`.
   open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
     make(URLSessionDownloadTask(core, resumeData: resumeData, output: .delegate))
   }
 
-  /// As ``downloadTask(withResumeData:)``. The file is removed when the handler has returned: move it, or read it.
+  /// Creates a task like ``downloadTask(withResumeData:)``. The file is removed when the handler has returned: move it
+  /// or read it there.
   open func downloadTask(
     withResumeData resumeData: Data,
     completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
@@ -280,10 +296,11 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Other kinds
 
-  /// Not spoken in this version: the task fails when it is resumed.
+  /// Creates a WebSocket task. Not supported in this version: the task fails when it is resumed.
   open func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
 
-  /// Not spoken in this version: the task fails when it is resumed.
+  /// Creates a WebSocket task that offers subprotocols. Not supported in this version: the task fails when it is
+  /// resumed.
   open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
     var request = URLRequest(url: url)
     if !protocols.isEmpty {
@@ -292,12 +309,12 @@ open class URLSession: NSObject, @unchecked Sendable {
     return webSocketTask(with: request)
   }
 
-  /// Not spoken in this version: the task fails when it is resumed.
+  /// Creates a WebSocket task for a request. Not supported in this version: the task fails when it is resumed.
   open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
     make(URLSessionWebSocketTask(core, request: request, output: .delegate))
   }
 
-  /// Not supported in this version: the task fails when it is resumed.
+  /// Creates a stream task. Not supported in this version: the task fails when it is resumed.
   open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
     make(URLSessionStreamTask(core, request: nil, output: .delegate))
   }

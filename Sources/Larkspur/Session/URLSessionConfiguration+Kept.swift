@@ -1,36 +1,36 @@
-/// What other platforms have, and what has no effect on this one: each value is kept as it is set.
+/// Properties of other platforms that have no effect on Linux. Each value is kept.
 extension URLSessionConfiguration {
-  /// How several interfaces would share a connection's traffic (RFC 8684).
+  /// The ways in which several interfaces would share a connection's traffic (RFC 8684).
   public enum MultipathServiceType: Int, Sendable {
-    /// One interface.
+    /// Uses one interface.
     case none = 0
-    /// Another one when the first fails.
+    /// Uses another interface when the first one fails.
     case handover = 1
-    /// The one with the shortest delay.
+    /// Uses the interface with the shortest delay.
     case interactive = 2
-    /// All of them at once.
+    /// Uses all interfaces at once.
     case aggregate = 3
   }
 
-  /// Without effect: connections go over TCP, one path each.
+  /// The use of multipath TCP. No effect: connections use TCP with one path each.
   public var multipathServiceType: MultipathServiceType {
     get { storage.multipathServiceType }
     set { storage.multipathServiceType = newValue }
   }
 
-  /// Without effect: see ``URLRequest/requiresDNSSECValidation``.
+  /// Whether name resolution requires DNSSEC. No effect: see ``URLRequest/requiresDNSSECValidation``.
   public var requiresDNSSECValidation: Bool {
     get { storage.requiresDNSSECValidation }
     set { storage.requiresDNSSECValidation = newValue }
   }
-  /// Without effect: Darwin has an older and a newer loader to choose from, and Larkspur has one.
+  /// Whether the older of Darwin's two loaders is used. No effect: Larkspur has one loader.
   public var usesClassicLoadingMode: Bool {
     get { storage.usesClassicLoadingMode }
     set { storage.usesClassicLoadingMode = newValue }
   }
 
-  /// Without effect: no request is sent as early data (RFC 8446 2.3), which an attacker could send again. A resumed TLS
-  /// session saves the verification of the certificates, and no round trip.
+  /// Whether requests may be sent as early data (RFC 8446 2.3). No effect: no request is sent as early data, which an
+  /// attacker could replay. A resumed TLS session saves the verification of certificates, and no round trip.
   public var enablesEarlyData: Bool {
     get { storage.enablesEarlyData }
     set { storage.enablesEarlyData = newValue }

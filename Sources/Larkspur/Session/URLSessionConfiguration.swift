@@ -1,13 +1,14 @@
 import Foundation
 
-/// How a session works. A session copies it when it is made: later changes do not reach the session.
+/// The settings of a session. A session copies its configuration when it is made: later changes do not reach the
+/// session.
 ///
-/// Use one on one thread at a time.
+/// Use a configuration on one thread at a time.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
-  /// A configuration with the shared cookies, cache and credentials, all of which are kept on the disk. A new one each time.
+  /// A new configuration with the shared cookies, cache and credentials, which are kept on the disk.
   open class var `default`: URLSessionConfiguration { URLSessionConfiguration(storage: Storage()) }
 
-  /// A configuration whose cookies, cache and credentials are its own, and only in memory. A new one each time.
+  /// A new configuration with cookies, cache and credentials of its own, which are kept in memory only.
   open class var ephemeral: URLSessionConfiguration {
     var storage = Storage()
     storage.cookieStorage = HTTPCookieStorage.ephemeral()
@@ -16,9 +17,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     return URLSessionConfiguration(storage: storage)
   }
 
-  /// A configuration whose transfers bear a name. In this version they end with the process: a transfer that has to survive
-  /// it is resumed from its resume data. As on Darwin, nothing is cached, redirections are followed without a question, and
-  /// tasks wait for a network.
+  /// A configuration for background transfers, with an identifier. In this version the transfers end with the process:
+  /// a transfer that has to survive the process is resumed from its resume data. As on Darwin, nothing is cached,
+  /// redirections are followed without asking the delegate, and tasks wait for a network.
   open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     var storage = Storage()
     storage.identifier = identifier
@@ -45,7 +46,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var tlsMaximum = tls_protocol_version_t.TLSv13
     var shouldUsePipelining = false
     var shouldSetCookies = true
-    /// Nil: that of the cookie storage.
+    /// The accept policy, or `nil` for the policy of the cookie storage.
     var cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
     var additionalHeaders: [AnyHashable: Any]?
     var maximumConnectionsPerHost = 6
@@ -63,7 +64,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
 
-    /// What counts, in seconds.
+    /// The timeouts that apply, in seconds: the defaults replace values that are not positive.
     var timeoutForRequest: TimeInterval { timeoutIntervalForRequest.asTimeout ?? Self.timeoutForRequestDefault }
     var timeoutForResource: TimeInterval { timeoutIntervalForResource.asTimeout ?? Self.timeoutForResourceDefault }
   }
@@ -81,33 +82,34 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   func copied() -> URLSessionConfiguration { URLSessionConfiguration(storage: storage) }
 
-  /// Set for a background configuration.
+  /// The identifier of background sessions. A session whose configuration has an identifier is a background session.
   open var identifier: String? {
     get { storage.identifier }
     set { storage.identifier = newValue }
   }
 
-  /// For requests that leave it open.
+  /// The cache policy for requests that do not set one.
   open var requestCachePolicy: URLRequest.CachePolicy {
     get { storage.requestCachePolicy }
     set { storage.requestCachePolicy = newValue }
   }
 
-  /// How long a task may wait for the next byte, in seconds: fractions and `.infinity` will do; 0 is 60. The time of a task
-  /// that is suspended does not count, nor does that of a delegate that thinks. For requests that leave it open.
+  /// How long a task may wait for the next byte, in seconds, for requests that do not set a timeout. Fractions and
+  /// `.infinity` are valid; 0 stands for 60. The time during which a task is suspended or waits for its delegate does
+  /// not count.
   open var timeoutIntervalForRequest: TimeInterval {
     get { storage.timeoutIntervalForRequest }
     set { storage.timeoutIntervalForRequest = newValue }
   }
 
-  /// How long a task may take in all, in seconds: fractions and `.infinity` will do; 0 is a week. Suspended time does not
-  /// count.
+  /// How long a task may take in all, in seconds. Fractions and `.infinity` are valid; 0 stands for one week. The time
+  /// during which a task is suspended does not count.
   open var timeoutIntervalForResource: TimeInterval {
     get { storage.timeoutIntervalForResource }
     set { storage.timeoutIntervalForResource = newValue }
   }
 
-  /// What the traffic is for, unless a request says otherwise. See ``URLRequest/networkServiceType``.
+  /// The kind of traffic, for requests that do not set one. See ``URLRequest/networkServiceType``.
   open var networkServiceType: URLRequest.NetworkServiceType {
     get { storage.networkServiceType }
     set { storage.networkServiceType = newValue }
@@ -131,123 +133,128 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.allowsConstrainedNetworkAccess = newValue }
   }
 
-  /// Whether a task waits when there is no way to the server, in place of failing at once. The time of the resource goes on.
-  /// Those of background sessions always do.
+  /// Whether a task waits while there is no route to the server, instead of failing at once. The timeout for the
+  /// resource keeps running. Tasks of background sessions always wait.
   open var waitsForConnectivity: Bool {
     get { storage.waitsForConnectivity }
     set { storage.waitsForConnectivity = newValue }
   }
 
-  /// Whether the system may choose the time of a background transfer. Kept, without effect.
+  /// Whether the system may choose the time of a background transfer. The value is kept and has no effect.
   open var isDiscretionary: Bool {
     get { storage.isDiscretionary }
     set { storage.isDiscretionary = newValue }
   }
 
-  /// Kept, without effect: there are no containers.
+  /// The identifier of a shared container. The value is kept and has no effect, because Linux has no such containers.
   open var sharedContainerIdentifier: String? {
     get { storage.sharedContainerIdentifier }
     set { storage.sharedContainerIdentifier = newValue }
   }
 
-  /// Kept, without effect: nothing launches a program for the sake of its transfers.
+  /// Whether the system launches the program for events of its transfers. The value is kept and has no effect, because
+  /// nothing launches a program for its transfers.
   open var sessionSendsLaunchEvents: Bool {
     get { storage.sessionSendsLaunchEvents }
     set { storage.sessionSendsLaunchEvents = newValue }
   }
 
-  /// The proxies, by CFNetwork's keys (`HTTPEnable`, `HTTPProxy`, `HTTPPort`, `HTTPSEnable`, `SOCKSEnable`, ...). If it is
-  /// `nil`, the environment's proxies count (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`). If it is empty, there is no
-  /// proxy.
+  /// The proxies, by CFNetwork's keys (`HTTPEnable`, `HTTPProxy`, `HTTPPort`, `HTTPSEnable`, `SOCKSEnable`, ...). If
+  /// the dictionary is `nil`, the proxies of the environment apply (`http_proxy`, `https_proxy`, `all_proxy`,
+  /// `no_proxy`). If the dictionary is empty, there is no proxy.
   ///
-  /// `HTTPProxy` and `HTTPSProxy` are HTTP proxies, `SOCKSProxy` is a SOCKS5 proxy that looks names up. Only Larkspur takes
-  /// another kind before the host, as the environment's variables have it: `https://proxy.example`, `socks4://`, `socks4a://`,
-  /// `socks5://`, `socks5h://`, `http://`. An IPv6 address may have a zone, `fe80::1%eth0`. Without a port it is 1080, or 443
-  /// for `https://`. All tasks of the session fail with `URLError.cannotConnectToHost` if a proxy that is enabled has an unknown
-  /// kind, a host that cannot be one, or a port that is not a number from 1 to 65535.
+  /// `HTTPProxy` and `HTTPSProxy` are HTTP proxies; `SOCKSProxy` is a SOCKS5 proxy that resolves names. Larkspur alone
+  /// accepts another kind before the host, in the form of the environment's variables: `https://proxy.example`,
+  /// `socks4://`, `socks4a://`, `socks5://`, `socks5h://`, `http://`. An IPv6 address may have a zone, `fe80::1%eth0`.
+  /// The default port is 1080, or 443 for `https://`. All tasks of the session fail with `URLError.cannotConnectToHost`
+  /// if an enabled proxy has an unknown kind, an invalid host, or a port that is not a number from 1 to 65535.
   open var connectionProxyDictionary: [AnyHashable: Any]? {
     get { storage.connectionProxyDictionary }
     set { storage.connectionProxyDictionary = newValue }
   }
 
-  /// At least TLS 1.2, whatever is set: earlier versions are broken.
+  /// The lowest version of TLS. Values below TLS 1.2 count as TLS 1.2, because earlier versions are broken.
   open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
     get { storage.tlsMinimum }
     set { storage.tlsMinimum = newValue }
   }
 
-  /// TLS 1.3 is the latest there is.
+  /// The highest version of TLS. The latest version is TLS 1.3. Values below TLS 1.2 count as TLS 1.2.
   open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
     get { storage.tlsMaximum }
     set { storage.tlsMaximum = newValue }
   }
 
-  /// Whom the session's connections trust, which keys hosts are pinned to, and the client's own certificate. Only Larkspur
-  /// has it: elsewhere the same takes a delegate.
+  /// The roots that the session's connections trust, the keys that hosts are pinned to, and the client's own
+  /// certificate. An addition of Larkspur's: on other platforms a delegate does this.
   open var tlsTrustSettings: TLSTrustSettings {
     get { storage.trust }
     set { storage.trust = newValue }
   }
 
-  /// Whether requests may follow each other on a connection before they are answered: GET and HEAD without a body, and
-  /// without a delegate that hears of interim responses (``URLSessionSelectiveDelegate``).
+  /// Whether a connection may carry further requests before the first one is answered. Applies to GET and HEAD without
+  /// a body. A request is not pipelined if it goes to an HTTP proxy that forwards it, if its task has a delegate that
+  /// gets interim responses (``URLSessionSelectiveDelegate`` can do without them), or if the program uses the task's
+  /// ``URLSessionTask/progress``.
   open var httpShouldUsePipelining: Bool {
     get { storage.shouldUsePipelining }
     set { storage.shouldUsePipelining = newValue }
   }
 
-  /// Whether cookies are sent. Which are kept is ``httpCookieAcceptPolicy``'s affair.
+  /// Whether requests send cookies. ``httpCookieAcceptPolicy`` decides which cookies are stored.
   open var httpShouldSetCookies: Bool {
     get { storage.shouldSetCookies }
     set { storage.shouldSetCookies = newValue }
   }
 
-  /// Which cookies are kept. Until it is set it is `onlyFromMainDocumentDomain`, and the cookie storage's own policy counts.
+  /// The cookies that are stored. Until the program sets a policy, the property returns `onlyFromMainDocumentDomain`,
+  /// and the policy of the cookie storage applies.
   open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
     get { storage.cookieAcceptPolicy ?? .onlyFromMainDocumentDomain }
     set { storage.cookieAcceptPolicy = newValue }
   }
 
-  /// Header fields for every request that does not set them itself.
+  /// The header fields that every request gets unless it sets them itself.
   open var httpAdditionalHeaders: [AnyHashable: Any]? {
     get { storage.additionalHeaders }
     set { storage.additionalHeaders = newValue }
   }
 
-  /// The number of connections to one host at a time. At least one. For plain HTTP through a proxy the proxy is the host: its
-  /// connections serve all origins. Connections that a task's own delegate decides about are counted for that delegate: see
-  /// <doc:Authentication>.
+  /// The maximum number of simultaneous connections to one host; at least 1. For plain HTTP through a proxy the proxy
+  /// is the host: its connections serve all origins. Connections that a task's own delegate decides about count
+  /// separately for that delegate: see <doc:Authentication>.
   open var httpMaximumConnectionsPerHost: Int {
     get { storage.maximumConnectionsPerHost }
     set { storage.maximumConnectionsPerHost = newValue }
   }
 
-  /// Where cookies come from, and are kept. Nil: none are sent, and none are kept.
+  /// The storage that cookies are read from and stored in. If it is `nil`, no cookies are sent or stored.
   open var httpCookieStorage: HTTPCookieStorage? {
     get { storage.cookieStorage }
     set { storage.cookieStorage = newValue }
   }
 
-  /// Where credentials are looked for before the delegate is asked, and kept as their persistence says. Nil: nowhere.
+  /// The storage that is searched for credentials before the delegate is called, and that keeps credentials according
+  /// to their persistence. If it is `nil`, there is no such storage.
   open var urlCredentialStorage: URLCredentialStorage? {
     get { storage.credentialStorage }
     set { storage.credentialStorage = newValue }
   }
 
-  /// Nil: nothing is cached.
+  /// The cache of responses. If it is `nil`, nothing is cached.
   open var urlCache: URLCache? {
     get { storage.cache }
     set { storage.cache = newValue }
   }
 
-  /// Kept, without effect.
+  /// Whether connections stay open when a program moves to the background. The value is kept and has no effect.
   open var shouldUseExtendedBackgroundIdleMode: Bool {
     get { storage.shouldUseExtendedBackgroundIdleMode }
     set { storage.shouldUseExtendedBackgroundIdleMode = newValue }
   }
 
-  /// Subclasses of ``URLProtocol`` that are asked before Larkspur loads a request itself, the first one first, and before
-  /// those that are registered for all sessions. Empty to begin with.
+  /// The subclasses of ``URLProtocol`` that are asked, in their order, before Larkspur loads a request itself, and
+  /// before the classes that are registered for all sessions. Empty by default.
   open var protocolClasses: [AnyClass]? {
     get { storage.protocolClasses }
     set { storage.protocolClasses = newValue }

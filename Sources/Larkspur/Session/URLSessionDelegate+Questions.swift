@@ -1,7 +1,8 @@
 import Foundation
 
-// What a delegate answers that does not implement a question, in either form. A task for the async function begins at
-// once, on the thread of the call: a class that has no such function has said so when the call returns.
+// The default answers of a delegate that implements neither form of a method. `Task.immediate` starts the async form at
+// once, on the calling thread: if the class has no async form, its default implementation has reported that when the
+// call returns.
 
 extension URLSessionDelegate {
   public func urlSession(

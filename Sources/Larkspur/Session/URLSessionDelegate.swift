@@ -1,25 +1,30 @@
 import Foundation
 
-/// What a session tells its owner.
+/// The calls that a session makes to its delegate.
 ///
-/// Every call is made on the session's delegate queue, one after another for each task. The session keeps its delegate until
-/// it is invalidated. Each method has an implementation that does what a session without a delegate would do.
+/// The session makes every call on its delegate queue, one after another for each task, unless the method says
+/// otherwise. The session keeps its delegate until it has been invalidated and the delegate has been called for that.
+/// Each method of this protocol has a default implementation, which does what a session without a delegate does.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-  /// The last call: all tasks are over, and the session lets its delegate go. Without an error the session's owner has
-  /// invalidated it.
+  /// The session has been invalidated, and all its tasks are over. This is the last call: the session releases its
+  /// delegate when the call has returned. The error is `nil` if the program has invalidated the session, which is the
+  /// only case in this version.
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-  /// A connection wants to be trusted, or wants a client certificate. Other challenges are for a task.
+  /// A connection asks whether to trust its server, or asks for a client certificate. Challenges in responses go to the
+  /// delegate method of the task, and so do those of connections if the delegate does not implement this method.
   func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-  /// All events of a background session have been delivered.
+  /// All events of a background session have been delivered. Never called in this version: background sessions end with
+  /// their process.
   func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -29,68 +34,77 @@ extension URLSessionDelegate {
   public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 }
 
-/// What a task tells. A task's own delegate is asked first, and the session's for what that one does not implement.
+/// The calls that a session makes about its tasks. The session calls the task's own delegate first, and its own
+/// delegate for each method that the task's delegate does not implement.
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
-  /// A task has been made. Called on the thread that makes it.
+  /// A task has been created. Called on the thread that creates it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// A task of a background session with an `earliestBeginDate` is about to begin. Never called in this version: background
-  /// sessions end with their process, and their tasks begin when they are resumed.
+  /// A task of a background session with an `earliestBeginDate` is about to start. Never called in this version:
+  /// background sessions end with their process, and their tasks start when they are resumed.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
   ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-  /// There is no way to the server, and the session waits for one (`waitsForConnectivity`). At most once for a task.
+  /// There is no route to the server, and the session waits for one (`waitsForConnectivity`). Called at most once for a
+  /// task.
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-  /// The server sends the task elsewhere. Answer with the request that is to be made next: `request`, another one, or nil
-  /// to have the redirecting response itself as the task's result. Background sessions follow without a question.
+  /// The server redirects the task. Answer with the next request: `request`, another request, or `nil` to get the
+  /// redirecting response itself as the task's result. Background sessions follow redirections without this call.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest
   ) async -> URLRequest?
 
-  /// The server or a proxy wants credentials.
+  /// The server or a proxy asks for credentials. Called for the challenges of a connection, too, if the session's
+  /// delegate does not implement ``URLSessionDelegate/urlSession(_:didReceive:completionHandler:)``.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-  /// The body has to be sent, or sent again, and comes from a stream.
+  /// The request's body comes from a stream, and has to be sent or sent again. Answer with a stream that has not been
+  /// read.
   func urlSession(
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
-  /// Some of the body has been sent. Bytes; the expected total is `NSURLSessionTransferSizeUnknown` for a stream.
+  /// A part of the request's body has been sent. All three numbers are bytes. The expected total of a stream is the
+  /// request's `Content-Length`, or `NSURLSessionTransferSizeUnknown` if the request has none.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64)
 
-  /// An interim response (1xx) has come.
+  /// An interim response (1xx) has arrived.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
-  /// The task's numbers are complete. The call before the last.
+  /// The task's metrics are complete. Called before the last call of the task.
   func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-  /// The task is over: the last call for it. A status such as 404 is no error.
+  /// The task is over. This is the last call for the task. A status such as 404 is not an error.
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 
@@ -121,34 +135,41 @@ extension URLSessionTaskDelegate {
   }
 }
 
-/// What a data or upload task without a completion handler tells.
+/// The calls that a session makes about data and upload tasks without a completion handler.
+///
+/// The delegate that is passed to an async function, such as ``URLSession/data(for:delegate:)``, gets both `didReceive`
+/// calls, too. The load continues without waiting for these calls, and ignores the answer about the response.
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-  /// The head of the response is there. Nothing of the body is read before the answer.
+  /// The head of the response has arrived. The task takes nothing of the body until the completion handler has been
+  /// called.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
   ) async -> URLSession.ResponseDisposition
 
-  /// The task has become a download task, which goes on in its place.
+  /// The task has become a download task, which continues the load in its place.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-  /// The task has become a stream task, which goes on in its place.
+  /// The task has become a stream task, which continues in its place. Never called in this version: see
+  /// ``URLSession/ResponseDisposition/becomeStream``.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-  /// A piece of the body. The next one is not read before the call has returned.
+  /// A piece of the body has arrived. The task takes the next piece when the call has returned.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-  /// The response is about to be stored. Answer with what is to be stored; nil is nothing.
+  /// The response is about to be stored in the cache. Answer with the response to store, or `nil` to store none.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 
-  /// The same as an async function. Implement one of the two: the one with a completion handler goes first.
+  /// The async form of the method with a completion handler. Implement one of the two: the method with a completion
+  /// handler has precedence.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
   ) async -> CachedURLResponse?
@@ -168,19 +189,23 @@ extension URLSessionDataDelegate {
   }
 }
 
-/// What a download task without a completion handler tells.
+/// The calls that a session makes about download tasks without a completion handler.
+///
+/// The delegate that is passed to an async function, such as ``URLSession/download(for:delegate:)``, gets the calls for
+/// content that has been written, too. The load continues without waiting for these calls.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-  /// The content is complete. The file is removed when the call has returned: move it, or read it.
+  /// The content is complete. The session removes the file after the call has returned: move or read the file within
+  /// the call.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-  /// Some of the content has been written. Bytes; the expected total is `NSURLSessionTransferSizeUnknown` if the server
-  /// does not say it.
+  /// A part of the content has been written to the file. All three numbers are bytes. The expected total is
+  /// `NSURLSessionTransferSizeUnknown` if the server does not state the length.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
 
-  /// The download goes on where an earlier one had stopped.
+  /// The download continues at the offset, in bytes, at which an earlier download stopped.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64)
@@ -198,15 +223,15 @@ extension URLSessionDownloadDelegate {
   ) { downloadTask.delegateWord.isMissing(in: self) }
 }
 
-/// What a stream task tells. Not called in this version: see ``URLSessionStreamTask``.
+/// The calls that a session makes about stream tasks. Never made in this version: see ``URLSessionStreamTask``.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-  /// The server sends no more.
+  /// The server sends no more bytes.
   func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
-  /// Nothing more can be sent.
+  /// No more bytes can be sent to the server.
   func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
-  /// Another way to the server would be better.
+  /// A better route to the server is available.
   func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
-  /// The task is over, and its two directions are streams of the program's.
+  /// The task is over, and the program has its two directions as streams.
   func urlSession(
     _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
     outputStream: OutputStream)
@@ -222,12 +247,13 @@ extension URLSessionStreamDelegate {
   ) {}
 }
 
-/// What a WebSocket task tells. Not called in this version: see ``URLSessionWebSocketTask``.
+/// The calls that a session makes about WebSocket tasks. Never made in this version: see ``URLSessionWebSocketTask``.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
-  /// The server speaks the protocol, and has chosen a subprotocol, or none.
+  /// The server speaks the WebSocket protocol. The subprotocol is the server's choice, or `nil` if the server has
+  /// chosen none.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
-  /// The server has closed it, and said why.
+  /// The server has closed the WebSocket, with a code and perhaps a reason.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
     didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

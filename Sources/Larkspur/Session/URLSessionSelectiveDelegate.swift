@@ -1,10 +1,10 @@
-/// The calls that a delegate may do without. Each of them costs a way to the delegate queue, and some keep the task
-/// waiting for the answer.
+/// The calls that a selective delegate may do without. Each call costs a dispatch to the delegate queue, and for some
+/// calls the task waits for the answer.
 public enum URLSessionDelegateCall: Sendable {
-  /// `urlSession(_:dataTask:didReceive:completionHandler:)`. Without it the response is allowed.
+  /// `urlSession(_:dataTask:didReceive:completionHandler:)`. Without this call the response is allowed.
   case response
-  /// `urlSession(_:dataTask:didReceive:)`, for each piece of the content as it comes. Without it the content is kept in
-  /// memory, and is given in one call before the last ones.
+  /// `urlSession(_:dataTask:didReceive:)`, for each piece of the content as it arrives. Without this call the session
+  /// keeps the content in memory, and delivers it in one call before the last calls.
   case pieces
   /// `urlSession(_:task:didSendBodyData:totalBytesSent:totalBytesExpectedToSend:)`.
   case sentBody
@@ -12,37 +12,40 @@ public enum URLSessionDelegateCall: Sendable {
   case informationalResponse
   /// `urlSession(_:downloadTask:didWriteData:totalBytesWritten:totalBytesExpectedToWrite:)`.
   case writtenData
-  /// `urlSession(_:dataTask:willCacheResponse:completionHandler:)`. Without it the response is stored as it is.
+  /// `urlSession(_:dataTask:willCacheResponse:completionHandler:)`. Without this call the response is stored unchanged.
   case cachedResponse
-  /// `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`. Without it the redirection is
-  /// followed.
+  /// `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`. Without this call the redirection
+  /// is followed.
   case redirection
-  /// No call of its own, but the way to the delegate queue for a task's last calls: the content that was kept, the
-  /// metrics, the end. Without it they are made at once, where the task has ended, and must not keep that thread. A
-  /// task whose delegate has been called on the queue before makes them there in any case.
+  /// The dispatch of a task's last calls to the delegate queue, which is no call of its own. The last calls are the
+  /// content that was kept, the metrics and the end. Without the dispatch the session makes these calls at once, on the
+  /// thread on which the task has ended, and they must not block that thread. If the session has called the task's
+  /// delegate on the queue before, it makes the last calls there in any case.
   case endOnQueue
 }
 
-/// A session's delegate whose wishes change: it is asked before a call is made, and hears of what happens to its tasks.
+/// A session's delegate that chooses, each time anew, the calls that it gets, and that is notified of what happens to
+/// its tasks.
 ///
-/// An addition of Larkspur's. Where there is an Objective-C runtime, a session asks a delegate by `responds(to:)` which
-/// calls it wants, and a library can learn by the runtime that a task has been resumed. Swift has neither: a delegate
-/// of this protocol is asked, and told.
+/// An addition of Larkspur's. With an Objective-C runtime, a session finds out by `responds(to:)` which calls a
+/// delegate wants, and a library finds out by the runtime that a task has been resumed. Swift offers neither, so the
+/// session calls the methods of this protocol.
 public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
-  /// Whether the session is to make a call. Asked on any thread, often, for each call anew: the answer has to come at
-  /// once. That may be within `resume()`, so whoever resumes a task holds no lock that the answer needs. A task that has
-  /// a delegate of its own makes all calls.
+  /// Returns whether the session makes a call. Called on any thread, often, and anew for each call: the method has to
+  /// return at once. The call may come within `resume()`, so code that resumes a task must not hold a lock that this
+  /// method needs. For a task with a delegate of its own the session makes all calls.
   func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool
 
-  /// A suspended task is about to run, or to go on. Called on the thread that resumes it, at once: the task's other calls
-  /// follow when this one has returned. It may suspend or cancel the task, which then does not run.
+  /// A suspended task is about to start or to resume. Called at once on the thread that resumes the task: the task's
+  /// other calls follow when this one has returned. The method may suspend or cancel the task, which then does not run.
   func urlSession(_ session: URLSession, didResume task: URLSessionTask)
 
-  /// A task that ran stands still. Called on the thread that has suspended it, at once.
+  /// A running task has been suspended. Called at once on the thread that has suspended the task.
   func urlSession(_ session: URLSession, didSuspend task: URLSessionTask)
 
-  /// A task is over, and nothing more happens to it: also one whose end somebody else was told, as a completion handler, or
-  /// who awaited it. Called on the thread where that has happened, and not to be kept.
+  /// A task is over, and nothing more happens to it. Called for each task of the session, also for a task whose result
+  /// goes to a completion handler or to an async function. Called on the thread on which the task has ended; the method
+  /// must not block that thread.
   func urlSession(_ session: URLSession, didEnd task: URLSessionTask)
 }
 

@@ -4,19 +4,20 @@ import Foundation
 ///
 ///     output.write --> [ at most `capacity` bytes ] --> input.read
 ///
-/// A write waits while the buffer is full, a read while it is empty. Either wait ends when one of the two sides is closed.
+/// A write blocks while the buffer is full, a read blocks while the buffer is empty. Closing either side ends both waits.
 /// `condition` guards every property that changes. Delegates are called without it.
 final class BoundBuffer: @unchecked Sendable {
   enum Side { case input, output }
 
-  /// What belongs to one of the two streams.
+  /// The state of one of the two streams.
   struct End {
-    /// `.notOpen`, `.open` or `.closed`. `status(of:)` adds what follows from the other side.
+    /// `.notOpen`, `.open` or `.closed`. `status(of:)` adds the effects of the other side's state.
     var status = Stream.Status.notOpen
     weak var stream: Stream?
     weak var delegate: (any StreamDelegate)?
     var sources: [RunLoopSource] = []
-    /// The events that the delegate has been told of. A read or a write makes its own event new.
+    /// The events that the delegate has been called for. A read or a write removes its own event, so that the event can
+    /// be delivered again.
     var told: Stream.Event = []
   }
 
@@ -45,10 +46,10 @@ final class BoundBuffer: @unchecked Sendable {
 
   // MARK: - Bytes
 
-  /// As `InputStream.read`: waits for the first byte.
+  /// Reads like `InputStream.read`: blocks until there is at least one byte.
   ///
-  /// - Returns: How many bytes `take` was given, at most `wanted`; 0 at the end; -1 if the input stream is not open, or is
-  ///   closed meanwhile.
+  /// - Returns: The number of bytes that `take` was given, at most `wanted`; 0 at the end; -1 if the input stream is
+  ///   not open, or is closed meanwhile.
   func read(atMost wanted: Int, _ take: (ArraySlice<UInt8>) -> Void) -> Int {
     change {
       while wanted > 0, input.status == .open, count == 0, output.status != .closed { condition.wait() }
@@ -56,7 +57,8 @@ final class BoundBuffer: @unchecked Sendable {
       let taken = min(count, max(wanted, 0))
       take(bytes[start..<start + taken])
       start += taken
-      // Moving the rest to the front only when it is the smaller half keeps the cost in proportion to what is read.
+      // Performance: moving the rest to the front only when it is the smaller half keeps the cost proportional to the
+      // bytes read.
       if start * 2 >= bytes.count {
         bytes.removeSubrange(..<start)
         start = 0
@@ -66,9 +68,11 @@ final class BoundBuffer: @unchecked Sendable {
     }
   }
 
-  /// As `OutputStream.write`: waits until there is room for one byte, and takes as many as there is room for.
+  /// Writes like `OutputStream.write`: blocks until there is room for one byte, and takes as many bytes as there is
+  /// room for.
   ///
-  /// - Returns: How many bytes of `given` were taken; -1 if the output stream is not open, or if one of the sides is closed.
+  /// - Returns: The number of bytes of `given` that were taken; -1 if the output stream is not open, or if one of the
+  ///   sides is closed.
   func write(_ given: UnsafeBufferPointer<UInt8>) -> Int {
     change {
       while !given.isEmpty, output.status == .open, input.status != .closed, count >= capacity {
@@ -89,7 +93,7 @@ final class BoundBuffer: @unchecked Sendable {
     change { if self[side].status == .notOpen { self[side].status = .open } }
   }
 
-  /// Closes one side, and takes its stream from its run loops.
+  /// Closes one side, and removes its stream from its run loops.
   func close(_ side: Side) {
     let sources = change {
       self[side].status = .closed
@@ -102,8 +106,9 @@ final class BoundBuffer: @unchecked Sendable {
 
   func status(of side: Side) -> Stream.Status { look { currentStatus(of: side) } }
 
-  /// An input stream whose peer is closed is at its end as soon as all has been read. An output stream whose peer is closed
-  /// has failed: no byte can reach a reader any more.
+  /// The status of one side, including the effects of the other side. An input stream whose peer is closed is at its
+  /// end as soon as all bytes have been read. An output stream whose peer is closed has failed, because no byte can
+  /// reach a reader any more.
   private func currentStatus(of side: Side) -> Stream.Status {
     guard self[side].status == .open else { return self[side].status }
     return switch side {
@@ -112,7 +117,7 @@ final class BoundBuffer: @unchecked Sendable {
     }
   }
 
-  /// Whether a read or a write would not wait.
+  /// Whether a read or a write would return without blocking.
   func isReady(_ side: Side) -> Bool {
     look {
       currentStatus(of: side) == .open && (side == .input ? count > 0 : count < capacity)
@@ -125,7 +130,7 @@ final class BoundBuffer: @unchecked Sendable {
 
   func setDelegate(_ delegate: (any StreamDelegate)?, of side: Side) { change { self[side].delegate = delegate } }
 
-  /// Binds the stream whose events are told.
+  /// Sets the stream that the delegate is called with.
   func setStream(_ stream: Stream, of side: Side) { change { self[side].stream = stream } }
 
   func schedule(_ side: Side, in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
@@ -182,7 +187,8 @@ final class BoundBuffer: @unchecked Sendable {
     return body()
   }
 
-  /// Wakes both sides, and the run loops of those that have an event to tell.
+  /// Runs a change under the lock, wakes both sides, and signals the run loops of each side that has an event to
+  /// deliver.
   private func change<T>(_ body: () -> T) -> T {
     let (result, sources) = look {
       let result = body()
@@ -196,8 +202,9 @@ final class BoundBuffer: @unchecked Sendable {
 
 /// Runs a closure on a run loop's thread each time it is signalled. For any thread.
 ///
-/// Foundation on Linux wakes a run loop for a timer alone, and `RunLoop.run(mode:before:)` returns for a source alone, as
-/// programs with streams expect. So the timer wakes the loop, and the source, which the timer signals, does the work.
+/// Foundation on Linux wakes a run loop only for a timer, and `RunLoop.run(mode:before:)` returns only for a source, as
+/// programs with streams expect. The timer therefore wakes the loop, and the source, which the timer signals, runs the
+/// closure.
 final class RunLoopSource: @unchecked Sendable {
   private final class Source: RunLoop._Source {
     private let action: @Sendable () -> Void
@@ -210,7 +217,7 @@ final class RunLoopSource: @unchecked Sendable {
     override func perform() { action() }
   }
 
-  /// Core Foundation guards a source by locks of its own.
+  /// Sendable: Core Foundation guards a source with its own locks.
   private struct Box: @unchecked Sendable {
     let source: Source
   }

@@ -2,32 +2,34 @@ import Foundation
 import LarkspurIO
 
 extension Foundation.Stream {
-  /// Makes an output stream and an input stream: what is written to the one is read from the other.
+  /// Creates an output stream and an input stream that reads the bytes written to the output stream.
   ///
-  /// Apple's systems have this method in Foundation; on Linux it comes with Larkspur. The input stream can be the body of a
-  /// request: ``URLRequest/httpBodyStream``, or what a delegate answers for
-  /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. The program writes the body as it comes to be, also
-  /// while it reads the answer.
+  /// Apple's systems have this method in Foundation; on Linux Larkspur provides it. The input stream can be the body of
+  /// a request: ``URLRequest/httpBodyStream``, or a delegate's answer to
+  /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. The program writes the body while the request is
+  /// under way, also while it reads the response.
   ///
   /// Both streams can be used from any thread, and need no run loop:
   ///
-  /// - `write` waits while the buffer is full, until at least one byte fits, and returns how many did. `read` waits while it
-  ///   is empty. They block their thread: do not call them from an `async` function, but from a thread or a dispatch queue
-  ///   of the program's own, or only after `hasSpaceAvailable` or `hasBytesAvailable` has said that they will not wait.
-  /// - When the output stream has been closed or released, the input stream gives the rest, and then ends: `read` returns 0
-  ///   and `streamStatus` is `.atEnd`.
+  /// - `write` blocks while the buffer is full, until at least one byte fits, and returns the number of bytes that
+  ///   fitted. `read` blocks while the buffer is empty. Do not call either from an `async` function: call them from a
+  ///   thread or a dispatch queue of the program's own, or only after `hasSpaceAvailable` or `hasBytesAvailable` has
+  ///   shown that the call does not block.
+  /// - When the output stream has been closed or released, the input stream returns the rest and then ends: `read`
+  ///   returns 0 and `streamStatus` is `.atEnd`.
   /// - When the input stream has been closed or released, as a session does when a task is over, `write` returns -1,
-  ///   `streamStatus` is `.error` and `streamError` is `EPIPE` (`NSPOSIXErrorDomain`). A task that is cancelled while it
-  ///   waits for the program's next bytes closes the stream within a second.
-  /// - A stream that is not open, or is closed while it waits, returns -1, and has no error.
+  ///   `streamStatus` is `.error` and `streamError` is `EPIPE` (`NSPOSIXErrorDomain`). A task that is cancelled while
+  ///   it waits for the program's next bytes closes the stream within a second.
+  /// - A stream that is not open, or is closed while a call blocks, returns -1 and has no error.
   ///
-  /// A `delegate` is told of events on each run loop that the stream is scheduled in, once per event:
-  /// `.hasBytesAvailable` again after the next read, `.hasSpaceAvailable` after the next write. The run loop has to run:
-  /// `RunLoop.main` does not, in a program whose `main` is `async`. There are no properties: `property(forKey:)` returns
-  /// `nil`, and `setProperty(_:forKey:)` returns `false`.
+  /// The `delegate` is called on each run loop in which the stream is scheduled, once for each event: for
+  /// `.hasBytesAvailable` again after the next read, for `.hasSpaceAvailable` again after the next write. The run loop
+  /// has to run: in a program whose `main` is `async`, `RunLoop.main` does not. The streams have no properties:
+  /// `property(forKey:)` returns `nil`, and `setProperty(_:forKey:)` returns `false`.
   ///
   /// - Parameters:
-  ///   - bufferSize: How many bytes are kept between the two at most; at least 1. They are allocated as they are written.
+  ///   - bufferSize: Maximum number of bytes between the two streams; at least 1. Memory is allocated as bytes are
+  ///     written.
   ///   - inputStream: Set to the stream to read from. It is not open yet.
   ///   - outputStream: Set to the stream to write to. It is not open yet.
   public class func getBoundStreams(
@@ -39,7 +41,7 @@ extension Foundation.Stream {
   }
 }
 
-/// The side that reads.
+/// The reading side of bound streams.
 final class BoundInputStream: InputStream {
   private let buffer: BoundBuffer
 
@@ -58,7 +60,7 @@ final class BoundInputStream: InputStream {
     }
   }
 
-  /// The bytes are at no address that lasts.
+  /// Returns `false`: the bytes have no stable address.
   override func getBuffer(
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
   ) -> Bool { false }
@@ -83,7 +85,7 @@ final class BoundInputStream: InputStream {
   override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
 }
 
-/// The side that writes.
+/// The writing side of bound streams.
 final class BoundOutputStream: OutputStream {
   private let buffer: BoundBuffer
 
@@ -93,7 +95,7 @@ final class BoundOutputStream: OutputStream {
     buffer.setStream(self, of: .output)
   }
 
-  /// An output stream without a reader: `OutputStream` requires this initializer.
+  /// Creates an output stream without a reader, because `OutputStream` requires this initializer.
   required convenience init(toMemory: ()) {
     let buffer = BoundBuffer(capacity: 1)
     buffer.close(.input)

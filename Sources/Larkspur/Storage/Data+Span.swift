@@ -1,15 +1,15 @@
 import Foundation
 
 extension Data {
-  /// A copy of what `bytes` lends.
+  /// Creates a copy of the bytes of a span.
   init(copying bytes: Span<UInt8>) {
-    // Safe: as below.
+    // Safe: `Data(buffer:)` copies the bytes at once, while they are lent.
     self = unsafe bytes.withUnsafeBufferPointer { unsafe Data(buffer: $0) }
   }
 
-  /// Appends a copy of what `bytes` lends.
+  /// Appends a copy of the bytes of a span.
   mutating func append(copying bytes: Span<UInt8>) {
-    // Safe: the buffer is read at once, while it is lent.
+    // Safe: `append` copies the bytes at once, while they are lent.
     unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
   }
 }

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// What has something to write when the process ends of itself, by `exit` or by the return of `main`.
+/// An object that writes to the disk when the process ends by `exit` or by the return of `main`.
 protocol FinishedAtExit: AnyObject, Sendable {
-  /// Returns when it is written. Called once, by whoever ends the process.
+  /// Writes, and returns when everything is written. Called once, on the thread that ends the process.
   func finishAtExit()
 }
 
@@ -18,7 +18,7 @@ enum ExitHook {
 
   static func register(_ object: any FinishedAtExit) {
     _ = isHooked
-    // Whoever goes with the last reference goes outside of the lock.
+    // The last references are released outside the lock.
     let others = registered.withLock { registered in
       let others = registered.compactMap(\.object).filter { $0 !== object }
       registered = (others + [object]).map { Weak(object: $0) }

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurIO
 
 extension Folder {
-  /// A folder that only its owner may enter. It is made, with those above it, if it is not there.
+  /// Opens a directory that only its owner may enter. Creates the directory, and those above it, if it does not exist.
   static func ofOwner(at path: String) throws -> Folder {
     do {
       return try Folder(path: path, isCreating: false)

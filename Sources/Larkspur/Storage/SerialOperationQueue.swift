@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// A queue that makes one operation after another, on a dispatch queue. It keeps that queue: a program may hold on to this
-/// one when the session that has made it is gone.
+/// A serial operation queue on a dispatch queue. The operation queue keeps its dispatch queue alive, because a program
+/// may use the queue after the session that made it is gone.
 final class SerialOperationQueue: OperationQueue, @unchecked Sendable {
   private let target: DispatchQueue
 
@@ -10,7 +10,7 @@ final class SerialOperationQueue: OperationQueue, @unchecked Sendable {
     self.target = target
     super.init()
     maxConcurrentOperationCount = 1
-    // Safe: the property does not keep its value, but this object does.
+    // Safe: the property does not retain its value, but this object does.
     unsafe underlyingQueue = target
   }
 }

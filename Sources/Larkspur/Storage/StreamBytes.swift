@@ -1,9 +1,11 @@
 import Foundation
 import LarkspurIO
 
-/// Reading of streams, whose functions take pointers.
+/// Functions that read from streams, whose own functions take pointers.
 package enum StreamBytes {
-  /// As `InputStream.read`: zero is the end, or nothing yet; below zero is an error.
+  /// Reads like `InputStream.read`.
+  ///
+  /// - Returns: The number of bytes; 0 at the end, or if there are no bytes yet; below 0 for an error.
   package static func read(_ stream: InputStream, into buffer: inout [UInt8]) -> Int {
     // Safe: the stream writes at most as many bytes as the buffer has, while it is lent.
     unsafe buffer.withUnsafeMutableBufferPointer { bytes in
@@ -12,12 +14,14 @@ package enum StreamBytes {
     }
   }
 
-  /// Whether the file that is there can be read without waiting: a pipe may have nobody who writes into it.
+  /// Whether the URL is that of a regular file, which can be read without blocking. A read of a pipe without a writer
+  /// may block for ever.
   package static func isRegularFile(_ url: URL) -> Bool {
     if case .regularFile? = try? FilePaths.kind(of: url.path) { true } else { false }
   }
 
-  /// What a stream has failed with. Foundation's end the process if they are asked without having failed.
+  /// The error with which a stream has failed. Foundation's streams end the process if they are asked for an error
+  /// without having failed.
   package static func error(of stream: Stream) -> (any Error)? {
     stream.streamStatus == .error ? stream.streamError : nil
   }

@@ -1,6 +1,7 @@
-/// Bytes that have come, and are taken one by one.
+/// Bytes that have arrived, and are taken one by one.
 ///
-/// It is one task's at a time, and so accesses need no check at run time, which would cost ten times as much as the byte.
+/// Performance: exclusivity checks at run time would cost ten times as much as the byte. One task at a time uses the
+/// object, so it needs none.
 @usableFromInline
 class UnreadBytes {
   @exclusivity(unchecked) @usableFromInline final var piece: [UInt8] = []
@@ -10,15 +11,15 @@ class UnreadBytes {
 
   @inlinable
   final func take() -> UInt8? {
-    // Safe: see above; no access is within another one.
+    // Safe: one task at a time uses the object, and no access happens within another one.
     guard unsafe position < piece.count else { return nil }
     unsafe position += 1
     return unsafe piece[position - 1]
   }
 
-  /// Those that have not been taken.
+  /// The bytes that have not been taken.
   final var rest: [UInt8] {
-    // Safe: as above.
+    // Safe: one task at a time uses the object, and no access happens within another one.
     get { unsafe Array(piece[position...]) }
     set {
       unsafe piece = newValue
