@@ -115,7 +115,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     issuers = aDecoder.blocks(forKey: Key.issuers)
   }
 
-  // MARK: - What it is
+  // MARK: - Properties
 
   /// The name or address of the server or proxy.
   open var host: String { storedHost }

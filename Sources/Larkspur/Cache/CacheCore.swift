@@ -56,7 +56,7 @@ final class CacheCore: FinishedAtExit {
     /// before that time is outdated.
     var invalidated: [String: Double] = [:]
     var invalidatedBefore = -Double.infinity
-    /// The number of removals. A store that began before a removal is dropped.
+    /// The number of removals. A change of stored entries that began before a removal is dropped.
     var removals: UInt64 = 0
   }
 
@@ -99,7 +99,7 @@ final class CacheCore: FinishedAtExit {
     if diskCapacity > 0 { ExitHook.register(self) }
   }
 
-  // MARK: - Looking
+  // MARK: - Lookup
 
   enum Found {
     /// These are all entries.
@@ -176,7 +176,7 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  // MARK: - Changing
+  // MARK: - Changes
 
   /// The maximum cost of an entry in memory and on disk.
   struct Room: Sendable {

@@ -13,7 +13,8 @@ import LarkspurIO
 struct CacheDisk {
   /// Age in seconds at which a temporary file is removed. A writer takes far less time.
   static let orphanSecondsMax = 3600.0
-  /// Maximum number of bytes of a file that is read. A larger file of another origin would fill the memory.
+  /// Maximum number of bytes of a file that is read. A larger file, which another program has put there, would fill the
+  /// memory.
   static let fileBytesMax = 1 << 30
 
   /// Whether the cache has ever had a disk capacity. Without one, the folder may belong to another cache and is not

@@ -40,7 +40,7 @@ extension CacheCore.State {
     memoryLedger = RecencyLedger()
   }
 
-  // MARK: - What is on its way
+  // MARK: - Invalidation
 
   mutating func invalidate(_ key: String, now: Double) {
     // When the table is full, treat all keys as invalidated now: nothing that was requested earlier is stored.

@@ -98,7 +98,7 @@ extension URLCache {
       diskCostMax: Int(Double(diskCapacity) * Self.diskShareMax))
   }
 
-  // MARK: - What is there already
+  // MARK: - Stored responses
 
   /// Delivers a response that is not stored. A 304 may still refresh a stored response.
   private func deliver(
@@ -183,7 +183,7 @@ extension URLCache {
 }
 
 extension ResponseFields {
-  /// Whether a cache could store the response. Performance: does not convert the fields to strings.
+  /// Whether the response has fields that a cache could use. Performance: does not convert the fields to strings.
   fileprivate func mayConcernCache(_ request: CacheRequest) -> Bool {
     guard request.isGet || request.isHead else { return false }
     if request.policy == .storedElseLoad { return true }

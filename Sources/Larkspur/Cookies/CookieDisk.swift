@@ -120,9 +120,9 @@ enum CookiePlaces {
   /// `<data home>/larkspur/groups/<identifier>`.
   static func folder(ofGroup identifier: String) -> String { "\(dataHome())/larkspur/groups/\(component(identifier))" }
 
-  /// Returns a file name that stands for `name`: one path component, which is not hidden. Different names have different
-  /// results. Only names whose results are longer than 200 bytes, which file systems may not accept, share the first 180
-  /// bytes and differ by a 64-bit hash.
+  /// Returns a file name that stands for `name`: one path component, which is not hidden. Different names have
+  /// different results. Only names whose results are longer than 200 bytes, which file systems may not accept, share
+  /// the first 180 bytes and differ by a 64-bit hash.
   static func component(_ name: String) -> String {
     var allowed = CharacterSet.alphanumerics
     allowed.insert(charactersIn: "-_. ")

@@ -101,7 +101,7 @@ extension HTTPCookie.Content {
     if others["discard"] != nil { isSessionOnly = true }
   }
 
-  // MARK: The jar's
+  // MARK: - Conversion from and to the jar
 
   init(_ cookie: Cookie) {
     let isDotted = !cookie.isHostOnly
