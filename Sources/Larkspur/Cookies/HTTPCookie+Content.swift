@@ -27,7 +27,8 @@ extension HTTPCookie.Content {
       // Version 0 keeps one port, as in Foundation.
       ports = Array(ports.prefix(1))
     }
-    // A cookie without an expiry ends with the session. Version 1 takes its expiry from `Max-Age`.
+    // A cookie without an expiry ends with the session. So does one of version 1 without `Max-Age`, whatever its
+    // `Expires`, unless `Discard` is `"FALSE"`.
     let isDiscarded = (properties[.discard] as? String).map { $0.uppercased() == "TRUE" }
     isSessionOnly = expires == nil || isDiscarded ?? (version == 1 && properties[.maximumAge] == nil)
   }
