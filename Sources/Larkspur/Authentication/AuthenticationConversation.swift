@@ -1,23 +1,23 @@
 import Foundation
 import LarkspurHTTP
 
-/// Everything about the authentication of one request to one target: the machine, the session's memory and the users'
-/// credentials, put together. A value of its task's; a redirect to another origin begins with a new one.
+/// The authentication of one request to one target. Combines the machine, the session's memory and the program's
+/// credentials. A redirect to another origin starts with a new value.
 ///
-/// Its owner calls ``preemptiveValue()`` before the first send, ``challenged(_:canHashBody:)`` for each 401 (an
-/// origin's) or 407 (a proxy's), ``replied(_:)`` for what the delegate says, ``accepted(info:)`` for any other response, and
-/// does what the ``Step`` says.
+/// The owner calls ``preemptiveValue()`` before the first send, ``challenged(_:canHashBody:)`` for each 401 (of an
+/// origin) or 407 (of a proxy), ``replied(_:)`` with the delegate's reply, and ``accepted(info:)`` for any other
+/// response. It then does what the returned ``Step`` says.
 struct AuthenticationConversation {
   enum Step {
-    /// Ask the delegate. Without one, reply ``Reply/performDefaultHandling``.
+    /// Ask the delegate. If there is none, reply ``Reply/performDefaultHandling``.
     case ask(Question)
-    /// Send the request again with this value of `Authorization` or `Proxy-Authorization`, in the place of any other.
+    /// Send the request again with this value of `Authorization` or `Proxy-Authorization`, replacing any other value.
     case send(value: String)
-    /// The response is the result.
+    /// Deliver the response.
     case deliver(AuthenticationMachine.Reason)
     /// Fail the task with `URLError.cancelled`.
     case cancel
-    /// The fact belonged to no question: nothing is to be done.
+    /// Do nothing: no question was pending.
     case nothing
   }
 
@@ -25,7 +25,8 @@ struct AuthenticationConversation {
     let space: URLProtectionSpace
     let proposed: URLCredential?
     let failures: Int
-    /// What is proposed has not been refused here.
+    /// Whether default handling may use `proposed`: nothing has been refused in this space, and `proposed` is not the
+    /// credential that the target refused last.
     fileprivate let mayBeUsed: Bool
 
     func challenge(
@@ -36,9 +37,9 @@ struct AuthenticationConversation {
     }
   }
 
-  /// A delegate's disposition.
+  /// The delegate's reply to a challenge.
   enum Reply: Sendable {
-    /// Nil: go on without one.
+    /// Use the credential, or continue without one if it is `nil`.
     case useCredential(URLCredential?)
     case performDefaultHandling
     case rejectProtectionSpace
@@ -53,18 +54,21 @@ struct AuthenticationConversation {
   private let task: URLSessionTask?
   private let urlCredential: URLCredential?
   private var question: Question?
-  /// What the last answer came from. Nil: it was sent unasked, and the memory has it.
+  /// The credential of the last answer, or `nil` if that answer was sent preemptively; `memory` then has its
+  /// credential.
   private var used: URLCredential?
-  /// For whom the last value spoke, where that itself is another one each time. Nil: it is the same each time, or there is none.
+  /// A stable stand-in for the last value if that is a Digest value, which differs with each request; otherwise `nil`.
   private(set) var speaker: String?
-  /// What the target has refused last.
+  /// The answer that the target refused last.
   private var refused: AuthenticationAnswer?
 
+  /// Creates the authentication of a request.
+  ///
   /// - Parameters:
-  ///   - request: As `target` sees it.
-  ///   - url: Of the request; its user and password are the first to be proposed to an origin.
-  ///   - storage: The session's. Nil: it has none.
-  ///   - task: For whom the storage is asked. Nil: for none.
+  ///   - request: The request as `target` sees it.
+  ///   - url: The request's URL. For an origin, its user and password are proposed first.
+  ///   - storage: The session's storage, or `nil` if it has none.
+  ///   - task: The task that the storage is asked for, or `nil` if there is none.
   init(
     with target: AuthenticationTarget, about request: AuthenticatedRequest, url: URL, memory: AuthenticationMemory,
     storage: URLCredentialStorage?, task: URLSessionTask? = nil
@@ -77,7 +81,7 @@ struct AuthenticationConversation {
     urlCredential = target.role == .origin ? URLCredential(of: url) : nil
   }
 
-  /// The value that the first send carries unasked. Nil: none.
+  /// Returns the value that the first send carries before any challenge, or `nil` if there is none.
   mutating func preemptiveValue() -> String? {
     guard let preemptive = memory.preemptive(to: target, for: request) else { return nil }
     machine.sentPreemptively(preemptive.answer)
@@ -85,6 +89,8 @@ struct AuthenticationConversation {
     return preemptive.value
   }
 
+  /// Handles a challenge.
+  ///
   /// - Parameters:
   ///   - fields: The values of `WWW-Authenticate` or `Proxy-Authenticate`.
   ///   - canHashBody: Whether the body can be read before it is sent.
@@ -99,7 +105,7 @@ struct AuthenticationConversation {
     var actions: AuthenticationMachine.Actions = []
     switch reply {
     case .useCredential(let credential): use(credential, &actions)
-    // What was refused once is not tried again by itself.
+    // A refused credential is not sent again by default handling.
     case .performDefaultHandling: use(question.mayBeUsed ? question.proposed : nil, &actions)
     case .rejectProtectionSpace: machine.spaceRejected(into: &actions)
     case .cancel: machine.cancelled(into: &actions)
@@ -107,9 +113,11 @@ struct AuthenticationConversation {
     return perform(actions)
   }
 
-  /// The target has answered with something else than a challenge. `info`: the values of `Authentication-Info` or
-  /// `Proxy-Authentication-Info`. Returns what is to be done where it may take its time: the storage keeps the credential,
-  /// and tells whoever wants to hear of it. Nil: nothing.
+  /// Handles a response that is not a challenge.
+  ///
+  /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
+  /// - Returns: A closure that stores the credential and notifies observers, or `nil` if nothing has to be stored. It
+  ///   may block; call it where that does no harm.
   mutating func accepted(info: [String]) -> (@Sendable () -> Void)? {
     var actions: AuthenticationMachine.Actions = []
     machine.accepted(into: &actions)
@@ -167,7 +175,7 @@ struct AuthenticationConversation {
   }
 
   private func proposed(_ space: AuthenticationOffer.Space, failures: Int) -> URLCredential? {
-    // Delegates show it again, to be corrected.
+    // Propose the refused credential again, so that a delegate can show it to the user for correction.
     if failures > 0, let used { return used }
     let protectionSpace = URLProtectionSpace(target, space)
     return urlCredential ?? memory.credential(for: space, of: target)
@@ -178,7 +186,7 @@ struct AuthenticationConversation {
     let known = used ?? memory.credential(for: answer.offer.space, of: target)
     guard let credential = known, credential.passwordCredential == answer.credential else { return nil }
     memory.succeeded(answer, credential: credential, for: request, to: target, info: info)
-    // What stands in a URL is kept by whoever has the URL.
+    // A credential from a URL is not stored: the program has the URL.
     guard used != nil, credential !== urlCredential, let storage else { return nil }
     let (space, task) = (URLProtectionSpace(target, answer.offer.space), task)
     return { storage.keep(credential, for: space, task: task) }
@@ -186,8 +194,9 @@ struct AuthenticationConversation {
 }
 
 extension AuthenticationAnswer {
-  /// Of Digest, whose values have counters and random words. It means nothing to another process: caches write down what they
-  /// choose by, and a password could be guessed from it.
+  /// A stable text for the identity of a Digest answer, whose values change with each request; `nil` for Basic. The
+  /// hash contains a secret of this process, because caches write the fields that selected a response to disk, and
+  /// without the secret a password could be guessed from the text.
   fileprivate var speaker: String? {
     guard case .digest(let challenge) = offer else { return nil }
     let words = [challenge.realm, credential.user, credential.password].map(\.debugDescription).joined(separator: ",")
@@ -198,7 +207,7 @@ extension AuthenticationAnswer {
 }
 
 extension URLCredential {
-  /// The user and the password of a URL, decoded. Nil: there is none.
+  /// Creates a credential of a URL's user and password, decoded, or returns `nil` if one of them is missing.
   convenience init?(of url: URL) {
     guard let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) else {
       return nil
@@ -208,9 +217,10 @@ extension URLCredential {
 }
 
 extension URLCredentialStorage {
-  /// What default handling would answer: the default credential, or the only one that there is; of the space, or else of
-  /// the one with the same host and realm whose method is ``NSURLAuthenticationMethodDefault``. For a challenge that names no realm
-  /// programs store a credential without one, with an empty one, or with the host for its realm: each of them is found.
+  /// Returns the credential that default handling uses: the default credential of the space, or the space's only one.
+  /// If there is neither, those of the space with the same host and realm and the method
+  /// ``NSURLAuthenticationMethodDefault`` count. For a challenge without a realm, programs store credentials under no
+  /// realm, an empty one, or the host's name: all three are searched.
   ///
   /// - Parameter task: The task that the storage is asked for, or `nil` if there is none.
   func proposedCredential(for space: URLProtectionSpace, task: URLSessionTask?) -> URLCredential? {
@@ -221,7 +231,7 @@ extension URLCredentialStorage {
     return nil
   }
 
-  /// Keeps a credential that was accepted.
+  /// Stores a credential that was accepted, unless the storage has it already.
   func keep(_ credential: URLCredential, for space: URLProtectionSpace, task: URLSessionTask?) {
     guard let user = credential.user, credentials(for: space, of: task)?[user] != credential else { return }
     if let task { set(credential, for: space, task: task) } else { set(credential, for: space) }
@@ -245,7 +255,8 @@ extension URLCredentialStorage {
 extension URLProtectionSpace {
   fileprivate var withDefaultMethod: URLProtectionSpace { with(realm: realm, method: nil) }
 
-  /// The space, and behind it those that mean the same if it has no realm (RFC 7617 2 requires one; some servers send none).
+  /// The space itself, followed, if it has no realm, by the spaces that mean the same. RFC 7617 2 requires a realm, but
+  /// some servers send none.
   fileprivate var realmsAlike: [URLProtectionSpace] {
     guard realm?.isEmpty != false else { return [self] }
     return [self] + [nil, "", host].filter { $0 != realm }.map { with(realm: $0, method: authenticationMethod) }

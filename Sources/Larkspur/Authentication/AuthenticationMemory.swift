@@ -2,15 +2,17 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// What a session knows of the servers and proxies that have asked who it is. One for each session; for any thread.
+/// The credentials that servers and proxies have accepted from one session. Each session has one memory. It may be used
+/// from any thread.
 ///
-/// Until something is remembered it costs a request one atomic load.
+/// Performance: until something is remembered, a request pays for one atomic load.
 final class AuthenticationMemory: Sendable {
   private struct State {
     var ledger = AuthenticationLedger(hash: messageHash)
-    /// The storage's count when the ledger was last compared with it.
+    /// The value of the storage's `withdrawals` when the ledger was last compared with the storage.
     var withdrawals: Int
-    /// The users' own objects. Nothing is here that the ledger does not remember, but for what it has dropped lately.
+    /// The program's credential objects that belong to the ledger's entries. Some may belong to entries that the ledger
+    /// has evicted.
     var credentials: [Key: URLCredential] = [:]
   }
 
@@ -19,28 +21,33 @@ final class AuthenticationMemory: Sendable {
     let space: AuthenticationOffer.Space
   }
 
-  /// Objects kept beside the ledger's. Past it they are thrown away, and challenges propose nothing for a while: servers
-  /// that invent realms cannot fill the memory.
+  /// Maximum number of credential objects. At this number a new key drops all of them, and until servers accept
+  /// credentials again, challenges propose none from this memory. The limit keeps a server that invents realms from
+  /// filling the memory.
   static let credentialsMax = 1024
 
   private let state: Mutex<State>
   private let isEmpty = Atomic<Bool>(true)
   private let storage: URLCredentialStorage?
 
-  /// `storage`: what goes out of it is forgotten here as well. Nil: the session has none.
+  /// Creates an empty memory.
+  ///
+  /// - Parameter storage: The session's storage, or `nil` if the session has none. Credentials that are removed from
+  ///   the storage are forgotten here too.
   init(storage: URLCredentialStorage?) {
     self.storage = storage
     state = Mutex(State(withdrawals: storage?.withdrawals.load(ordering: .acquiring) ?? 0))
   }
 
-  /// Nothing is remembered of anybody: no request can carry anything unasked.
+  /// Whether nothing is remembered, so that no request can carry a credential before it is challenged.
   var isBlank: Bool { isEmpty.load(ordering: .acquiring) }
 
-  /// What a request may carry unasked. Nil: nothing.
+  /// Returns the credential that a request may carry before it is challenged.
   ///
   /// - Parameters:
-  ///   - target: Whom the request goes to; evaluated if anything is remembered at all.
-  ///   - request: In the form that `target` sees; likewise.
+  ///   - target: The origin or proxy that the request goes to. Evaluated only if something is remembered.
+  ///   - request: The request in the form that `target` sees. Evaluated only if something is remembered.
+  /// - Returns: The answer with its field value, or `nil` if no remembered credential applies.
   func preemptive(
     to target: @autoclosure () -> AuthenticationTarget?, for request: @autoclosure () -> AuthenticatedRequest
   ) -> AuthenticationLedger.Preemptive? {
@@ -51,20 +58,23 @@ final class AuthenticationMemory: Sendable {
     return state.withLock { $0.ledger.preemptive(for: request, to: target, clientNonce: clientNonce()) }
   }
 
-  /// The value of `Authorization` or `Proxy-Authorization`. Nil: the answer cannot be written.
+  /// Returns the value of `Authorization` or `Proxy-Authorization`, or `nil` if the answer cannot be written.
   func authorization(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget
   ) -> String? {
     state.withLock { $0.ledger.authorization(answer, for: request, to: target, clientNonce: clientNonce()) }
   }
 
-  /// The target has let the answer pass. `credential`: the object that it came from. `info`: the values of
-  /// `Authentication-Info` or `Proxy-Authentication-Info`.
+  /// Remembers an answer that the target has accepted.
+  ///
+  /// - Parameters:
+  ///   - credential: The credential that the answer was made from.
+  ///   - info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
   func succeeded(
     _ answer: AuthenticationAnswer, credential: URLCredential, for request: AuthenticatedRequest,
     to target: AuthenticationTarget, info: [String] = []
   ) {
-    // It was for one challenge.
+    // A credential without persistence answers one challenge only.
     guard credential.persistence != .none else { return }
     state.withLock { state in
       state.ledger.remember(answer, for: request, to: target, info: info)
@@ -75,7 +85,7 @@ final class AuthenticationMemory: Sendable {
     }
   }
 
-  /// The target has refused the answer.
+  /// Forgets an answer that the target has refused.
   func failed(_ answer: AuthenticationAnswer, to target: AuthenticationTarget) {
     state.withLock { state in
       state.ledger.forget(answer, of: target)
@@ -85,14 +95,14 @@ final class AuthenticationMemory: Sendable {
     }
   }
 
-  /// What the target has last taken in this space. Nil: nothing yet.
+  /// Returns the credential that the target last accepted in this space, or `nil` if there is none.
   func credential(for space: AuthenticationOffer.Space, of target: AuthenticationTarget) -> URLCredential? {
     if isBlank { return nil }
     dropWithdrawn()
     return state.withLock { $0.credentials[Key(target: target, space: space)] }
   }
 
-  /// Forgets everything, as `URLSession.reset` does.
+  /// Forgets everything. `URLSession.reset` calls this.
   func removeAll() {
     state.withLock { state in
       state.ledger.removeAll()
@@ -103,12 +113,12 @@ final class AuthenticationMemory: Sendable {
 
   // MARK: -
 
-  /// A credential that was taken out of the storage is not sent any more.
+  /// Forgets credentials that were removed from the storage or replaced in it.
   private func dropWithdrawn() {
     guard let storage else { return }
     let count = storage.withdrawals.load(ordering: .acquiring)
     let known = state.withLock { $0.withdrawals == count ? [] : $0.ledger.known }
-    // Without the lock: a storage may be of the user's making, and call back.
+    // Ask the storage without holding the lock: the storage may be a subclass of the program's, which may call back.
     let gone = known.filter { known in
       let kept = storage.credentials(for: URLProtectionSpace(known.target, known.space))?[known.credential.user]
       return kept?.password != known.credential.password

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurHTTP
 
 extension AuthenticationTarget {
-  /// The origin of a URL. Nil: it is not of HTTP, or has no host.
+  /// Creates the target of a URL's origin, or returns `nil` if the URL is not of HTTP or has no host.
   init?(origin url: URL) {
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", let host = url.host,
       !host.isEmpty
@@ -16,7 +16,7 @@ extension AuthenticationTarget {
 }
 
 extension URLProtectionSpace {
-  /// The space of a challenge.
+  /// Creates the space of an HTTP challenge.
   convenience init(_ target: AuthenticationTarget, _ space: AuthenticationOffer.Space) {
     let method =
       switch space.method {
@@ -28,7 +28,8 @@ extension URLProtectionSpace {
       self.init(
         host: target.host, port: target.port, protocol: target.scheme, realm: space.realm, authenticationMethod: method)
     case .proxy:
-      // Darwin's types say what the proxy is for. Whether the credential goes out over TLS is what a user has to know.
+      // On Darwin the type says which protocol the proxy is for. Here it says whether the credential is sent over TLS,
+      // which the user has to know.
       let type =
         switch target.scheme {
         case "https": NSURLProtectionSpaceHTTPSProxy
@@ -40,12 +41,14 @@ extension URLProtectionSpace {
     }
   }
 
-  /// The space that a handshake asks about: whether the server is to be trusted.
+  /// Creates the space of a handshake's challenge to decide whether the server is trusted.
   convenience init(trust: ServerTrust, port: Int) {
     self.init(host: trust.host, port: port, trust: trust, issuers: nil)
   }
 
-  /// The space that a handshake asks about: a client certificate. `issuers`: distinguished names, DER; none: any will do.
+  /// Creates the space of a handshake's challenge for a client certificate.
+  ///
+  /// - Parameter issuers: Distinguished names in DER. If it is empty, a certificate of any issuer will do.
   convenience init(clientCertificateFor host: String, port: Int, issuers: [Data]) {
     self.init(host: host, port: port, trust: nil, issuers: issuers)
   }

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurIO
 import Synchronization
 
-/// One permanent credential, as the file holds it.
+/// A permanent credential, as the file stores it.
 struct CredentialRecord: Codable, Hashable, Sendable {
   var host: String
   var port: Int
@@ -16,7 +16,7 @@ struct CredentialRecord: Codable, Hashable, Sendable {
   var persistence: UInt
   var isDefault: Bool
 
-  /// Nil: it is not for a file.
+  /// Creates the record of a credential, or returns `nil` if the credential is not permanent or has no password.
   init?(_ credential: URLCredential, _ space: URLProtectionSpace, isDefault: Bool) {
     guard credential.isPermanent, let user = credential.user, let password = credential.password else { return nil }
     host = space.host
@@ -38,7 +38,7 @@ struct CredentialRecord: Codable, Hashable, Sendable {
       : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
   }
 
-  /// The credential, or `nil` if no storage has written the record.
+  /// The credential, or `nil` if the record's port or persistence is one that no storage writes.
   var credential: URLCredential? {
     guard 0...Int(UInt16.max) ~= port, let persistence = URLCredential.Persistence(rawValue: persistence),
       persistence == .permanent || persistence == .synchronizable
@@ -47,7 +47,7 @@ struct CredentialRecord: Codable, Hashable, Sendable {
   }
 }
 
-/// So that equal contents are equal bytes.
+/// Orders the records, so that equal contents give equal bytes.
 extension CredentialRecord: Comparable {
   private var order: [String] { [host, String(port), `protocol` ?? "", proxyType ?? "", realm ?? "", method, user] }
 
@@ -56,8 +56,8 @@ extension CredentialRecord: Comparable {
   }
 }
 
-/// The file of permanent credentials. It is replaced in one step: who reads it sees the old or the new one, also when the
-/// writer is killed.
+/// The file of permanent credentials. A write replaces the file in one step: a reader sees the old file or the new one,
+/// even if the writer is killed.
 final class CredentialFile: Sendable {
   private struct Content: Codable {
     static let version = 1
@@ -70,10 +70,10 @@ final class CredentialFile: Sendable {
     var version: Int
   }
 
-  /// Bytes of the file that are read: a file that somebody else has put there would otherwise fill the memory.
+  /// Maximum number of bytes that are read. A larger file, which no storage writes, would fill the memory.
   static let bytesMax = 8 << 20
 
-  /// What tells one state of the file from another.
+  /// The attributes that distinguish one state of the file from another.
   private struct Stamp: Hashable {
     var date: Date?
     var number: Int?
@@ -81,10 +81,10 @@ final class CredentialFile: Sendable {
   }
 
   let path: String
-  /// As it was when it was last read or written.
+  /// The state of the file when it was last read or written.
   private struct Known: Hashable {
     var stamp: Stamp
-    /// It may be written over.
+    /// Whether this version of Larkspur may replace the file.
     var isOurs = true
   }
 
@@ -92,14 +92,14 @@ final class CredentialFile: Sendable {
 
   init(path: String) { self.path = path }
 
-  /// Nil: the user has no home.
+  /// The file of this program, or `nil` if neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
   static let standard: CredentialFile? = {
     let environment = ProcessInfo.processInfo.environment
     return path(environment: environment, program: ProcessInfo.processInfo.processName).map(CredentialFile.init(path:))
   }()
 
   static func path(environment: [String: String], program: String) -> String? {
-    // The XDG base directory specification: a path that is not absolute does not count.
+    // XDG Base Directory Specification: a relative path is ignored.
     let home = environment["HOME"].map { $0 + "/.local/share" }
     guard let base = [environment["XDG_DATA_HOME"], home].compactMap({ $0 }).first(where: { $0.hasPrefix("/") })
     else { return nil }
@@ -108,16 +108,18 @@ final class CredentialFile: Sendable {
     return "\(base)/larkspur/\(isName ? name : "_")/credentials.json"
   }
 
-  /// Nil: it is as it was when it was last read or written, or nothing can be said.
+  /// Reads the file if it has changed since it was last read or written.
+  ///
+  /// - Returns: The records, or `nil` if the file has not changed, cannot be read, or is of a later version.
   func readIfChanged() -> [CredentialRecord]? {
     let stamp = stamp
     guard known.withLock({ $0 })?.stamp != stamp else { return nil }
     var records: [CredentialRecord] = []
     if stamp.number != nil {
-      // What cannot be read now is tried again.
+      // A failed read leaves `known` unchanged, so that the next call tries again.
       guard let bytes = Self.read(path) else { return nil }
       let (decoder, data) = (JSONDecoder(), Data(bytes))
-      // A later version's file is not ours to write; one that nobody could read is nobody's.
+      // A later version's file is never replaced. A file that cannot be decoded counts as empty, and may be replaced.
       if let version = try? decoder.decode(Version.self, from: data), version.version > Content.version {
         known.withLock { $0 = Known(stamp: stamp, isOurs: false) }
         return nil
@@ -128,11 +130,13 @@ final class CredentialFile: Sendable {
     return records
   }
 
-  /// Another writer is waited for so many times, a few milliseconds each: it may have been stopped in the middle, and is
-  /// passed by then.
+  /// Maximum number of attempts to get the lock, 4 ms apart: 5 s. Then the other writer is taken to be stopped, and the
+  /// work is done without the lock.
   private static let lockAttemptsMax = 1250
 
-  /// Does what reads and writes the file, while no other process or thread does the same.
+  /// Runs work that reads and writes the file while it holds the lock that other processes and threads take. Runs it
+  /// without the lock if the folder cannot be opened, locking fails, or another holder keeps the lock for all of
+  /// `lockAttemptsMax`.
   func exclusively(_ body: () -> Void) {
     let url = URL(fileURLWithPath: path)
     let name = url.lastPathComponent + ".lock"
@@ -152,8 +156,10 @@ final class CredentialFile: Sendable {
     withExtendedLifetime(lock, body)
   }
 
-  /// Called within `exclusively`, which has made the folder, and after the file has been read. False: it cannot be written,
-  /// or what is there could not be read, and would be lost.
+  /// Replaces the file. Call this within `exclusively`, which creates the folder, and after `readIfChanged`.
+  ///
+  /// - Returns: Whether the file was written. `false` if writing failed, or if the present file was not read or is a
+  ///   later version's, and would be lost.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
     guard known.withLock({ $0 }) == Known(stamp: stamp) else { return false }
     let encoder = JSONEncoder()
@@ -162,7 +168,7 @@ final class CredentialFile: Sendable {
     let temporary = "\(path).\(UInt64.random(in: 0 ... .max))"
     do {
       let file = try OpenFile(creating: temporary)
-      // Before there is anything in it to read.
+      // Restrict access before the file has any content.
       try file.setPermissions(0o600)
       try file.write(String(decoding: data, as: UTF8.self))
       try FilePaths.rename(temporary, to: path)
@@ -183,7 +189,7 @@ final class CredentialFile: Sendable {
 
   private static func read(_ path: String) -> [UInt8]? {
     do throws(Errno) {
-      // No storage writes more than that.
+      // A file of more than `bytesMax` bytes counts as empty: no storage writes one.
       return try OpenFile(readingRegular: path).readToEnd(max: bytesMax) ?? []
     } catch {
       return nil

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// The hashes of Digest, by OpenSSL. Nil: its policy does not let us have it.
+/// Computes the hashes of Digest with OpenSSL. Returns `nil` for a hash that OpenSSL's policy forbids.
 let messageHash: DigestHash.Function = { hash, bytes in MessageDigest.of(bytes, hash.algorithm) }
 
 extension DigestHash {
@@ -16,13 +16,13 @@ extension DigestHash {
   }
 }
 
-/// How the hash of a request's body is found, which Digest's `auth-int` wants.
+/// Functions that hash a request's body, as Digest's `auth-int` requires.
 enum BodyHashing {
   static func of(_ data: Data) -> AuthenticatedRequest.BodyHash {
     { hash in messageHash(hash, Array(data)) }
   }
 
-  /// Reads the file to its end, on the calling thread. Nil: it cannot be read.
+  /// Hashes a file, reading it to its end on the calling thread. The hash is `nil` if the file cannot be read.
   static func ofFile(at path: String) -> AuthenticatedRequest.BodyHash {
     { hash in
       guard var digest = MessageDigest(hash.algorithm), let file = try? OpenFile(readingRegular: path) else {
@@ -36,11 +36,11 @@ enum BodyHashing {
     }
   }
 
-  /// A stream can be read once only, and that once is for the server.
+  /// Returns no hash: a stream can be read only once, and that read sends the body.
   static let impossible: AuthenticatedRequest.BodyHash = { _ in nil }
 }
 
-/// Sixteen bytes that nobody can guess, in hexadecimal digits: Digest's `cnonce`.
+/// Returns 16 random bytes as hexadecimal digits, for Digest's `cnonce`.
 func clientNonce() -> String {
   let halves = [UInt64.random(in: 0 ... .max), .random(in: 0 ... .max)]
   return halves.map { half in

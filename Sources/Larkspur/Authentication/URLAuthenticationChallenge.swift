@@ -1,33 +1,33 @@
 import Foundation
 
-/// Takes the answer to a challenge that somebody made: a `URLProtocol`, say. Delegates of a session answer by their
-/// completion handlers, and have no need of it.
+/// The receiver of the answer to a challenge that a program has made, for instance in a `URLProtocol`. A session's
+/// delegate answers by its completion handler and does not need a sender.
 public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
-  /// Goes on with a credential.
+  /// Continues with a credential.
   func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
-  /// Goes on without one.
+  /// Continues without a credential.
   func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
-  /// Gives the request up.
+  /// Cancels the request.
   func cancel(_ challenge: URLAuthenticationChallenge)
-  /// Does what is done when nobody is asked.
+  /// Handles the challenge as if there were no delegate.
   func performDefaultHandling(for challenge: URLAuthenticationChallenge)
-  /// Goes on to the next protection space of the response, if there is one.
+  /// Continues with the response's next protection space, if there is one.
   func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
 }
 
 extension URLAuthenticationChallengeSender {
-  /// Goes on without a credential.
+  /// Continues without a credential.
   public func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
     continueWithoutCredential(for: challenge)
   }
 
-  /// Goes on without a credential.
+  /// Continues without a credential.
   public func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
     continueWithoutCredential(for: challenge)
   }
 }
 
-/// That of a session's challenges.
+/// The sender of a session's challenges. Its methods do nothing.
 private final class UnusedSender: NSObject, URLAuthenticationChallengeSender {
   static let shared = UnusedSender()
 
@@ -36,8 +36,8 @@ private final class UnusedSender: NSObject, URLAuthenticationChallengeSender {
   func cancel(_ challenge: URLAuthenticationChallenge) {}
 }
 
-/// A question of a server or a proxy: who are you? Or, for server trust, of this machine: do you trust it? Immutable, and
-/// for any thread.
+/// A request for authentication by a server or a proxy, or, for server trust, a request to decide whether a server is
+/// trusted. Immutable, and safe to use from any thread.
 open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   private let space: URLProtectionSpace
   private let proposed: URLCredential?
@@ -45,10 +45,10 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   private let response: URLResponse?
   private let cause: (any Error)?
   private let storedSender: (any URLAuthenticationChallengeSender)?
-  /// Whether the delegate that is asked has the method.
+  /// Records whether the delegate that is called implements the method.
   let delegateWord = DelegateWord()
 
-  /// Makes a challenge, as a `URLProtocol` does.
+  /// Creates a challenge, as a `URLProtocol` does.
   public init(
     protectionSpace space: URLProtectionSpace, proposedCredential credential: URLCredential?,
     previousFailureCount: Int, failureResponse response: URLResponse?, error: (any Error)?,
@@ -62,7 +62,7 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     storedSender = sender
   }
 
-  /// The same challenge with another sender.
+  /// Creates a copy of a challenge with another sender.
   public init(
     authenticationChallenge challenge: URLAuthenticationChallenge, sender: any URLAuthenticationChallengeSender
   ) {
@@ -74,7 +74,8 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     storedSender = sender
   }
 
-  /// Without a sender of its own: the answer comes by a completion handler.
+  /// Creates a challenge. If `sender` is `nil`, the challenge gets a sender that does nothing: its answer comes by a
+  /// completion handler.
   init(
     space: URLProtectionSpace, proposed: URLCredential?, failures: Int, response: URLResponse?,
     error: (any Error)? = nil, sender: (any URLAuthenticationChallengeSender)? = nil
@@ -87,30 +88,31 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     storedSender = sender ?? UnusedSender.shared
   }
 
-  /// Who asks, and for what.
+  /// The server or proxy that asks, and the method of authentication.
   open var protectionSpace: URLProtectionSpace { space }
 
-  /// What default handling would answer: from the URL, of this session, or from the storage. It is what was refused before
-  /// if ``previousFailureCount`` is not 0.
+  /// The credential that default handling would use: from the URL, from this session, or from the storage. If
+  /// ``previousFailureCount`` is not 0, this credential has been refused before.
   open var proposedCredential: URLCredential? { proposed }
 
-  /// How many credentials were refused in this space, for this request.
+  /// The number of credentials that were refused in this space for this request.
   open var previousFailureCount: Int { failures }
 
-  /// The response that asks. Nil: it was a TLS handshake.
+  /// The response that carries the challenge, or `nil` if the challenge comes from a TLS handshake.
   open var failureResponse: URLResponse? { response }
 
-  /// Why the last try failed, where it was an error and not a response.
+  /// The error of the last attempt, if the attempt failed with an error and not with a response.
   open var error: (any Error)? { cause }
 
-  /// Who takes the answer to a challenge that a program has made. A session's challenges have one as well, which is there to
-  /// be handed on and does nothing: the delegate's completion handler takes the answer.
+  /// The receiver of the answer to a challenge that a program has made. A session's challenges have a sender as well,
+  /// so that they can be passed on; that sender does nothing, because the delegate's completion handler takes the
+  /// answer.
   open var sender: (any URLAuthenticationChallengeSender)? { storedSender }
 
-  /// The delegate that is asked leaves the answer to the one that is asked next, as if it had no method for it: a session's
-  /// challenge is then the task's. Called within the delegate's method, which gives an answer all the same, one that does
-  /// not count.
+  /// Leaves the answer to the next delegate, as if `delegate` did not implement the method: a session's challenge then
+  /// goes to the task's delegate. Call this within the delegate's method. The method still has to call its completion
+  /// handler; the values passed there do not count.
   ///
-  /// An addition of Larkspur's, in place of `responds(to:)`, which Linux has not.
+  /// This member is Larkspur's own. It replaces `responds(to:)`, which Linux does not have.
   public final func passOn(by delegate: any URLSessionDelegate) { delegateWord.isMissing(in: delegate) }
 }

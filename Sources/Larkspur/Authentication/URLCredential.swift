@@ -1,18 +1,19 @@
 import Foundation
 import LarkspurHTTP
 
-/// What answers a challenge: a user and a password, a client certificate, or the word that a server is to be trusted.
-/// Immutable, and for any thread.
+/// The answer to a challenge: a user and a password, a client certificate, or the decision to trust a server.
+/// Immutable, and safe to use from any thread.
 open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   /// How long a credential is kept.
   public enum Persistence: UInt, Sendable {
-    /// It answers one challenge and is not kept.
+    /// The credential answers one challenge and is not kept.
     case none = 0
-    /// As long as the session.
+    /// The credential is kept as long as the session.
     case forSession = 1
-    /// In a file of the user's: see ``URLCredentialStorage``.
+    /// The credential is kept in a file of the user's: see ``URLCredentialStorage``.
     case permanent = 2
-    /// On the user's other devices as well: nothing on Linux would carry it there, and no storage keeps it.
+    /// The credential is for the user's other devices as well. Linux has no service that would carry it there, and no
+    /// storage keeps it.
     case synchronizable = 3
   }
 
@@ -25,57 +26,58 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   let kind: Kind
   private let storedPersistence: Persistence
 
-  /// A user and a password. They are sent as UTF-8.
+  /// Creates a credential with a user and a password. They are sent as UTF-8.
   public init(user: String, password: String, persistence: URLCredential.Persistence) {
     kind = .password(user: user, password: password)
     storedPersistence = persistence
   }
 
-  /// A client certificate, for a challenge of the method ``NSURLAuthenticationMethodClientCertificate``. It is kept for the
-  /// session at most, whatever the persistence. Foundation on Linux does not have this initialiser.
+  /// Creates a credential with a client certificate, for a challenge of the method
+  /// ``NSURLAuthenticationMethodClientCertificate``. No storage writes it to a file, whatever the persistence.
+  /// Foundation on Linux does not have this initializer.
   ///
   /// - Parameters:
   ///   - identity: The certificate and its key.
-  ///   - certArray: The certificates behind the identity's own, each a ``SecCertificate``; what else stands there is left
-  ///     out. Nil: those that the identity came with.
-  ///   - persistence: `forSession`, or none.
+  ///   - certArray: The certificates that follow the identity's own in its chain, each a ``SecCertificate``; other
+  ///     elements are ignored. With `nil` the identity's own chain is used.
+  ///   - persistence: `forSession` or `none`.
   public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: URLCredential.Persistence) {
     let chain = certArray?.compactMap { $0 as? TLSCertificate }
     kind = .identity(chain.map(identity.with(chain:)) ?? identity, certificates: chain ?? identity.chain)
     storedPersistence = persistence
   }
 
-  /// Says that the server is trusted, whatever the verification came to: an answer to a challenge of the method
-  /// ``NSURLAuthenticationMethodServerTrust``. It counts for the server that showed these certificates and for no other.
-  /// Pins count all the same. Foundation on Linux does not have this initialiser.
+  /// Creates a credential that trusts the server, whatever the result of the verification: an answer to a challenge of
+  /// the method ``NSURLAuthenticationMethodServerTrust``. It applies only to the server that showed these certificates.
+  /// Pins are still checked. Foundation on Linux does not have this initializer.
   ///
-  /// Evaluate `trust` first, or whoever sits on the way can be the server.
+  /// Evaluate `trust` first. Otherwise anyone on the network path can act as the server.
   public init(trust: SecTrust) {
     kind = .trust(trust)
     storedPersistence = .forSession
   }
 
-  /// How long it is kept.
+  /// How long the credential is kept.
   open var persistence: URLCredential.Persistence { storedPersistence }
 
-  /// Nil: it is no password.
+  /// The user, or `nil` if the credential is not a password.
   open var user: String? { if case .password(let user, _) = kind { user } else { nil } }
 
-  /// Nil: it is no password.
+  /// The password, or `nil` if the credential is not a password.
   open var password: String? { if case .password(_, let password) = kind { password } else { nil } }
 
-  /// Whether there is a password. An empty one is one.
+  /// Whether the credential has a password, which may be empty.
   open var hasPassword: Bool { password != nil }
 
-  /// The client certificate with its key. Nil: it is something else.
+  /// The client certificate with its key, or `nil` if the credential is of another kind.
   open var identity: SecIdentity? { if case .identity(let identity, _) = kind { identity } else { nil } }
 
-  /// The certificates behind the client's own, each a ``SecCertificate``.
+  /// The certificates that follow the client's own in its chain, each a ``SecCertificate``.
   open var certificates: [Any] { if case .identity(_, let certificates) = kind { certificates } else { [] } }
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A credential never changes: it is its own copy.
+  /// Returns the credential itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   open override func isEqual(_ object: Any?) -> Bool {
@@ -108,8 +110,8 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     static let persistence = "persistence"
   }
 
-  /// Writes user and password, readable by whoever has the archive. Other credentials cannot be archived: nothing is written,
-  /// and nothing can be read again.
+  /// Writes user and password in clear text. Credentials of other kinds cannot be archived: nothing is written, and
+  /// nothing can be read back.
   open func encode(with aCoder: NSCoder) {
     guard aCoder.allowsKeyedCoding, case .password(let user, let password) = kind else { return }
     aCoder.encode(user as NSString, forKey: Key.user)
@@ -117,7 +119,9 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     aCoder.encode(Int64(persistence.rawValue), forKey: Key.persistence)
   }
 
-  /// - Returns: `nil` if there is no credential in the archive.
+  /// Reads a credential with a user and a password.
+  ///
+  /// - Returns: `nil` if the archive holds no such credential.
   public required init?(coder aDecoder: NSCoder) {
     guard aDecoder.allowsKeyedCoding, let user = aDecoder.text(forKey: Key.user),
       let password = aDecoder.text(forKey: Key.password),
@@ -129,8 +133,8 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 }
 
 extension URLCredential {
-  /// For Basic and Digest, composed as servers that take UTF-8 have it (NFC: RFC 7617 2.1, RFC 7616 4). Nil: it is something
-  /// else.
+  /// The user and password for Basic and Digest, composed (NFC) as RFC 7617 2.1 and RFC 7616 4 require for UTF-8, or
+  /// `nil` if the credential is of another kind.
   var passwordCredential: PasswordCredential? {
     guard let user, let password else { return nil }
     func composed(_ text: String) -> String {
@@ -139,9 +143,9 @@ extension URLCredential {
     return PasswordCredential(user: composed(user), password: composed(password))
   }
 
-  /// Whether it may outlive its file's process.
+  /// Whether the credential may be written to a file.
   var isPermanent: Bool { persistence == .permanent }
 
-  /// Whether a storage keeps it. What is to be on the user's other devices has no way to get there.
+  /// Whether a storage keeps the credential. A `synchronizable` one is not kept: nothing on Linux could synchronize it.
   var isKept: Bool { persistence == .permanent || persistence == .forSession }
 }

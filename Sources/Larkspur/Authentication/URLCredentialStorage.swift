@@ -1,25 +1,26 @@
 import Foundation
 import Synchronization
 
-/// Keeps credentials by protection space and user. For any thread.
+/// A store of credentials by protection space and user. It may be used from any thread.
 ///
-/// ``shared`` keeps what is ``URLCredential/Persistence/permanent`` in a file, which only its owner can read: in
-/// `$XDG_DATA_HOME/larkspur` (by default `~/.local/share/larkspur`), in a folder with the program's name. The passwords stand
-/// in it as they are: it is as safe as the user's SSH keys without a passphrase, and not as a keychain that asks. Processes
-/// of one program share it, and write one after another. A storage that a program makes keeps everything in memory.
+/// ``shared`` keeps credentials that are ``URLCredential/Persistence/permanent`` in a file that only its owner can
+/// read: in `$XDG_DATA_HOME/larkspur` (by default `~/.local/share/larkspur`), in a folder with the program's name. The
+/// file holds passwords in clear text: it is as safe as the user's SSH keys without a passphrase, and less safe than a
+/// keychain that asks the user. Processes of one program share the file and write it one after another. A storage that
+/// a program makes keeps everything in memory.
 ///
 /// Credentials without a password (client certificates, server trust) are never written to the file.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
   private static let standard = URLCredentialStorage(file: CredentialFile.standard)
 
-  /// The storage that sessions use if they are not given another one.
+  /// The storage of sessions that are not given another one.
   open class var shared: URLCredentialStorage { standard }
 
   private struct Slot {
     var credentials: [String: URLCredential] = [:]
-    /// The user of the default credential.
+    /// The user of the default credential, or `nil` if the default has no user or there is none.
     var defaultUser: String?
-    /// A default that has no user.
+    /// The default credential, if it has no user.
     var nameless: URLCredential?
 
     var isEmpty: Bool { credentials.isEmpty && nameless == nil }
@@ -27,38 +28,41 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
   private let slots = Mutex<[URLProtectionSpace: Slot]>([:])
   private let file: CredentialFile?
-  /// Counts the credentials that went or changed: who remembers one can see that it may be out of date.
+  /// The number of changes that removed or replaced credentials with a user. A reader that remembers a credential
+  /// compares the number to see whether its copy may be out of date.
   let withdrawals = Atomic<Int>(0)
 
-  /// A storage of its own, that keeps everything in memory and shares nothing.
+  /// Creates a storage that keeps everything in memory and shares nothing.
   public override init() {
     file = nil
     super.init()
   }
 
-  /// Nil: everything is kept in memory.
+  /// Creates a storage that keeps permanent credentials in `file`, or everything in memory if `file` is `nil`.
   init(file: CredentialFile?) {
     self.file = file
     super.init()
   }
 
-  /// A storage that keeps everything in memory.
+  /// Creates a storage that keeps everything in memory.
   static func ephemeral() -> URLCredentialStorage { URLCredentialStorage(file: nil) }
 
-  /// All credentials of a space, by their users. Nil: there are none.
+  /// Returns all credentials of a space, by their users, or `nil` if there are none.
   open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
     let found = read { $0[space]?.credentials }
     return found?.isEmpty == false ? found : nil
   }
 
-  /// Everything that is kept and has a user.
+  /// All credentials that have a user.
   open var allCredentials: [URLProtectionSpace: [String: URLCredential]] {
     read { $0.mapValues(\.credentials).filter { !$0.value.isEmpty } }
   }
 
-  /// Keeps a credential, in the place of another one of the same user. The first one of a space is its default, until
-  /// another one is chosen. One without a user is not kept, nor one of the persistence ``URLCredential/Persistence/none`` or, as
-  /// where Darwin's user has no account, ``URLCredential/Persistence/synchronizable``.
+  /// Stores a credential, replacing the one of the same user. The first credential of a space becomes its default until
+  /// another one is chosen.
+  ///
+  /// A credential without a user is not stored, nor one with the persistence ``URLCredential/Persistence/none`` or
+  /// ``URLCredential/Persistence/synchronizable``. Darwin does not store the latter either if its user has no account.
   open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
     guard credential.isKept, let user = credential.user else { return }
     change { slots in
@@ -69,19 +73,19 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Removes a credential, if the space has it: with another password, or another persistence, it is another one. One that
-  /// is ``URLCredential/Persistence/synchronizable`` stays: see ``remove(_:for:options:)``.
+  /// Removes a credential if the space holds an equal one: user, password and persistence have to be the same. A
+  /// credential that is ``URLCredential/Persistence/synchronizable`` stays: see ``remove(_:for:options:)``.
   open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
     remove(credential, for: space, options: nil)
   }
 
-  /// Removes a credential, if the space has it.
+  /// Removes a credential if the space holds an equal one.
   ///
   /// - Parameters:
-  ///   - credential: With another password, or another persistence, it is another one.
-  ///   - space: Where it counts.
-  ///   - options: ``NSURLCredentialStorageRemoveSynchronizableCredentials``, true, lets one go that is
-  ///     ``URLCredential/Persistence/synchronizable``.
+  ///   - credential: The credential. User, password and persistence have to be the same as those of the stored one.
+  ///   - space: The credential's protection space.
+  ///   - options: With ``NSURLCredentialStorageRemoveSynchronizableCredentials`` set to true, a credential that is
+  ///     ``URLCredential/Persistence/synchronizable`` is removed as well.
   open func remove(
     _ credential: URLCredential, for space: URLProtectionSpace, options: [String: AnyObject]? = [:]
   ) {
@@ -102,8 +106,10 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The credential that is tried first: the one that was chosen by ``setDefaultCredential(_:for:)``, or else the first one
-  /// that the space had. Nil: there is none, or it has been removed.
+  /// Returns the credential to try first: the one that ``setDefaultCredential(_:for:)`` chose, or else the first one
+  /// that was stored in the space.
+  ///
+  /// - Returns: The credential, or `nil` if there is none or it has been removed.
   open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
     read { slots in
       guard let slot = slots[space] else { return nil }
@@ -111,7 +117,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Keeps a credential, and chooses it to be tried first. What ``set(_:for:)`` does not keep for its persistence, this does not.
+  /// Stores a credential and makes it the default of its space. A credential whose persistence ``set(_:for:)`` does not
+  /// store is not stored here either. A credential without a user is.
   open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
     guard credential.isKept else { return }
     change { slots in
@@ -125,9 +132,10 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
   // MARK: - For a task
 
-  // A session calls these and not those above, so that a subclass can answer by the task.
+  // Sessions call these members and not those before them, so that a subclass can decide by the task.
 
-  /// Hands over all credentials of a space, before it returns. Without an override it calls ``credentials(for:)``.
+  /// Passes all credentials of a space to the handler, before it returns. The default implementation calls
+  /// ``credentials(for:)``.
   open func getCredentials(
     for protectionSpace: URLProtectionSpace, task: URLSessionTask,
     completionHandler: ([String: URLCredential]?) -> Void
@@ -135,12 +143,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     completionHandler(credentials(for: protectionSpace))
   }
 
-  /// Keeps a credential. Without an override it calls ``set(_:for:)``.
+  /// Stores a credential. The default implementation calls ``set(_:for:)``.
   open func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
     set(credential, for: protectionSpace)
   }
 
-  /// Removes a credential. Without an override it calls ``remove(_:for:options:)``.
+  /// Removes a credential. The default implementation calls ``remove(_:for:options:)``.
   open func remove(
     _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: AnyObject]? = [:],
     task: URLSessionTask
@@ -148,7 +156,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     remove(credential, for: protectionSpace, options: options)
   }
 
-  /// Hands over the credential that is tried first, before it returns. Without an override it calls
+  /// Passes the credential to try first to the handler, before it returns. The default implementation calls
   /// ``defaultCredential(for:)``.
   open func getDefaultCredential(
     for space: URLProtectionSpace, task: URLSessionTask, completionHandler: (URLCredential?) -> Void
@@ -156,7 +164,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     completionHandler(defaultCredential(for: space))
   }
 
-  /// What ``getCredentials(for:task:completionHandler:)`` finds.
+  /// Returns the credentials that ``getCredentials(for:task:completionHandler:)`` passes to its handler.
   open func credentials(for protectionSpace: URLProtectionSpace, task: URLSessionTask) async -> [String: URLCredential]?
   {
     var found: [String: URLCredential]?
@@ -164,21 +172,21 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     return found
   }
 
-  /// What ``getDefaultCredential(for:task:completionHandler:)`` finds.
+  /// Returns the credential that ``getDefaultCredential(for:task:completionHandler:)`` passes to its handler.
   open func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
     var found: URLCredential?
     getDefaultCredential(for: space, task: task) { found = $0 }
     return found
   }
 
-  /// Keeps a credential to be tried first. Without an override it calls ``setDefaultCredential(_:for:)``.
+  /// Stores a credential and makes it the default. The default implementation calls ``setDefaultCredential(_:for:)``.
   open func setDefaultCredential(
     _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
   ) {
     setDefaultCredential(credential, for: protectionSpace)
   }
 
-  /// Forgets everything, in the file as well.
+  /// Removes everything, from the file as well.
   func removeAll() { change { $0 = [:] } }
 
   // MARK: -
@@ -190,7 +198,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// - Parameter body: May be called twice.
+  /// Changes the slots, and writes the file if its records have changed.
+  ///
+  /// - Parameter body: Makes the change. It may be called twice.
   private func change(_ body: (inout [URLProtectionSpace: Slot]) -> Void) {
     let hasChanged = slots.withLock { slots in
       refresh(&slots)
@@ -199,22 +209,22 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
       guard !Self.areEqual(before, slots) else { return false }
       if let file, Self.records(slots) != Self.records(before) {
         file.exclusively {
-          // What others have written meanwhile stays.
+          // Start from the file as it is now, so that other processes' changes stay.
           slots = before
           refresh(&slots)
           body(&slots)
-          // What cannot be written stays in memory: there is nobody to tell.
+          // If the write fails, the change stays in memory. No caller could use the error.
           file.write(Self.records(slots))
         }
       }
       if Self.hasWithdrawn(before, slots) { withdrawals.add(1, ordering: .releasing) }
       return true
     }
-    // Observers may call back.
+    // Post without holding the lock, because observers may call back.
     if hasChanged { NotificationCenter.default.post(name: .NSURLCredentialStorageChanged, object: self) }
   }
 
-  /// Takes over what other processes have done to the file.
+  /// Takes over the changes that other processes have made to the file.
   private func refresh(_ slots: inout [URLProtectionSpace: Slot]) {
     guard let file, let records = file.readIfChanged() else { return }
     let before = slots

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A server, a part of it, or a proxy, that wants to know who its clients are. Immutable, and for any thread.
+/// A server, a part of a server, or a proxy that requires authentication. Immutable, and safe to use from any thread.
 ///
-/// Two spaces are equal if host (without regard to case), port, protocol or proxy type, realm and method are.
+/// Two spaces are equal if their host (ignoring case), port, protocol or proxy type, realm and method are equal.
 open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   private let storedHost: String
   private let storedPort: Int
@@ -14,14 +14,14 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
   private let trust: ServerTrust?
   private let issuers: [Data]?
 
-  /// A space of a server.
+  /// Creates the space of a server.
   ///
   /// - Parameters:
   ///   - host: A name or an address, without brackets.
-  ///   - port: Its number. A session's challenges always give it, also when it is the protocol's own.
-  ///   - protocol: A URL's scheme, such as `https`.
-  ///   - realm: What the server calls the part of it that the credentials are for.
-  ///   - authenticationMethod: Nil: ``NSURLAuthenticationMethodDefault``.
+  ///   - port: The port number. A session's challenges always give it, even if it is the protocol's default.
+  ///   - protocol: A URL scheme, such as `https`.
+  ///   - realm: The server's name for the part of it that the credentials are for.
+  ///   - authenticationMethod: One of `NSURLAuthenticationMethod...`. `nil` means ``NSURLAuthenticationMethodDefault``.
   public init(host: String, port: Int, protocol: String?, realm: String?, authenticationMethod: String?) {
     storedHost = host
     storedPort = port
@@ -34,14 +34,14 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     issuers = nil
   }
 
-  /// The space of a proxy.
+  /// Creates the space of a proxy.
   ///
   /// - Parameters:
   ///   - host: The proxy's name or address.
-  ///   - port: The proxy's.
-  ///   - type: Such as ``NSURLProtectionSpaceHTTPProxy``.
-  ///   - realm: What the proxy calls the space. Nil: nothing.
-  ///   - authenticationMethod: Nil: ``NSURLAuthenticationMethodDefault``.
+  ///   - port: The proxy's port.
+  ///   - type: The proxy's type, such as ``NSURLProtectionSpaceHTTPProxy``.
+  ///   - realm: The proxy's name for the space, or `nil` if it has none.
+  ///   - authenticationMethod: One of `NSURLAuthenticationMethod...`. `nil` means ``NSURLAuthenticationMethodDefault``.
   public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
     storedHost = host
     storedPort = port
@@ -54,7 +54,8 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     issuers = nil
   }
 
-  /// The space of a TLS handshake: with the server's certificates, or with the issuers that it knows.
+  /// Creates the space of a TLS handshake. With `trust` it asks about the server's certificates; otherwise it asks for
+  /// a client certificate of one of `issuers`.
   init(host: String, port: Int, trust: ServerTrust?, issuers: [Data]?) {
     storedHost = host
     storedPort = port
@@ -83,7 +84,8 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
   public static var supportsSecureCoding: Bool { true }
 
-  /// Writes everything but ``serverTrust``, which is of one connection. Foundation on Linux does not archive this class.
+  /// Writes everything except ``serverTrust``, which belongs to one connection. Foundation on Linux does not archive
+  /// this class.
   open func encode(with aCoder: NSCoder) {
     aCoder.encode(storedHost as NSString, forKey: Key.host)
     aCoder.encode(Int64(storedPort), forKey: Key.port)
@@ -95,8 +97,10 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     if let issuers { aCoder.encode(issuers as NSArray, forKey: Key.issuers) }
   }
 
-  /// - Returns: `nil` if there is no space in the archive, or none that can be: its host has control characters, or its port is
-  ///   above 65,535 or below zero.
+  /// Reads a space.
+  ///
+  /// - Returns: `nil` if the archive holds no space, or one whose host has control characters or whose port is not in
+  ///   0...65,535.
   public required init?(coder aDecoder: NSCoder) {
     guard let host = aDecoder.line(forKey: Key.host), let port = aDecoder.number(forKey: Key.port), port <= UInt16.max
     else { return nil }
@@ -111,46 +115,46 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     issuers = aDecoder.blocks(forKey: Key.issuers)
   }
 
-  // MARK: - What it is
+  // MARK: - Properties
 
-  /// The server's or the proxy's name or address.
+  /// The name or address of the server or proxy.
   open var host: String { storedHost }
 
-  /// Its port.
+  /// The port of the server or proxy.
   open var port: Int { storedPort }
 
-  /// The scheme, such as `https`. Nil for a proxy.
+  /// The scheme, such as `https`, or `nil` for a proxy.
   open var `protocol`: String? { storedProtocol }
 
-  /// What kind of proxy it is. Nil for a server.
+  /// The type of the proxy, or `nil` for a server.
   open var proxyType: String? { storedProxyType }
 
-  /// Which part of the server it is. Nil: there is only one, or the challenge does not say.
+  /// The part of the server or proxy, or `nil` if the challenge names none.
   open var realm: String? { storedRealm }
 
-  /// How the client has to show who it is: one of `NSURLAuthenticationMethod...`.
+  /// The method by which the client has to authenticate: one of `NSURLAuthenticationMethod...`.
   open var authenticationMethod: String { storedMethod }
 
-  /// Whether it is a proxy's.
+  /// Whether the space is that of a proxy.
   open override func isProxy() -> Bool { isOfProxy }
 
-  /// Whether credentials go there over TLS. Digest alone does not make it so: whoever sees its answers can try out
-  /// passwords on them.
+  /// Whether credentials are sent over TLS. Digest without TLS does not count as secure: an observer of its answers can
+  /// try passwords on them.
   open var receivesCredentialSecurely: Bool {
     if isOfProxy { return proxyType == NSURLProtectionSpaceHTTPSProxy }
     return ["https", "ftps"].contains(`protocol`?.lowercased())
   }
 
-  /// The distinguished names (DER) of the issuers whose certificates the server takes. Nil: it is not about a client
-  /// certificate. Empty: any.
+  /// The distinguished names (DER) of the issuers whose client certificates the server accepts. Empty if it accepts any
+  /// issuer; `nil` if the space is not about a client certificate.
   open var distinguishedNames: [Data]? { issuers }
 
-  /// The server's certificates. Nil: it is not about them. Foundation on Linux does not have this member.
+  /// The server's certificates, or `nil` if the space is not about them. Foundation on Linux does not have this member.
   open var serverTrust: SecTrust? { trust }
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A space never changes: it is its own copy.
+  /// Returns the space itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   open override func isEqual(_ object: Any?) -> Bool {
@@ -176,8 +180,8 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
   ]
 
-  /// The parts of the space, for people to read, in Foundation's form. A method that is not one of `NSURLAuthenticationMethod...` is
-  /// shown as ``NSURLAuthenticationMethodDefault``, as Foundation shows it.
+  /// A description of the space for people, in Foundation's form. A method that is not one of
+  /// `NSURLAuthenticationMethod...` is shown as ``NSURLAuthenticationMethodDefault``, as in Foundation.
   open override var description: String {
     let address = String(UInt(bitPattern: ObjectIdentifier(self)), radix: 16)
     let padded = String(repeating: "0", count: max(16 - address.utf8.count, 0)) + address

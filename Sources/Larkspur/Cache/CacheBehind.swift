@@ -1,48 +1,48 @@
 import LarkspurHTTP
 
-/// Changes that are in memory and go to the disk later: heads that a revalidation has brought, and times of use.
+/// Changes that are in memory and are written to disk later: heads from revalidations, and times of use.
 ///
 /// ```
-///  freshened ──► waits ──(interval, flush, exit)──► written
+///  freshened ──► waits ──(interval, headsCostMax, flush, exit)──► written
 ///                 │ └── freshened again: replaced, and still one write
 ///                 └── stored, removed or evicted ──► forgotten
 /// ```
 ///
-/// Owned by the cache's state, and changed under its mutex. The type refuses to know files and clocks.
+/// The cache's state owns it, and its mutex guards it. The type does not know files or clocks.
 struct CacheBehind: Sendable {
-  /// Seconds for which the disk's word on when an entry was last used may be wrong. To write each use down would cost a
-  /// system call for each hit.
+  /// Maximum error, in seconds, of the time of last use on disk. Performance: writing each use would cost a system call
+  /// for each hit (decision 27).
   static let usedSecondsMax = 600.0
-  /// Bytes of heads that wait for the interval. More are written at once.
+  /// Maximum number of bytes of heads that wait for the interval. When there are more, all are written at once.
   static let headsCostMax = 1 << 20
 
   private struct Use: Sendable {
     var last: Double
-    /// The time that is on the disk, or is about to be.
+    /// The time that is on the disk, or is going to be written.
     var written: Double
   }
 
-  /// By entry, without their bodies.
+  /// The heads by entry, without bodies.
   private(set) var heads: [CacheEntryName: CachedURLResponse] = [:]
   private(set) var headsCost = 0
   private var uses: [CacheEntryName: Use] = [:]
-  /// Entries whose last use is to be written.
+  /// The entries whose time of last use is to be written.
   private var unwrittenUses: Set<CacheEntryName> = []
-  /// Whether a write is going to begin when the interval is over.
+  /// Whether a write is scheduled for the end of the interval.
   var isScheduled = false
 
   var isEmpty: Bool { heads.isEmpty && !hasUses }
 
   var hasUses: Bool { !unwrittenUses.isEmpty }
 
-  /// Keeps a head in place of the one that waits for the same entry.
+  /// Stores a head, replacing the waiting head of the same entry.
   mutating func keepHead(_ name: CacheEntryName, of entry: CachedURLResponse) {
     let head = entry.withoutBody
     headsCost += head.cost - (heads[name]?.cost ?? 0)
     heads[name] = head
   }
 
-  /// Notes that an entry on the disk is used.
+  /// Records a use of an entry on the disk.
   mutating func noteUse(_ name: CacheEntryName, at time: Double) {
     guard var use = uses[name] else {
       uses[name] = Use(last: time, written: time)
@@ -50,7 +50,7 @@ struct CacheBehind: Sendable {
       return
     }
     use.last = time
-    // A clock that was set back counts as well.
+    // `abs`, because a clock that was set back counts too.
     if abs(time - use.written) >= Self.usedSecondsMax {
       use.written = time
       unwrittenUses.insert(name)
@@ -58,10 +58,10 @@ struct CacheBehind: Sendable {
     uses[name] = use
   }
 
-  /// When an entry was last used, as far as that has been here. Seconds since 1970.
+  /// Returns the time of an entry's last use in this process, in seconds since 1970.
   func lastUse(of name: CacheEntryName) -> Double? { uses[name]?.last }
 
-  /// Takes the heads, which the caller writes.
+  /// Removes and returns the heads, for the caller to write.
   mutating func takeHeads() -> [CacheEntryName: CachedURLResponse] {
     defer {
       heads = [:]
@@ -70,21 +70,21 @@ struct CacheBehind: Sendable {
     return heads
   }
 
-  /// Takes some of the uses that are to be written, at most so many.
+  /// Removes and returns at most `count` of the uses that are to be written.
   mutating func takeUses(max count: Int) -> [(name: CacheEntryName, time: Double)] {
     let names = Array(unwrittenUses.prefix(count))
     unwrittenUses.subtract(names)
     return names.compactMap { name in uses[name].map { (name, $0.last) } }
   }
 
-  /// The entry is gone, or has another body.
+  /// Forgets an entry that is gone or has another body.
   mutating func forget(_ name: CacheEntryName) {
     uses[name] = nil
     unwrittenUses.remove(name)
     if let head = heads.removeValue(forKey: name) { headsCost -= head.cost }
   }
 
-  /// Forgets all entries but these.
+  /// Forgets all entries except those for which `isKept` returns `true`.
   mutating func forget(except isKept: (CacheEntryName) -> Bool) {
     let names = Set(heads.keys).union(uses.keys)
     for name in names where !isKept(name) { forget(name) }

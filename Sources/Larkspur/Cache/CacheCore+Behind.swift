@@ -3,21 +3,22 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// Revalidations, and what is written behind. A 304 takes no time on a disk: its head is written later, in one write with those that
-/// come meanwhile, and the body is not written again.
+/// Revalidations and delayed writes. A 304 does not wait for the disk: its head is written later, together with other
+/// changes of the same interval, and its body is not written again (decision 27).
 extension CacheCore {
-  /// The time for which changes are collected. A process that is killed loses the heads of so many seconds at most, and keeps
-  /// the entries as they were before.
+  /// How long changes are collected. A process that is killed loses at most the heads of this time, and keeps the
+  /// entries as they were before.
   static let writeDelay = DispatchTimeInterval.seconds(5)
-  /// Uses that are written at a time: a look at the disk does not wait for more.
+  /// Maximum number of uses that are written at a time, so that a lookup on the disk does not wait long.
   private static let usesAtOnce = 64
 
-  /// Gives an entry the head that a 304 or a HEAD has brought. Nothing happens to an entry whose body is another by now. Any
-  /// thread; the disk follows within ``writeDelay``.
+  /// Replaces an entry's head with that of a 304 or a HEAD. Does nothing if the entry's body has been replaced. Any
+  /// thread; the disk is written within ``writeDelay``.
   ///
   /// - Parameters:
-  ///   - requested: The time of the request in seconds since 1970. What has been invalidated since is not changed.
-  ///   - removals: The number of removals when the change was begun, or `nil` if it begins now.
+  ///   - requested: The time of the request in seconds since 1970. An entry that was invalidated after that time is not
+  ///     changed.
+  ///   - removals: The number of removals when the change began, or `nil` if it begins now.
   func freshen(_ entry: CachedURLResponse, requested: Double, removals: UInt64? = nil) {
     guard let origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
     let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
@@ -44,7 +45,7 @@ extension CacheCore {
     }
   }
 
-  /// Notes that an entry on the disk is used.
+  /// Records a use of an entry on the disk.
   func noteUse(_ name: CacheEntryName, at time: Double) {
     state.withLock { state in
       guard state.fileLedger.contains(name) else { return }
@@ -54,13 +55,13 @@ extension CacheCore {
     }
   }
 
-  /// Writes the heads that are written behind, and all that is to be written before them; then `completion` is called on the queue.
+  /// Writes the delayed heads and all changes before them. Then `completion` is called on the queue.
   func flush(_ completion: @escaping @Sendable () -> Void = {}) {
     state.withLock { enqueueWrite(&$0) }
     run(completion)
   }
 
-  /// Begins to write what is written behind. Waits for nothing.
+  /// Starts writing the delayed changes. Does not block.
   func writeSoon() { state.withLock { enqueueWrite(&$0) } }
 
   private func scheduleWrite(_ state: inout State) {
@@ -92,7 +93,7 @@ extension CacheCore {
     guard !heads.isEmpty else { return }
     onQueue.withLock { onQueue in
       for (name, entry) in heads {
-        // An entry that was stored again has its file and its head in one, and is written next.
+        // If the entry was stored again, its pending file contains the head and is written next.
         let isThere = state.withLock { $0.fileLedger.contains(name) && $0.pending[name] == nil }
         guard isThere, let origin = entry.origin,
           let size = onQueue.disk.writeHead(
@@ -111,7 +112,7 @@ extension CacheCore {
     onQueue.withLock { onQueue in
       for (name, time) in uses { onQueue.disk.setUsed(name, at: time) }
     }
-    // The rest goes behind what is asked for meanwhile.
+    // Write the rest after the work that has been queued meanwhile.
     state.withLock { enqueueUses(&$0) }
   }
 }

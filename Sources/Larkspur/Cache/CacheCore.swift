@@ -3,28 +3,27 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// Memory and disk of a cache, and which of them a thing is in.
+/// The memory and the disk of a cache, and the record of what is where.
 ///
-/// What is in memory, and which files there are, is under one mutex that is held for a few hundred instructions: any
-/// thread may ask, a loop's too. Files are read and written on one queue, in the order in which the mutex was held;
-/// who takes the mutex puts the work on the queue before letting go of it. So a removal never overtakes the storing
-/// before it.
+/// One mutex guards the responses in memory and the list of files. It is held only briefly, so any thread may take it,
+/// a loop's too. Files are read and written on one queue. A change is put on the queue while the mutex is held, so
+/// changes reach the disk in the order of the mutex: a removal never overtakes the write before it.
 ///
-/// The list of files is a hint. Another process may have added some and removed others: it is read again now and
-/// then, and a file that is listed and not there is a miss.
+/// The list of files is a hint, because other processes may add and remove files. It is read again from time to time,
+/// and a listed file that does not exist is a miss.
 final class CacheCore: FinishedAtExit {
-  /// Variants of one URI. A server that varies its answers by a field of random values would fill the cache with
-  /// them.
+  /// Maximum number of variants of one URI. Without it, a server that varies its responses by a field with random
+  /// values would fill the cache.
   static let variantsMax = 16
-  /// Seconds after which the list of files is read again, for the sake of what other processes have added.
+  /// Age in seconds at which the list of files is read again, to see the files of other processes.
   static let scanSeconds: Int64 = 30
-  /// Bytes and files of our own after which it is read again before anything is evicted: a share of the capacity, and of the
-  /// files that there are. (To read it takes as long as there are files.)
+  /// The list is also read again after this process has written 1/8 of the capacity in bytes, or as many files as 1/8
+  /// of the number of keys, but at least 64. Reading the list takes time proportional to the number of files.
   static let scanShare = 8
   static let scanFilesMin = 64
-  /// What has been invalidated is remembered of so many keys.
+  /// Maximum number of keys whose invalidation is remembered.
   static let invalidatedMax = 256
-  /// What the queue may have still to write, in bytes. While a disk cannot keep up, responses stay in memory alone.
+  /// Maximum number of bytes that wait to be written. While the disk is too slow, responses stay in memory only.
   static let pendingCostMax = 16 << 20
 
   struct State: Sendable {
@@ -34,26 +33,30 @@ final class CacheCore: FinishedAtExit {
     var memoryLedger = RecencyLedger<MemoryName>()
     var files: [CacheHash: [CacheEntryName]] = [:]
     var fileLedger = RecencyLedger<CacheEntryName>()
-    /// Sizes of the files with later heads.
+    /// The sizes of the files with later heads.
     var heads: [CacheEntryName: Int] = [:]
-    /// Generations of the entries on disk that were stored or read here.
+    /// The generations of the entries on disk that were stored or read by this process.
     var generations: [CacheEntryName: UInt64] = [:]
     var behind = CacheBehind()
     var isScanned = false
-    /// Counts what changed: an entry that was read from disk before a change may not be what is on disk after it.
+    /// The number of changes. An entry that was read from disk before a change may differ from the one on disk after
+    /// it.
     var changes: UInt64 = 0
-    /// What the queue has still to write. It is listed all the while, or a response that was just stored would not be
-    /// found. The number says which change it was: the file may have been removed since, or stored once more.
+    /// The files that the queue still has to write, each with the number of its change. They stay listed, so that a
+    /// response that was just stored is found. The number shows whether the file has been removed or stored again
+    /// since.
     var pending: [CacheEntryName: UInt64] = [:]
     var pendingCost = 0
-    /// How many changes the queue has still to make.
+    /// The number of changes that the queue has not finished.
     var unfinished = 0
-    /// The keys that it has still to change, and how often: what is there now is not what is going to be.
+    /// The number of changes that the queue still has to make to each key. Until they are made, the present entries of
+    /// the key are not final.
     var changing: [String: Int] = [:]
-    /// When keys were last invalidated, and since when this is known of all: what was asked for before then is old.
+    /// The times at which keys were last invalidated; `invalidatedBefore` applies to all keys. A response requested
+    /// before that time is outdated.
     var invalidated: [String: Double] = [:]
     var invalidatedBefore = -Double.infinity
-    /// How often something has been removed: what was begun before is not stored.
+    /// The number of removals. A change of stored entries that began before a removal is dropped.
     var removals: UInt64 = 0
   }
 
@@ -62,7 +65,7 @@ final class CacheCore: FinishedAtExit {
     var variant: CacheHash
   }
 
-  /// On the queue only.
+  /// State that is used on the queue only.
   struct OnQueue: Sendable {
     var disk: CacheDisk
     var bytesSinceScan = 0
@@ -72,14 +75,14 @@ final class CacheCore: FinishedAtExit {
   let state: Mutex<State>
   let onQueue: Mutex<OnQueue>
   let queue: DispatchQueue
-  /// The time for which changes are collected.
+  /// How long changes are collected before they are written.
   let writeDelay: DispatchTimeInterval
   private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
-  /// Whether there may be anything at all: one look for those who only want to know that there is nothing.
+  /// Whether the cache may hold anything. Performance: an empty cache costs one atomic load.
   private let mayHoldSomething: Atomic<Bool>
   /// Seconds since 1970.
   private let lastScan = Atomic<Int64>(0)
-  /// What time it is: how old a response is depends on it.
+  /// Returns the current time, which determines the age of responses.
   let now: @Sendable () -> Date
 
   init(
@@ -96,25 +99,25 @@ final class CacheCore: FinishedAtExit {
     if diskCapacity > 0 { ExitHook.register(self) }
   }
 
-  // MARK: - Looking
+  // MARK: - Lookup
 
   enum Found {
-    /// These, and nothing else.
+    /// These are all entries.
     case inMemory([CachedURLResponse])
-    /// These, and more on disk.
+    /// These entries are in memory; the disk may have more.
     case alsoOnDisk([CachedURLResponse])
-    /// It is not known yet: something is still to be done with it.
+    /// The entries are not known until a pending change is done.
     case later
   }
 
-  /// Nothing has been stored here, and the disk has been looked at. Any thread.
+  /// Whether the cache is known to hold nothing. May start a read of the file list. Any thread.
   func isCertainlyEmpty(now: Double) -> Bool {
     guard !mayHoldSomething.load(ordering: .acquiring) else { return false }
     scanIfOld(now: now)
     return true
   }
 
-  /// What is known without waiting. Any thread.
+  /// Returns the entries that can be found without the disk. Any thread.
   func find(_ makeKey: () -> String?, now: Double) -> Found {
     guard mayHoldSomething.load(ordering: .acquiring) else {
       scanIfOld(now: now)
@@ -134,7 +137,7 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  /// What there is in memory and on disk. Waits for the disk.
+  /// Returns the entries in memory and on disk. Blocks on the disk.
   func findEverywhere(_ key: String, now: Double) -> [CachedURLResponse] {
     waiting { self.load(key, now: now) }
   }
@@ -152,7 +155,7 @@ final class CacheCore: FinishedAtExit {
           state.withLock { $0.forgetUnlessPending(name) }
           continue
         }
-        // Two keys may have one hash.
+        // Two keys may have the same hash.
         guard file.record.key == key else { continue }
         let isLatest = latest != nil && latest?.origin?.generation == file.record.generation
         guard let entry = isLatest ? latest?.with(file.body) : CachedURLResponse(file.record, file.body) else {
@@ -163,7 +166,7 @@ final class CacheCore: FinishedAtExit {
         state.withLock { state in
           if state.pending[name] == nil { state.generations[name] = file.record.generation }
           if hasHead, latest == nil, !file.hasLaterHead { state.keepHead(name, size: nil) }
-          // What is read may have been removed since, and its file not yet.
+          // Keep the entry in memory only if nothing has changed: it may have been removed after its file was read.
           if state.changes == changes, state.unfinished == 0 {
             state.keepInMemory(entry, costMax: state.memoryCapacity)
           }
@@ -173,29 +176,31 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  // MARK: - Changing
+  // MARK: - Changes
 
-  /// Where an entry is to go, and what it may take there.
+  /// The maximum cost of an entry in memory and on disk.
   struct Room: Sendable {
     var memoryCostMax = Int.max
     var diskCostMax = Int.max
   }
 
-  /// Stores an entry that has an origin, in place of what it replaces. Any thread; the disk follows.
+  /// Stores an entry that has an origin, in place of the entries that it replaces. Any thread; the disk is written
+  /// later.
   ///
   /// - Parameters:
-  ///   - requested: When it was asked for. What has been invalidated since is not stored.
-  ///   - removals: How many there had been when it was begun. Nil: it begins now.
+  ///   - requested: The time of the request, in seconds since 1970. A response that was invalidated after that time is
+  ///     not stored.
+  ///   - removals: The number of removals when the change began, or `nil` if it begins now.
   func store(
     _ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, removals: UInt64? = nil, now: Double
   ) {
     guard var origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
-    // A body that is stored has a generation of its own, even if its bytes are those of the one before.
+    // Each stored body gets a new generation, even if its bytes equal those of the previous one.
     origin.generation = .random(in: 1...UInt64.max)
     let (entry, stored) = (entry.with(origin), origin)
     let cost = entry.cost
     let name = CacheEntryName(key: CacheHash(origin.key), variant: entry.variant)
-    // (Not when the response's head came: its body may have taken its time.)
+    // Not `now`, which is the time of the response's head: the body may have taken long.
     let present = self.now().timeIntervalSince1970
     state.withLock { state in
       guard !state.isOutdated(stored.key, requested: requested, now: present) else { return }
@@ -232,16 +237,16 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  /// Does something that may take its time, on the queue.
+  /// Runs work that may block, on the queue.
   func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-  /// Looks for what is stored under a key, on the queue.
+  /// Finds the entries of a key and passes them to `body`, on the queue.
   func look(for key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse]) -> Void) {
     queue.async { body(self.load(key, now: now)) }
   }
 
-  /// Does something with what is stored under a key, on the queue, before anything else is done with it there: who looks for
-  /// it meanwhile waits. `body` is given the number of removals up to now.
+  /// Passes the entries of a key to `body`, on the queue, before any other change of them. Until then, lookups of the
+  /// key do not complete from memory. `body` also gets the number of removals at the time of this call.
   func change(_ key: String, now: Double, _ body: @escaping @Sendable ([CachedURLResponse], UInt64) -> Void) {
     state.withLock { state in
       let removals = state.removals
@@ -257,19 +262,20 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  /// Whether there may be anything that could be changed. Any thread.
+  /// Whether there is nothing that could be changed. Any thread.
   var isEmpty: Bool { !mayHoldSomething.load(ordering: .acquiring) }
 
-  /// Something is in memory, or is going to be on the disk.
+  /// Records that memory holds something, or that the disk is going to.
   func noteContent() { mayHoldSomething.store(true, ordering: .releasing) }
 
-  /// Removes everything under the key, and keeps out what is still on its way. Any thread; the disk follows.
+  /// Removes all entries of the key, and prevents storing responses that were requested before now. Any thread; the
+  /// disk is written later.
   func invalidate(_ key: String, now: Double) {
     state.withLock { $0.invalidate(key, now: now) }
     remove(key)
   }
 
-  /// Removes everything under the key. Any thread; the disk follows.
+  /// Removes all entries of the key. Any thread; the disk is written later.
   func remove(_ key: String) {
     guard mayHoldSomething.load(ordering: .acquiring) else { return }
     let hash = CacheHash(key)
@@ -280,7 +286,8 @@ final class CacheCore: FinishedAtExit {
       guard state.diskCapacity > 0 else { return }
       let names = state.files[hash] ?? []
       for name in names { state.forget(name) }
-      // One that no field chose may have been stored by another process since: its name is known all the same.
+      // Another process may have stored an entry without selecting fields: its name is known, so its file is removed as
+      // well.
       let all = names + [CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)]
       enqueue(&state) { self.removeFiles(of: hash, all) }
     }
@@ -298,7 +305,7 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  /// Removes what was stored at that time or later, in seconds since 1970.
+  /// Removes the entries that were stored at this time, in seconds since 1970, or later.
   func removeAll(since time: Double) {
     state.withLock { state in
       state.changes += 1
@@ -306,7 +313,7 @@ final class CacheCore: FinishedAtExit {
       for key in Array(state.memory.keys) {
         state.removeFromMemory(key) { ($0.origin?.storedTime ?? time) >= time }
       }
-      // A head that is not on the disk yet is later than what is there.
+      // A head that is not written yet is newer than its file.
       let fresh = Set(state.behind.heads.filter { ($0.value.origin?.storedTime ?? time) >= time }.keys)
       enqueue(&state) { self.removeFiles { $0.changedTime >= time || fresh.contains($0.name) } }
     }
@@ -327,7 +334,7 @@ final class CacheCore: FinishedAtExit {
     set {
       if newValue > 0 { ExitHook.register(self) }
       state.withLock { state in
-        // What there is on a disk that was not used is not known.
+        // The files of a disk that was not in use are not known.
         if newValue > 0, state.diskCapacity == 0 { state.isScanned = false }
         state.diskCapacity = max(0, newValue)
         if newValue > 0, !state.isScanned { mayHoldSomething.store(true, ordering: .releasing) }
@@ -348,7 +355,7 @@ final class CacheCore: FinishedAtExit {
 
   var memoryUsage: Int { state.withLock { $0.memoryLedger.cost } }
 
-  /// Waits for the disk.
+  /// The bytes in use on disk. Blocks on the disk.
   var diskUsage: Int {
     waiting {
       self.onQueue.withLock { onQueue in
@@ -360,22 +367,22 @@ final class CacheCore: FinishedAtExit {
     }
   }
 
-  /// Waits until everything that was begun is done.
+  /// Blocks until the queue has finished all work.
   func settle() { waiting {} }
 
-  /// Waits until the disk is as it was last said that it should be.
+  /// Blocks until the disk has all changes.
   func finishChanges() {
     if state.withLock({ $0.unfinished > 0 }) { waiting {} }
   }
 
-  /// What is done may lead to more.
+  /// Writes all changes. Writing one change may add another, hence the loop.
   func finishAtExit() {
     guard !isCurrent else { return }
     writeSoon()
     while state.withLock({ $0.unfinished > 0 }) { queue.sync {} }
   }
 
-  /// Whether this is called on the queue: who waits for it there would wait for himself.
+  /// Whether the caller runs on the queue, where waiting for the queue would deadlock.
   private var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) }
 
   private func waiting<T>(_ body: () -> T) -> T { isCurrent ? body() : queue.sync(execute: body) }
@@ -387,14 +394,14 @@ extension CacheCore {
   private func scanIfOld(now: Double) {
     let seconds = Self.wholeSeconds(now)
     let last = lastScan.load(ordering: .relaxed)
-    // Zero: never, and the first one who needs it will see to that.
+    // Zero: the list has never been read. `scanIfNeeded` reads it when it is first needed.
     guard last > 0, seconds - last >= Self.scanSeconds,
       lastScan.compareExchange(expected: last, desired: seconds, ordering: .relaxed).exchanged
     else { return }
     queue.async {
       self.onQueue.withLock { onQueue in
         self.scan(&onQueue, now: now)
-        // All processes together keep to the budget.
+        // The budget applies to the files of all processes together.
         self.trim(&onQueue, now: now)
       }
     }
@@ -432,7 +439,7 @@ extension CacheCore {
   ) {
     onQueue.withLock { onQueue in
       scanIfNeeded(&onQueue, now: now)
-      // Others may have come to light since.
+      // The scan may have found more files that the entry replaces.
       let alsoReplaced = state.withLock { state in
         let names = state.replaced(by: entry, name).filter { $0 != name && state.pending[$0] == nil }
         for other in names { state.forget(other) }
@@ -440,7 +447,7 @@ extension CacheCore {
       }
       for other in Set(replaced + alsoReplaced) where other != name { onQueue.disk.remove(other) }
       guard let size = onQueue.disk.write(name, CacheRecord(entry, origin), entry.data, now: now) else {
-        // What was there before is no longer what the program was told is there.
+        // The write failed. Remove the old file too: the program was told that it is replaced.
         onQueue.disk.remove(name)
         state.withLock { state in
           if state.pending[name] == change { state.forget(name) }
@@ -451,14 +458,14 @@ extension CacheCore {
       onQueue.filesSinceScan += 1
       var hasOldHead = false
       state.withLock { state in
-        // Else it was removed since, and the file goes next; or stored again, and that is written next.
+        // A different change is pending if the entry has been removed or stored again; its work follows on the queue.
         guard state.pending[name] == change else { return }
         state.pending[name] = nil
         state.keepFile(name, cost: size)
         hasOldHead = state.heads.removeValue(forKey: name) != nil
         mayHoldSomething.store(true, ordering: .releasing)
       }
-      // The later head of the entry before this one, which counts for nothing beside another generation.
+      // Remove the later head of the previous entry: it is of another generation and would be ignored.
       if hasOldHead || replaced.contains(name) { onQueue.disk.removeHead(name) }
       trim(&onQueue, now: now)
     }
@@ -473,7 +480,7 @@ extension CacheCore {
     }
   }
 
-  /// Before the first scan nobody knows which files a key has.
+  /// Removes the files of a key, including files that only a scan finds.
   private func removeFiles(of key: CacheHash, _ names: [CacheEntryName]) {
     onQueue.withLock { onQueue in
       scanIfNeeded(&onQueue, now: self.now().timeIntervalSince1970)
@@ -494,7 +501,7 @@ extension CacheCore {
     }
   }
 
-  /// Removes what was used longest ago until the rest fits.
+  /// Removes the least recently used files until the rest fits.
   func trim(_ onQueue: inout OnQueue, now: Double) {
     let (capacity, isOver, count) = state.withLock {
       ($0.diskCapacity, $0.fileLedger.cost > $0.diskCapacity, $0.files.count)
@@ -507,7 +514,7 @@ extension CacheCore {
     }
     while true {
       let oldest: CacheEntryName? = state.withLock { state in
-        // What is still to be written is the newest there is, and is followed by another look.
+        // A pending file is the newest. When it is written, `trim` runs again.
         guard state.fileLedger.cost > state.diskCapacity, let name = state.fileLedger.oldest,
           state.pending[name] == nil
         else { return nil }

@@ -2,21 +2,23 @@ import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
-/// The entries of a cache on disk: one file each, and beside it a small one with a later head once a server has confirmed
-/// the entry.
+/// The entries of a cache on disk. Each entry is one file; after a server has confirmed the entry, a small second file
+/// holds its later head.
 ///
-/// A file is written under another name and renamed when it is complete. A process that is killed at any moment leaves the
-/// old file or the new one, and perhaps a temporary file, which counts for nothing. A later head says the generation of its
-/// entry; beside another entry it is ignored and removed. Nothing is flushed: a power cut may leave a torn file behind, which
-/// its checksums show. No file says what the others are; several processes may therefore use one folder. All calls block, and
-/// are made on one queue.
+/// A file is written under a temporary name and renamed when it is complete. A process that is killed at any moment
+/// leaves the old file or the new one, and perhaps a temporary file, which is ignored. A later head names the
+/// generation of its entry; next to another entry it is ignored and removed. Files are not synced: a power cut may
+/// leave a damaged file, which its checksums reveal. No file refers to the others, so several processes may use one
+/// folder. All calls block, and are made on one queue.
 struct CacheDisk {
-  /// How long a file that was never renamed may lie about, in seconds. A writer takes far less.
+  /// Age in seconds at which a temporary file is removed. A writer takes far less time.
   static let orphanSecondsMax = 3600.0
-  /// A record larger than this is not read: somebody else's file would fill the memory.
+  /// Maximum number of bytes of a file that is read. A larger file, which another program has put there, would fill the
+  /// memory.
   static let fileBytesMax = 1 << 30
 
-  /// Whether the cache has ever had room on disk. Without any the folder is not its own: it may be another cache's.
+  /// Whether the cache has ever had a disk capacity. Without one, the folder may belong to another cache and is not
+  /// touched.
   var isInUse: Bool
   private let open: @Sendable (_ isCreating: Bool) throws(Errno) -> any CacheFiles
   private var files: (any CacheFiles)?
@@ -35,24 +37,24 @@ struct CacheDisk {
   private mutating func folder(isCreating: Bool) -> (any CacheFiles)? {
     guard isInUse else { return nil }
     if let files { return files }
-    // A cache without its folder is a cache that finds nothing: whatever is wrong with the disk is no error of a
-    // request.
+    // If the folder cannot be opened, the cache finds nothing. A disk error never fails a request.
     files = try? open(isCreating)
     return files
   }
 
-  /// An entry in the folder, with its later head if there is one.
+  /// An entry in the folder, with the size of its later head if there is one.
   struct Listed: Sendable {
     var name: CacheEntryName
-    /// Bytes of both files.
+    /// The size of both files, in bytes.
     var size: Int
     var usedTime: Double
     var changedTime: Double
-    /// Bytes of the file with the later head, or `nil` if there is none.
+    /// The size of the file with the later head, in bytes, or `nil` if there is none.
     var headSize: Int?
   }
 
-  /// All entries, and what they take. Removes what writers that were killed have left, and heads without an entry.
+  /// Returns all entries with their sizes. Removes old temporary files of writers that were killed, and heads without
+  /// an entry.
   mutating func scan(now: Double) -> [Listed] {
     guard let folder = folder(isCreating: false), let list = try? folder.list() else { return [] }
     var entries: [Listed] = []
@@ -78,7 +80,7 @@ struct CacheDisk {
     return entries
   }
 
-  /// An entry as it was read.
+  /// An entry that was read.
   struct Found {
     var record: CacheRecord
     var body: Data
@@ -86,9 +88,11 @@ struct CacheDisk {
     var hasLaterHead = false
   }
 
-  /// Returns the entry, or `nil` if there is none, or none that is whole.
+  /// Reads an entry. A damaged file is removed.
   ///
-  /// - Parameter isHeadExpected: Whether a later head is looked for. One that is not this entry's is removed.
+  /// - Parameter isHeadExpected: Whether to look for a later head. A head that does not belong to this entry is
+  ///   removed.
+  /// - Returns: The entry, or `nil` if there is none that is complete.
   mutating func read(_ name: CacheEntryName, isHeadExpected: Bool) -> Found? {
     guard let folder = folder(isCreating: false),
       let file = try? folder.read(name.fileName, atMost: Self.fileBytesMax + 1), file.count <= Self.fileBytesMax
@@ -111,7 +115,9 @@ struct CacheDisk {
     return found
   }
 
-  /// Returns the file's size in bytes, or `nil` if nothing was written.
+  /// Writes an entry.
+  ///
+  /// - Returns: The file's size in bytes, or `nil` if nothing was written.
   mutating func write(_ name: CacheEntryName, _ record: CacheRecord, _ body: Data, now: Double) -> Int? {
     guard let head = record.head(body: body.span),
       put(name.fileName, head, body, used: now, changed: record.storedTime, isCreating: true)
@@ -119,7 +125,7 @@ struct CacheDisk {
     return head.count + body.count
   }
 
-  /// Writes a later head for the entry that has the record's generation. The folder is not made for it.
+  /// Writes a later head for the entry with the record's generation. Does not create the folder.
   ///
   /// - Returns: The file's size in bytes, or `nil` if nothing was written.
   mutating func writeHead(_ name: CacheEntryName, _ record: CacheRecord, bodyCount: Int) -> Int? {
@@ -129,7 +135,7 @@ struct CacheDisk {
     return head.count
   }
 
-  /// Writes a file under another name, and renames it. Returns whether it is there.
+  /// Writes a file under a temporary name and renames it. Returns whether the file is in its place.
   private mutating func put(
     _ fileName: String, _ head: [UInt8], _ body: Data, used: Double?, changed: Double, isCreating: Bool
   ) -> Bool {
@@ -140,14 +146,14 @@ struct CacheDisk {
       do throws(Errno) {
         try folder.create(temporary, head, body)
       } catch .fileExists {
-        // Another process may have had this one's number once, and have been killed.
+        // An earlier process with the same number may have been killed and left this file.
         continue
       } catch .noSuchFile {
-        // The folder has been removed: the next one is made anew.
+        // The folder has been removed: open it again, which creates it if `isCreating` is set.
         files = nil
         continue
       } catch {
-        // The disk is full, perhaps: what was written is of no use.
+        // The disk may be full: remove the incomplete file.
         try? folder.remove(temporary)
         return false
       }
@@ -163,12 +169,12 @@ struct CacheDisk {
     return false
   }
 
-  /// Notes when an entry was last used.
+  /// Writes the time of an entry's last use.
   mutating func setUsed(_ name: CacheEntryName, at time: Double) {
     try? folder(isCreating: false)?.setTimes(name.fileName, used: time, changed: nil)
   }
 
-  /// The entry goes before its later head, which is nothing by itself.
+  /// Removes an entry and then its later head, which is useless without the entry.
   mutating func remove(_ name: CacheEntryName) {
     guard let folder = folder(isCreating: false) else { return }
     try? folder.remove(name.fileName)

@@ -1,7 +1,7 @@
 import LarkspurHTTP
 
-/// Names one variant of what is stored under a key. The name of its file is made of hashes alone: no character of a
-/// URL ever becomes one of a path.
+/// The name of one stored variant of a key. File names contain hashes only, so no character of a URL becomes part of a
+/// path.
 struct CacheEntryName: Hashable, Sendable {
   var key: CacheHash
   var variant: CacheHash
@@ -14,13 +14,13 @@ struct CacheEntryName: Hashable, Sendable {
   /// The name of the file with the head and the body.
   var fileName: String { "\(key.hexadecimal)-\(variant.hexadecimal)\(Self.suffix)" }
 
-  /// The name of the file that has a later head, if there is one.
+  /// The name of the file with the later head, if there is one.
   var headFileName: String { "\(key.hexadecimal)-\(variant.hexadecimal)\(Self.headSuffix)" }
 
-  /// Returns `nil` if the file is not an entry.
+  /// Parses the name of an entry's file. Returns `nil` for other names.
   init?(fileName: String) { self.init(fileName, suffix: Self.suffix) }
 
-  /// Returns `nil` if the file is not a head.
+  /// Parses the name of a head's file. Returns `nil` for other names.
   init?(headFileName: String) { self.init(headFileName, suffix: Self.headSuffix) }
 
   private init?(_ fileName: String, suffix: String) {
@@ -35,7 +35,7 @@ struct CacheEntryName: Hashable, Sendable {
   private static let suffix = ".entry"
   private static let headSuffix = ".head"
 
-  /// For a file that is being written. Whoever finds one that is old knows that its writer was killed.
+  /// Returns the name of a temporary file. A temporary file that is old belongs to a writer that was killed.
   static func temporary(_ number: UInt64, process: Int32) -> String { "\(process)-\(number)\(temporarySuffix)" }
 
   static let temporarySuffix = ".part"

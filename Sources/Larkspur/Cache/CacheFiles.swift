@@ -1,26 +1,28 @@
 import Foundation
 import LarkspurIO
 
-/// The files of a cache, as far as a cache needs them. Tests have one in memory, which stops where they want.
+/// The file operations that a cache needs. Tests implement them in memory and can stop at any operation.
 protocol CacheFiles: Sendable {
   func list() throws(Errno) -> [Folder.Facts]
   func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8]
-  /// Creates a file, and fails if there is one.
+  /// Creates a file. Fails if there is a file with this name.
   func create(_ name: String, _ head: [UInt8], _ body: Data) throws(Errno)
   func rename(_ name: String, to other: String) throws(Errno)
   func remove(_ name: String) throws(Errno)
   func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno)
 }
 
-/// Files in a folder.
+/// The files of one folder.
 struct FolderFiles: CacheFiles {
   private let folder: Folder
 
-  /// - Parameter isCreating: The folder and those above it are made if they are not there.
+  /// Opens the folder.
+  ///
+  /// - Parameter isCreating: Whether the folder and its parents are created if they are missing.
   init(path: String, isCreating: Bool) throws(Errno) {
     if isCreating {
       let parent = URL(fileURLWithPath: path).deletingLastPathComponent()
-      // Whether it worked is seen when the folder itself is made.
+      // An error is ignored here: creating the folder itself then fails.
       try? FileManager.default.createDirectory(
         at: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
@@ -46,20 +48,21 @@ struct FolderFiles: CacheFiles {
   }
 }
 
-/// Where a cache keeps its files.
+/// The location of a cache's files.
 enum CacheLocation {
-  /// A folder of its own in the one that was given: that one may belong to others as well, and have other
-  /// permissions.
+  /// The name of the cache's own folder inside the given one, which may hold other files and have other permissions.
   static let folderName = "URLCache"
 
-  /// - Parameter path: Where the program wants it; a relative path is one below the program's cache folder. Nil:
-  /// there.
-  /// - Returns: Nil if there is no such place.
+  /// Returns the folder of a cache.
+  ///
+  /// - Parameter path: The folder that the program asks for. A relative path is below the program's cache folder; `nil`
+  ///   is the program's cache folder.
+  /// - Returns: The path, or `nil` if there is no such folder.
   static func path(_ path: String?) -> String? {
     if let path, path.hasPrefix("/") { return join(path, folderName) }
     guard let program = programFolder else { return nil }
     guard let path, !path.isEmpty else { return join(program, folderName) }
-    // `..` leads out of the program's folder, which nobody can have meant.
+    // Reject `..`, which leads out of the program's folder.
     guard !path.split(separator: "/").contains("..") else { return nil }
     return join(join(program, path), folderName)
   }
@@ -68,7 +71,7 @@ enum CacheLocation {
   static var programFolder: String? {
     let name = ProcessInfo.processInfo.processName.split(separator: "/").last.map(String.init) ?? ""
     let program = name.isEmpty || name == "." || name == ".." ? "larkspur" : name
-    // The specification has relative paths ignored.
+    // The specification says that a relative path is ignored.
     if let home = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"], home.hasPrefix("/") {
       return join(home, program)
     }

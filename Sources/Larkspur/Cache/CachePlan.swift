@@ -1,18 +1,19 @@
 import Foundation
 import LarkspurHTTP
 
-/// What a task is to do about its cache, before anything is sent.
+/// The cache's decision about a request before anything is sent.
 enum CachePlan: Sendable {
   /// Send the request, with the fields of the exchange added.
   case load(CacheExchange)
-  /// The same; a 304 may come that the caller must not see. ``URLCache/received(_:for:now:)`` sees to that.
+  /// Send the request, with the fields of the exchange added. The response may be a 304 that the caller must not see;
+  /// ``URLCache/received(_:for:isWanted:now:)`` handles it.
   case validate(CacheExchange)
-  /// Do not send anything: this is the response.
+  /// Deliver this response and send nothing.
   indirect case serve(CacheAnswer)
-  /// Neither send anything nor answer.
+  /// Fail with this error and send nothing.
   case fail(URLError.Code)
 
-  /// What to send.
+  /// The exchange of a request that is sent, or `nil` if nothing is sent.
   var exchange: CacheExchange? {
     switch self {
     case .load(let exchange), .validate(let exchange): exchange
@@ -21,21 +22,21 @@ enum CachePlan: Sendable {
   }
 }
 
-/// A request that goes to its server, and what the cache has to know when the answer comes. One for each hop of a
-/// redirection, and a new one for a request that is repeated with credentials.
+/// A request that is sent to its server, and the data that the cache needs when the response arrives. Each hop of a
+/// redirect has its own, and so has a request that is repeated with credentials.
 ///
-/// (An object, as what comes of it: most tasks have none, and should not hold room for it.)
+/// Performance: this is a class, so that the many tasks without an exchange hold only a reference.
 final class CacheExchange: Sendable {
   let url: URL
   let request: CacheRequest
-  /// The fields that the cache adds to those of the request. None has a name that the request has already.
+  /// The fields that the cache adds to those of the request. The request has none with the same name.
   let addedFields: CacheFields
-  /// When the request was sent, in seconds since 1970.
+  /// The time at which the request was sent, in seconds since 1970.
   let requestTime: Double
-  /// The stored response that is validated, or that may stand in if the server fails.
+  /// The stored response that is validated, or that may be delivered if the server fails.
   let candidate: CachedURLResponse?
   let isValidated: Bool
-  /// By what a program's own cache is asked. Nil: it is no such cache.
+  /// The subject for a subclass of the cache, or `nil` if the cache is not a subclass.
   let subject: CacheSubject?
 
   init(
@@ -53,10 +54,10 @@ final class CacheExchange: Sendable {
 
   var key: String? { key(of: url, method: request.method) }
 
-  /// That of the answer to a GET for a URL.
+  /// Returns the key of the response to a GET of a URL.
   func keyOfGet(for other: URL) -> String? { key(of: other, method: "GET") }
 
-  /// The request's `Host` counts for its own host only.
+  /// Uses the request's `Host` only for the request's own host.
   private func key(of other: URL, method: String) -> String? {
     let isSameHost = other.host() == url.host() && other.port == url.port
     return CacheKey.make(
@@ -64,28 +65,28 @@ final class CacheExchange: Sendable {
   }
 }
 
-/// A response out of the cache.
+/// A response from the cache.
 struct CacheAnswer: Sendable {
-  /// As the caller is to see it, with its `Age`.
+  /// The response for the caller, with its `Age`.
   var response: HTTPURLResponse
-  /// The content of this response: of a HEAD or a 304 none, of a range the part.
+  /// The body of this response: empty for a HEAD or a 304, the part for a range.
   var data: Data
   var isStale = false
-  /// The server answered that it still holds. Nil in ``CachePlan/serve(_:)``.
+  /// Whether the server has confirmed the response. `false` in ``CachePlan/serve(_:)``.
   var isValidated = false
-  /// The answer may be used while it is validated (RFC 5861 3): what validates it. A session makes a request of its own
-  /// for that, whose answer nobody is shown.
+  /// The exchange that validates a stale response which is delivered meanwhile (RFC 5861 3), or `nil` if there is no
+  /// need. The session sends a request of its own for it, and does not deliver that request's response.
   var refresh: CacheExchange?
 }
 
-/// What a task is to do with the head of an answer.
+/// The cache's decision about the head of a response.
 enum CacheVerdict: Sendable {
-  /// Show it, and read the body.
+  /// Deliver the response and read its body.
   case deliver
-  /// The same. Keep the body as well, up to the limit, and offer it to ``URLCache/store(_:for:)`` when it is
-  /// complete.
+  /// Deliver the response, and keep its body up to the limit. When the body is complete, pass it to
+  /// ``URLCache/store(_:for:)``.
   case deliverAndStore(CacheStoring)
-  /// Show this instead. Drop the body of the answer, if it has any.
+  /// Deliver this response instead. Drop the body of the server's response, if there is one.
   indirect case useStored(CacheAnswer)
 }
 
@@ -94,9 +95,9 @@ final class CacheStoring: Sendable {
   let exchange: CacheExchange
   let proposal: CacheStorage.Proposal
   let response: HTTPURLResponse
-  /// When its head came, in seconds since 1970.
+  /// The time at which the head arrived, in seconds since 1970.
   let responseTime: Double
-  /// A body of more bytes than this is not stored: there is no need to keep it.
+  /// Maximum number of bytes of a body to store. A longer body need not be kept.
   let bodyBytesMax: Int
 
   init(
@@ -110,18 +111,18 @@ final class CacheStoring: Sendable {
     self.bodyBytesMax = bodyBytesMax
   }
 
-  /// What the delegate is asked about (`willCacheResponse`).
+  /// Returns the proposal for the delegate (`willCacheResponse`).
   ///
-  /// - Parameter data: As the caller sees it: with its coding undone, if the session does that.
+  /// - Parameter data: The body as the caller sees it: with its coding undone, if the session does that.
   func proposed(_ data: Data) -> CachedURLResponse { CachedURLResponse(response: response, data: data) }
 
-  /// What is stored, if the delegate wants `cached`.
+  /// Returns the entry to store if the delegate accepts `cached`, or `nil` if a part's body is not complete.
   func entry(_ cached: CachedURLResponse, key: String) -> CachedURLResponse? {
     guard let http = cached.response as? HTTPURLResponse else { return cached.prepared(key: key, now: responseTime) }
-    // RFC 9111 3.3: a body that is not what its head says is not complete.
+    // RFC 9111 3.3: a part whose length differs from its `Content-Range` is incomplete.
     if let part = proposal.part, part.bytes.count != cached.data.count { return nil }
     let isOwn = http === response
-    // What the delegate gives is as the session has given it.
+    // The delegate's body is in the form that the session gave it.
     let isDecoded = response.isDecoded && !http.fields.values(of: "Content-Encoding").isEmpty
     let stored = StoredResponse(
       status: http.statusCode,

@@ -4,7 +4,7 @@ import LarkspurHTTP
 extension CacheCore.State {
   // MARK: - Memory
 
-  /// Puts it in memory if it may be there, and makes room for it.
+  /// Stores an entry in memory if its policy and its size allow, and evicts others to make room.
   mutating func keepInMemory(_ entry: CachedURLResponse, costMax: Int) {
     guard let key = entry.origin?.key, entry.storagePolicy != .notAllowed else { return }
     let cost = entry.cost
@@ -40,10 +40,10 @@ extension CacheCore.State {
     memoryLedger = RecencyLedger()
   }
 
-  // MARK: - What is on its way
+  // MARK: - Invalidation
 
   mutating func invalidate(_ key: String, now: Double) {
-    // (Rather than to forget one of them, all that is under way is kept out.)
+    // When the table is full, treat all keys as invalidated now: nothing that was requested earlier is stored.
     if invalidated.count >= CacheCore.invalidatedMax {
       invalidated.removeAll(keepingCapacity: true)
       invalidatedBefore = now
@@ -51,8 +51,8 @@ extension CacheCore.State {
     invalidated[key] = now
   }
 
-  /// Whether what was asked for then may be older than what has been invalidated. (Of a time to come the clock has been set
-  /// back since, and nobody knows.)
+  /// Whether a response requested at this time may be older than an invalidation of its key. An invalidation in the
+  /// future, from before the clock was set back, does not count.
   func isOutdated(_ key: String, requested: Double, now: Double) -> Bool {
     let time = max(invalidated[key] ?? invalidatedBefore, invalidatedBefore)
     return requested < time && time <= now
@@ -65,13 +65,13 @@ extension CacheCore.State {
     fileLedger.insert(name, cost: cost)
   }
 
-  /// A file that is going to be written. It takes nothing from the budget before it is there.
+  /// Lists a file that is going to be written. Until the file exists it adds nothing to the cost.
   mutating func expectFile(_ name: CacheEntryName, _ change: UInt64) {
     pending[name] = change
     if fileLedger.contains(name) { fileLedger.touch(name) } else { keepFile(name, cost: 0) }
   }
 
-  /// For the queue, which may be behind: what is to be written after this stays listed.
+  /// Forgets a file unless a later write of it is pending. The queue calls this, and may be behind the state.
   mutating func forgetUnlessPending(_ name: CacheEntryName) {
     if pending[name] == nil { forget(name) }
   }
@@ -92,26 +92,26 @@ extension CacheCore.State {
     heads.removeAll()
   }
 
-  /// Forgets what is known of entries that are not on the disk any more.
+  /// Forgets the data of entries that are no longer on the disk.
   mutating func forgetOthers() {
     let ledger = fileLedger
     behind.forget(except: { ledger.contains($0) })
     for name in Array(generations.keys) where !ledger.contains(name) { generations[name] = nil }
   }
 
-  /// A later head is on the disk, of so many bytes, or is not there any more.
+  /// Records the size of an entry's later head on the disk, or, with `nil`, that there is none.
   mutating func keepHead(_ name: CacheEntryName, size: Int?) {
     guard let cost = fileLedger.cost(of: name) else { return }
     fileLedger.insert(name, cost: cost + (size ?? 0) - (heads[name] ?? 0))
     heads[name] = size
   }
 
-  /// The files that an entry takes the place of, its own among them if there is one.
+  /// Returns the files that an entry replaces, including its own if there is one.
   func replaced(by entry: CachedURLResponse, _ name: CacheEntryName) -> [CacheEntryName] {
     let names = files[name.key] ?? []
     let nobody = CachedURLResponse.variantOfAll
     var replaced = names.filter { $0 == name || name.variant == nobody || $0.variant == nobody }
-    // The oldest first: those that were listed first.
+    // Files are listed oldest first.
     let left = names.filter { !replaced.contains($0) }
     if left.count >= CacheCore.variantsMax { replaced += left.prefix(left.count - CacheCore.variantsMax + 1) }
     return replaced
@@ -121,8 +121,9 @@ extension CacheCore.State {
 extension CachedURLResponse {
   static let variantOfAll = CacheHash()
 
-  /// A response that no request field chose goes in place of all others of its URI, and goes when one of them comes:
-  /// a server that names no fields sometimes and some at other times means the latest (RFC 9111 4.1).
+  /// Whether this response replaces `other`. A response without selecting request fields replaces all others of its
+  /// URI, and is replaced by each of them: a server that sends `Vary` in some responses only means the latest one (RFC
+  /// 9111 4.1).
   func replaces(_ other: CachedURLResponse) -> Bool {
     let nobody = Self.variantOfAll
     return variant == other.variant || variant == nobody || other.variant == nobody
@@ -151,7 +152,7 @@ extension CacheRecord {
 }
 
 extension CacheRecord {
-  /// A password is nothing to leave on a disk.
+  /// Returns the URL without its password, which must not be written to the disk.
   fileprivate static func withoutPassword(_ url: URL) -> String {
     guard url.password() != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
       return url.absoluteString

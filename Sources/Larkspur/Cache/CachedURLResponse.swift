@@ -2,16 +2,16 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 
-/// A response with its content, as a cache keeps it. Immutable, and for any thread.
+/// A response with its body, as a cache keeps it. Immutable, and safe to use from any thread.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  /// What a cache knows of it beyond what the program sees.
+  /// The cache's own data about the response, which the program does not see.
   struct Origin: Sendable {
     var key: String
-    /// Nil: it did not come over HTTP.
+    /// The HTTP response's data, or `nil` if the response did not come over HTTP.
     var stored: StoredResponse?
     /// Seconds since 1970.
     var storedTime: Double
-    /// Names the body: a number that it gets when it is stored, and that a revalidation does not change.
+    /// The number of the body. A stored body gets a new one; a revalidation keeps it.
     var generation: UInt64 = 0
   }
 
@@ -19,10 +19,10 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
   private let storedData: Data
   private let storedUserInfo: [AnyHashable: Any]?
   private let storedPolicy: URLCache.StoragePolicy
-  /// Nil: it has not been in a cache yet.
+  /// The cache's data, or `nil` if the response has not been in a cache yet.
   let origin: Origin?
 
-  /// A response that may be stored in memory and on disk.
+  /// Creates a response that may be stored in memory and on disk.
   public init(response: URLResponse, data: Data) {
     storedResponse = response
     storedData = data
@@ -31,11 +31,13 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     origin = nil
   }
 
+  /// Creates a response.
+  ///
   /// - Parameters:
-  ///   - response: The response without its content.
-  ///   - data: Its content.
-  ///   - userInfo: Anything the program wants to have beside the response. On disk it is kept if it is a property list.
-  ///   - storagePolicy: Where it may be stored.
+  ///   - response: The response without its body.
+  ///   - data: The body.
+  ///   - userInfo: The program's own data about the response. The disk keeps it if it is a property list.
+  ///   - storagePolicy: Where the response may be stored.
   public init(
     response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
   ) {
@@ -57,7 +59,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     self.origin = origin
   }
 
-  /// A response of nobody's, without content: for tests.
+  /// Creates an empty response without a URL or body, for tests.
   public override init() {
     storedResponse = URLResponse()
     storedData = Data()
@@ -66,26 +68,26 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     origin = nil
   }
 
-  /// The head of what is stored.
+  /// The head of the stored response.
   open var response: URLResponse { storedResponse }
 
-  /// The content, with its content codings undone if the session did so.
+  /// The body, with its content codings undone if the session did so.
   open var data: Data { storedData }
 
-  /// What the program has added.
+  /// The program's own data about the response.
   open var userInfo: [AnyHashable: Any]? { storedUserInfo }
 
-  /// Where it may be stored.
+  /// Where the response may be stored.
   open var storagePolicy: URLCache.StoragePolicy { storedPolicy }
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// It never changes: it is its own copy.
+  /// Returns the response itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   open override func isEqual(_ value: Any?) -> Bool {
     guard let other = value as? CachedURLResponse else { return false }
-    // Not by `userInfo`: what a program puts there need not be comparable.
+    // `userInfo` is not compared: its values need not be comparable.
     return self === other
       || response.isEqual(other.response) && data == other.data && storagePolicy == other.storagePolicy
   }
@@ -109,7 +111,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   public static var supportsSecureCoding: Bool { true }
 
-  /// ``userInfo`` is written if it is a property list. Foundation on Linux does not archive this class.
+  /// Writes the response, and ``userInfo`` if it is a property list. Foundation on Linux does not archive this class.
   open func encode(with aCoder: NSCoder) {
     aCoder.encode(storedResponse, forKey: Key.response)
     aCoder.encode(storedData as NSData, forKey: Key.data)
@@ -117,7 +119,9 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     aCoder.encode(Int64(storedPolicy.rawValue), forKey: Key.storagePolicy)
   }
 
-  /// - Returns: `nil` if there is no response in the archive.
+  /// Reads a response.
+  ///
+  /// - Returns: `nil` if the archive holds no response.
   public required init?(coder aDecoder: NSCoder) {
     guard let response = aDecoder.object(URLResponse.self, with: [HTTPURLResponse.self], forKey: Key.response) else {
       return nil
@@ -125,15 +129,15 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     storedResponse = response
     storedData = aDecoder.bytes(forKey: Key.data) ?? Data()
     storedUserInfo = StoredUserInfo.info(of: [UInt8](aDecoder.bytes(forKey: Key.userInfo) ?? Data()))
-    // A response whose policy is not known is not stored.
+    // A response with an unknown policy must not be stored.
     storedPolicy = aDecoder.number(forKey: Key.storagePolicy).flatMap { .init(rawValue: $0) } ?? .notAllowed
     origin = nil
   }
 
   // MARK: - In a cache
 
-  /// How much of a budget it takes, in bytes. What every entry costs beside its text keeps a million tiny ones from
-  /// counting as nothing.
+  /// The bytes of a cache's budget that the response uses. The fixed part, `costOfAny`, makes a million tiny entries
+  /// count.
   var cost: Int {
     let fields = origin?.stored?.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 } ?? 0
     return data.count + fields + (origin?.key.utf8.count ?? 0) + Self.costOfAny
@@ -141,17 +145,17 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   static let costOfAny = 256
 
-  /// Tells it from other variants of its URI.
+  /// The hash of the request fields that selected this response among the variants of its URI.
   var variant: CacheHash { origin?.stored?.selection.hash ?? CacheHash() }
 
   func with(_ origin: Origin) -> CachedURLResponse {
     CachedURLResponse(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, origin: origin)
   }
 
-  /// The head alone: what is kept of it keeps no body in memory.
+  /// The response without its body, for a copy that keeps no body in memory.
   var withoutBody: CachedURLResponse { with(Data()) }
 
-  /// The head with another body.
+  /// Returns the response with another body.
   func with(_ data: Data) -> CachedURLResponse {
     guard let origin else { return CachedURLResponse(response: response, data: data) }
     return CachedURLResponse(
@@ -159,7 +163,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
   }
 }
 
-/// A proposal that is handed back without an opinion: it is stored, or not, as if the delegate had no `willCacheResponse`.
+/// A proposal that a delegate returns without a decision: it is stored or not as if the delegate did not implement
+/// `willCacheResponse`.
 package final class PassedOnResponse: CachedURLResponse, @unchecked Sendable {
   package init(_ proposed: CachedURLResponse) {
     super.init(
@@ -171,7 +176,7 @@ package final class PassedOnResponse: CachedURLResponse, @unchecked Sendable {
 }
 
 extension HTTPURLResponse {
-  /// A response of these fields, in their order.
+  /// Returns a response with these fields, in their order.
   static func make(
     url: URL, status: Int, version: String, fields: CacheFields, isDecoded: Bool
   ) -> HTTPURLResponse {

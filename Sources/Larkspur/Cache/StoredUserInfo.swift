@@ -1,12 +1,12 @@
 import Foundation
 
-/// What a program puts beside a stored response, as far as it can be written down: what a property list may hold.
+/// The program's data of a stored response in a form that can be written: the types of a property list.
 indirect enum StoredUserInfo: Codable {
   case text(String)
   case flag(Bool)
   case integer(Int64)
   case number(Double)
-  /// Foundation's, from which each type can be had that the value fits. A flag comes back as 0 or 1.
+  /// An `NSNumber`, which converts to each type that its value fits. A flag in an `NSNumber` is read back as 0 or 1.
   case boxedInteger(Int64)
   case boxedUnsigned(UInt64)
   case boxedNumber(Double)
@@ -15,11 +15,11 @@ indirect enum StoredUserInfo: Codable {
   case list([StoredUserInfo])
   case table([String: StoredUserInfo])
 
-  /// Nil: some of it cannot be written down.
+  /// Converts a value, or returns `nil` if a part of it cannot be written.
   init?(_ value: Any) {
     switch value {
     case let text as String: self = .text(text)
-    // Before what its value would pass for.
+    // Test for `NSNumber` first: it also casts to `Bool` and to number types.
     case let number as NSNumber where type(of: value) is NSNumber.Type:
       self =
         (number as? Int64).map(Self.boxedInteger) ?? (number as? UInt64).map(Self.boxedUnsigned)

@@ -1,30 +1,31 @@
 import Foundation
 import LarkspurHTTP
 
-// What a session's tasks ask of a cache: plan, send, `received`, and, once the body is there, `store`.
+// The interface of the cache to a session's tasks: plan, send, `received`, and, when the body is complete, `store`.
 //
 //     plan ──► load / validate ──► received ──► deliver
 //          │                    │             ├► deliverAndStore ──► willCacheResponse ──► store
 //          ├► serve             │             └► useStored
 //          └► fail              └ (no answer) ► failed ──► a stand-in, or the error
 //
-// `planNow`, `received`, `failed` and `store` never wait and may be called on a loop. The disk is read for a plan
-// alone, by `plan(for:fields:policy:now:then:)`, on the cache's queue. Whatever is written is written there, later.
+// `planNow`, `received`, `failed` and `store` never block and may be called on a loop. Only
+// `plan(for:fields:policy:now:then:)` reads the disk, on the cache's queue. All writes happen on that queue, later.
 extension URLCache {
-  /// The share of the disk's capacity that one response of a session may take: Apple's documentation says of
-  /// `willCacheResponse` that one larger than about 5 % is not offered. One large file would drive out everything
-  /// else.
+  /// The maximum share of the disk's capacity for one response of a session. Apple's documentation of
+  /// `willCacheResponse` says that a response larger than about 5 % is not offered. Without the limit, one large file
+  /// would evict everything else.
   static let diskShareMax = 0.05
-  /// The same of memory, which is smaller and soon filled again.
+  /// The maximum share of the memory's capacity for one response of a session. Memory is smaller and soon filled again.
   static let memoryShareMax = 0.25
 
-  /// The plan, if it can be made without the disk. Nil: use ``plan(for:fields:policy:now:then:)``.
+  /// Returns the plan if it can be made without the disk.
   ///
   /// - Parameters:
-  ///   - request: Its URL, its method, and whether it has a body.
-  ///   - fields: The fields that will be sent, those of the session and cookies among them.
-  ///   - policy: That of the request, or of the configuration where the request leaves it to that.
-  ///   - task: Whose request it is, if a program's own cache may know.
+  ///   - request: Provides the URL, the method, and whether there is a body.
+  ///   - fields: The fields that are going to be sent, including the session's fields and cookies.
+  ///   - policy: The request's cache policy, or the configuration's if the request has none of its own.
+  ///   - task: The request's task, to be passed to a subclass of the cache.
+  /// - Returns: The plan, or `nil` if ``plan(for:fields:policy:now:then:)`` has to make it.
   func planNow(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
     task: URLSessionDataTask? = nil
@@ -32,7 +33,7 @@ extension URLCache {
     guard let exchange = CacheExchange(request, fields, policy, now) else {
       return policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : nil
     }
-    // What has to be sent whatever is stored.
+    // The request has to be sent whatever is stored.
     guard exchange.request.looksAtStored else {
       return Self.plan(exchange.of(CacheSubject(request: request, task: task), in: self), among: [])
     }
@@ -42,7 +43,7 @@ extension URLCache {
     case .alsoOnDisk(let entries):
       guard !entries.isEmpty else { return nil }
       let plan = Self.plan(exchange, among: entries)
-      // What is in memory is no older than what is on disk.
+      // An entry in memory is at least as new as its file.
       switch plan {
       case .serve, .validate: return plan
       case .load, .fail: return nil
@@ -51,16 +52,16 @@ extension URLCache {
     }
   }
 
-  /// The plan, when the disk has been looked at. `body` is called once, perhaps before this returns and else on the
-  /// cache's queue, where it must not linger. (A program's own cache may call it anywhere, and more than once or never.)
+  /// Makes the plan, reading the disk if needed. `body` is called once: either before this returns, or later on the
+  /// cache's queue, where it must not block. With a subclass of the cache, `body` may be called on any thread, more
+  /// than once or never.
   func plan(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
     task: URLSessionDataTask? = nil, then body: @escaping @Sendable (CachePlan) -> Void
   ) {
     if let plan = planNow(for: request, fields: fields, policy: policy, now: now, task: task) { return body(plan) }
     guard let exchange = CacheExchange(request, fields, policy, now), let key = exchange.key else {
-      // No URL, or none that can be a key: nothing is stored for it, and what is wrong with it will be seen
-      // elsewhere.
+      // The request has no URL that can be a key, so nothing is stored for it. Sending the request reports the error.
       return body(policy == .returnCacheDataDontLoad ? .fail(.resourceUnavailable) : .uncached(request, fields, now))
     }
     if isSubclass {
@@ -99,7 +100,7 @@ extension URLCache {
 }
 
 extension CachedURLResponse {
-  /// What a program has stored with a response that is none of HTTP's, as an answer over HTTP.
+  /// A stored response that is not of HTTP, presented as an HTTP response.
   fileprivate var storedAsHTTP: StoredResponse {
     let time = origin?.storedTime ?? 0
     let charset = response.textEncodingName.map { "; charset=\($0)" } ?? ""
@@ -123,14 +124,14 @@ extension CacheExchange {
       requestTime: now.timeIntervalSince1970)
   }
 
-  /// The same with what is stored for it.
+  /// Returns the exchange with a stored response as its candidate.
   func expecting(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: CacheFields) -> CacheExchange {
     CacheExchange(
       url: url, request: request, requestTime: requestTime, candidate: candidate, isValidated: isValidated,
       addedFields: fields, subject: subject)
   }
 
-  /// The same, as it is asked of a cache that is a program's own.
+  /// Returns the exchange with a subject if the cache is a subclass, and itself otherwise.
   fileprivate func of(_ subject: CacheSubject, in cache: URLCache) -> CacheExchange {
     guard cache.isSubclass else { return self }
     return CacheExchange(url: url, request: request, requestTime: requestTime, subject: subject)
@@ -138,7 +139,7 @@ extension CacheExchange {
 }
 
 extension CacheRequest {
-  /// Whether what is stored makes a difference to what is done.
+  /// Whether a stored response can change how the request is handled.
   fileprivate var looksAtStored: Bool {
     guard isGet || isHead, !hasBody else { return false }
     return policy != .ignoringStored && policy != .ignoringAllCaches
@@ -160,7 +161,7 @@ extension CacheRequest.Policy {
 }
 
 extension CachePlan {
-  /// A request that cannot be looked up.
+  /// Returns the plan of a request that cannot be looked up.
   static func uncached(_ request: URLRequest, _ fields: CacheFields, _ now: Date) -> CachePlan {
     let exchange = CacheExchange(
       url: request.url ?? URL(fileURLWithPath: "/"),
@@ -175,7 +176,7 @@ extension CacheAnswer {
     _ entry: CachedURLResponse, _ stored: StoredResponse, _ form: CacheServing.Form, age: Int?, url: URL
   ) {
     var fields = stored.fields
-    // RFC 9111 5.1: whoever answers out of a cache says how old the answer is.
+    // RFC 9111 5.1: a response from a cache states its age.
     if let age { fields.replace("Age", with: "\(age)") }
     var status = stored.status
     var data = entry.data
@@ -185,12 +186,12 @@ extension CacheAnswer {
     case .notModified:
       status = 304
       data = Data()
-      // RFC 9110 15.4.5: the size of what is not sent would mislead.
+      // RFC 9110 15.4.5: the size of a body that is not sent would mislead.
       fields.removeAll(named: "Content-Length")
     case .part(let bytes, let range):
       status = 206
       let start = data.startIndex
-      // A copy: programs take it that data starts at 0.
+      // Copy, because programs assume that the indices of `Data` start at 0.
       data =
         bytes.upperBound <= data.count
         ? Data(data[(start + bytes.lowerBound)..<(start + bytes.upperBound)]) : Data()
@@ -203,7 +204,7 @@ extension CacheAnswer {
     self.data = data
   }
 
-  /// What `only-if-cached` gets when there is nothing (RFC 9111 5.2.1.7).
+  /// Returns the response to `only-if-cached` when nothing is stored (RFC 9111 5.2.1.7).
   static func gatewayTimeout(_ exchange: CacheExchange) -> CacheAnswer {
     let response = HTTPURLResponse.make(
       url: exchange.url, status: 504, version: "HTTP/1.1", fields: [(name: "Content-Length", value: "0")],

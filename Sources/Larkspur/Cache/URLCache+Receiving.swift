@@ -3,10 +3,11 @@ import LarkspurHTTP
 import LarkspurTransport
 
 extension URLCache {
-  /// What to do with the head of an answer. Never waits; the cache is changed by what the answer tells, unless the
-  /// body has to be known first.
+  /// Decides what the task does with the head of a response. Never blocks. Updates the cache, unless that needs the
+  /// body.
   ///
-  /// - Parameter isWanted: Somebody decides of each response whether it is stored.
+  /// - Parameter isWanted: Whether the response may be stored without freshness information or a validator, because a
+  ///   subclass of the cache or the delegate decides about each response.
   func received(
     _ response: HTTPURLResponse, for exchange: CacheExchange, isWanted: Bool = false, now: Date
   ) -> CacheVerdict {
@@ -51,7 +52,8 @@ extension URLCache {
     }
   }
 
-  /// What to give the caller although the server could not be reached; nil: the error (RFC 5861 4).
+  /// Returns the stored response to deliver when the server could not be reached, or `nil` if the error is delivered
+  /// (RFC 5861 4).
   func failed(_ exchange: CacheExchange, now: Date) -> CacheAnswer? {
     guard let stored = exchange.candidate?.origin?.stored,
       stored.mayStandIn(for: exchange.request, now: now.timeIntervalSince1970)
@@ -61,8 +63,8 @@ extension URLCache {
 
   /// Stores a response whose body is complete.
   ///
-  /// - Parameter cached: What the delegate has made of ``CacheStoring/proposed(_:)``; if it has made nil of
-  ///   it, this is not called.
+  /// - Parameter cached: The delegate's version of ``CacheStoring/proposed(_:)``. If the delegate returned `nil`, this
+  ///   is not called.
   func store(_ cached: CachedURLResponse, for storing: CacheStoring) {
     guard cached.storagePolicy != .notAllowed, cached.data.count <= storing.bodyBytesMax,
       let key = storing.exchange.key, let entry = storing.entry(cached, key: key)
@@ -72,7 +74,7 @@ extension URLCache {
     guard entry.origin?.stored?.part != nil else {
       return core.store(entry, room: room, requested: requested, now: now)
     }
-    // A part may complete what is there, on disk perhaps.
+    // The part may complete a stored one, perhaps on disk.
     core.change(key, now: now) { entries, removals in
       let held = entries.first { $0.variant == entry.variant }
       self.core.store(
@@ -81,12 +83,12 @@ extension URLCache {
     }
   }
 
-  /// A body that is longer is not stored at all. Nil: nor is any.
+  /// Returns the maximum size of a body to store, in bytes, or `nil` if no body of this response can be stored.
   private func bodyBytesMax(of response: HTTPURLResponse) -> Int? {
     let room = room
     let limit = max(room.memoryCostMax, room.diskCostMax)
     guard limit > CachedURLResponse.costOfAny else { return nil }
-    // A body that says that it is too long need not be kept while it comes.
+    // If the head already says that the body is too long, do not keep the body while it arrives.
     return response.expectedContentLength > Int64(limit) ? nil : limit
   }
 
@@ -96,13 +98,13 @@ extension URLCache {
       diskCostMax: Int(Double(diskCapacity) * Self.diskShareMax))
   }
 
-  // MARK: - What is there already
+  // MARK: - Stored responses
 
-  /// An answer that is not stored may still be about something that is.
+  /// Delivers a response that is not stored. A 304 may still refresh a stored response.
   private func deliver(
     _ status: Int, _ fields: CacheFields, _ exchange: CacheExchange, _ now: Double
   ) -> CacheVerdict {
-    // The 304 to a condition of the caller's own.
+    // Only a 304 to the caller's own condition concerns a stored response here.
     guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, !core.isEmpty,
       let key = exchange.key
     else { return .deliver }
@@ -143,7 +145,7 @@ extension URLCache {
     core.remove(key)
   }
 
-  /// RFC 9111 4.4: the target, and what the answer names if it is of the same origin.
+  /// Invalidates the target and the references of the same origin (RFC 9111 4.4).
   private func invalidate(_ exchange: CacheExchange, _ references: [String], now: Double) {
     guard let target = exchange.keyOfGet(for: exchange.url) else { return }
     let others = references.compactMap { URL(peerText: Array($0.utf8), at: exchange.url) }
@@ -171,17 +173,17 @@ extension URLCache {
 }
 
 extension Exchange {
-  /// Whether a cache could do anything with the response, even if it is empty.
+  /// Whether the response matters to a cache, even an empty one.
   var concernsCache: Bool { CacheStorage.isOfUse(fields, in: headBytes.span) }
 }
 
 extension URLCache {
-  /// Whether there is nothing in it, by a look that costs nothing. It may be empty all the same if not.
+  /// Whether the cache is known to be empty. Performance: one atomic load. If `false`, the cache may still be empty.
   func isCertainlyEmpty(now: Date) -> Bool { !isSubclass && core.isCertainlyEmpty(now: now.timeIntervalSince1970) }
 }
 
 extension ResponseFields {
-  /// Whether there is anything in it for a cache: without making text of it.
+  /// Whether the response has fields that a cache could use. Performance: does not convert the fields to strings.
   fileprivate func mayConcernCache(_ request: CacheRequest) -> Bool {
     guard request.isGet || request.isHead else { return false }
     if request.policy == .storedElseLoad { return true }
@@ -193,7 +195,7 @@ extension ResponseFields {
 }
 
 extension CachedURLResponse {
-  /// What it becomes with a part that has come (RFC 9111 3.4). Nil: they do not go together.
+  /// Returns this response combined with a part of it (RFC 9111 3.4), or `nil` if they do not fit together.
   func combined(with entry: CachedURLResponse) -> CachedURLResponse? {
     guard let origin, let held = origin.stored, let new = entry.origin?.stored, let part = new.part,
       held.status == 200 || held.part != nil, !held.isDecoded, !new.isDecoded, held.isPartOfSame(new.fields)
@@ -230,7 +232,7 @@ extension CachedURLResponse {
 }
 
 extension Range<Int> {
-  /// Both as one range; nil: there is a gap between them.
+  /// Returns both ranges as one, or `nil` if there is a gap between them.
   fileprivate func joined(with other: Range<Int>) -> Range<Int>? {
     guard lowerBound <= other.upperBound, other.lowerBound <= upperBound else { return nil }
     return Swift.min(lowerBound, other.lowerBound)..<Swift.max(upperBound, other.upperBound)

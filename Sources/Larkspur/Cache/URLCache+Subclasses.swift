@@ -1,19 +1,20 @@
 import Foundation
 import LarkspurHTTP
 
-/// By what a program's own cache is asked and told of a response.
+/// The request and the task that a session passes to a subclass of the cache.
 struct CacheSubject: Sendable {
   var request: URLRequest
-  /// As Apple documents it for subclasses, which then know more of it. Nil: there is none, or it is at another request.
+  /// The task, which Apple's documentation has subclasses override members for. `nil` if there is none, or if the task
+  /// has moved on to another request.
   var task: URLSessionDataTask?
 }
 
-// A subclass may keep its responses elsewhere: sessions use its public members alone, on the cache's queue.
+// A subclass may store responses elsewhere, so sessions call only its public members, on the cache's queue.
 extension URLCache {
-  /// A subclass may store elsewhere than here: the session then asks its members.
+  /// Whether this is a subclass. A subclass may store responses elsewhere, so the session calls its members.
   var isSubclass: Bool { type(of: self) != URLCache.self }
 
-  /// `body` is called by whomever the subclass lets call it, and however often.
+  /// Asks the subclass for a response. The subclass decides on which thread `body` is called, and how often.
   func find(_ subject: CacheSubject, then body: @escaping @Sendable (CachedURLResponse?) -> Void) {
     core.run {
       guard let task = subject.task else { return body(self.cachedResponse(for: subject.request)) }
@@ -37,14 +38,15 @@ extension URLCache {
 }
 
 extension CacheExchange {
-  /// By what a program's own cache is told of a response to this. After a redirection its task is at another request.
+  /// Returns the subject of a response to this exchange. After a redirect that is followed, the task has another
+  /// request and is left out.
   func subject(status: Int) -> CacheSubject {
     var subject = subject ?? CacheSubject(request: URLRequest(url: url))
     if Redirection.isFollowed(status) { subject.task = nil }
     return subject
   }
 
-  /// The same for what is stored for GET, of which this may be the HEAD.
+  /// Returns the subject of the response that is stored for GET, for an exchange that may be a HEAD.
   func subjectOfGet(status: Int) -> CacheSubject {
     request.isGet ? subject(status: status) : CacheSubject(request: URLRequest(url: url))
   }

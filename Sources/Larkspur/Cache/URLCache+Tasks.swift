@@ -1,6 +1,7 @@
 import Foundation
 
-// Of a task it is the request that it is at, after redirections; one that has not begun has the one it was made for.
+// The request of a task for the cache: the current one, after redirects. A task that has not started has its original
+// request.
 extension URLSessionTask {
   fileprivate var cachedRequest: URLRequest? { currentRequest ?? originalRequest }
 }
@@ -10,7 +11,7 @@ extension URLCache {
     if let request = task.cachedRequest { storeCachedResponse(cachedResponse, for: request) }
   }
 
-  /// `body` is called on the cache's queue.
+  /// Finds the response for a task's request and calls `body` with it on the cache's queue.
   func findResponse(of task: URLSessionTask, then body: @escaping @Sendable (CachedURLResponse?) -> Void) {
     core.run { body(task.cachedRequest.flatMap { self.cachedResponse(for: $0) }) }
   }

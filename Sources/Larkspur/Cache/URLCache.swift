@@ -3,27 +3,28 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// Keeps responses in memory and on disk, and finds them again.
+/// A store of responses in memory and on disk.
 ///
-/// A session uses it as a private HTTP cache (RFC 9111); a program may look things up and store them as well. Memory
-/// and disk have a budget each, in bytes; what was used longest ago goes first. On disk each response is a file of
-/// its own in a folder that only this user may read. A process that is killed at any moment leaves whole entries
-/// behind, and several processes may share a folder.
+/// A session uses it as a private HTTP cache (RFC 9111). A program may look up and store responses as well. Memory and
+/// disk have a budget each, in bytes; the least recently used responses are removed first. On disk each response is a
+/// file of its own, with a second small file after a revalidation, in a folder that only this user may read. A process
+/// that is killed at any moment leaves complete entries behind, and several processes may share a folder.
 ///
-/// For any thread. What is in memory is found at once; members that have to look at the disk wait for it and say so.
-/// The session waits for nothing: it is told when the disk has answered.
+/// The cache may be used from any thread. Responses in memory are returned at once; members that have to read or write
+/// the disk block, and their documentation says so. Sessions never block on the disk: they continue when the disk has
+/// answered.
 open class URLCache: NSObject, @unchecked Sendable {
   /// Where a response may be stored.
   public enum StoragePolicy: UInt, Sendable {
-    /// In memory and on disk.
+    /// The response may be stored in memory and on disk.
     case allowed
-    /// In memory.
+    /// The response may be stored in memory.
     case allowedInMemoryOnly
-    /// Nowhere.
+    /// The response is not stored.
     case notAllowed
   }
 
-  /// Of the shared cache, in bytes.
+  /// The capacities of the shared cache, in bytes.
   static let sharedMemoryCapacity = 4 << 20
   static let sharedDiskCapacity = 20 << 20
 
@@ -31,8 +32,8 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   private static let current = Mutex<URLCache?>(nil)
 
-  /// The cache of sessions that were given no other: 4 MiB in memory and 20 MiB on disk, in the program's folder
-  /// below `$XDG_CACHE_HOME` or `~/.cache`, until a program sets another.
+  /// The cache of sessions that are given no other one. Until a program sets another cache, it has 4 MiB in memory and
+  /// 20 MiB on disk, in the program's folder below `$XDG_CACHE_HOME` or `~/.cache`.
   open class var shared: URLCache {
     get {
       current.withLock { cache in
@@ -44,7 +45,7 @@ open class URLCache: NSObject, @unchecked Sendable {
       }
     }
     set {
-      // The old one may be a program's own, and goes when the lock has gone.
+      // Release the old cache after the lock: it may be of a program's own class.
       _ = current.withLock { cache in
         defer { cache = newValue }
         return cache
@@ -52,25 +53,29 @@ open class URLCache: NSObject, @unchecked Sendable {
     }
   }
 
+  /// Creates a cache.
+  ///
   /// - Parameters:
   ///   - memoryCapacity: In bytes.
   ///   - diskCapacity: In bytes. With 0 nothing is written to disk.
-  ///   - path: Where the cache makes its folder, `URLCache`. A relative path is one in the program's folder below
-  ///     `$XDG_CACHE_HOME` or `~/.cache`; nil is that folder itself.
+  ///   - path: The folder in which the cache makes its own folder, `URLCache`. A relative path is below the program's
+  ///     folder in `$XDG_CACHE_HOME` or `~/.cache`; `nil` is the program's folder itself.
   public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     core = Self.makeCore(memoryCapacity, diskCapacity, path)
   }
 
+  /// Creates a cache.
+  ///
   /// - Parameters:
   ///   - memoryCapacity: In bytes.
   ///   - diskCapacity: In bytes. With 0 nothing is written to disk.
-  ///   - directoryURL: Where the cache makes its folder, `URLCache`; nil is the program's folder below
-  ///     `$XDG_CACHE_HOME` or `~/.cache`.
+  ///   - directoryURL: The folder in which the cache makes its own folder, `URLCache`; `nil` is the program's folder
+  ///     below `$XDG_CACHE_HOME` or `~/.cache`.
   public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
     core = Self.makeCore(memoryCapacity, diskCapacity, directoryURL?.path)
   }
 
-  /// A cache with the capacities and the folder of the shared one.
+  /// Creates a cache with the capacities and the folder of the shared one.
   public override init() { core = Self.makeCore(Self.sharedMemoryCapacity, Self.sharedDiskCapacity, nil) }
 
   private static func makeCore(_ memoryCapacity: Int, _ diskCapacity: Int, _ path: String?) -> CacheCore {
@@ -86,35 +91,36 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   deinit { core.writeSoon() }
 
-  /// What time it is for the cache and for the tasks that use it.
+  /// The current time for the cache and for the tasks that use it.
   var now: Date { core.now() }
 
   // MARK: - Capacities
 
-  /// In bytes. What does not fit into a smaller one is removed.
+  /// The capacity in memory, in bytes. Setting a smaller one removes the responses that no longer fit.
   open var memoryCapacity: Int {
     get { core.memoryCapacity }
     set { core.memoryCapacity = newValue }
   }
 
-  /// In bytes. What does not fit into a smaller one is removed.
+  /// The capacity on disk, in bytes. Setting a smaller one removes the responses that no longer fit.
   open var diskCapacity: Int {
     get { core.diskCapacity }
     set { core.diskCapacity = newValue }
   }
 
-  /// In bytes: bodies, fields, and a little for each response.
+  /// The bytes in use in memory: bodies, fields, and a fixed number for each response.
   open var currentMemoryUsage: Int { core.memoryUsage }
 
-  /// In bytes: the sizes of the files of all processes that share the folder. Waits for the disk.
+  /// The bytes in use on disk: the sizes of the files of all processes that share the folder. Blocks on the disk.
   open var currentDiskUsage: Int { core.diskUsage }
 
   // MARK: - Responses
 
-  /// The response that is stored for a request, fresh or not. Waits for the disk if it is not in memory.
+  /// Returns the response that is stored for a request, fresh or not. Blocks on the disk if the response is not in
+  /// memory.
   ///
-  /// Of several that a server chose by fields of the request (`Vary`) it is the latest whose fields are those of
-  /// `request`; fields that `request` does not have, as a session would add, do not count.
+  /// If a server sent several responses for different request fields (`Vary`), the latest one whose fields match those
+  /// of `request` is returned. Fields that `request` does not have do not count, because a session would add them.
   open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
     let now = now.timeIntervalSince1970
     guard let key = CacheKey.make(for: request) else { return nil }
@@ -124,9 +130,9 @@ open class URLCache: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Stores a response for a request, in place of what is stored for it, whatever HTTP says about its being stored.
-  /// What is larger than a capacity is not stored there. Waits for the disk: another cache in the same folder, or the next
-  /// run of the program, finds it.
+  /// Stores a response for a request, replacing the one that is stored for it, even if HTTP does not allow storing it.
+  /// A response that is larger than a capacity is not stored there. Blocks until the response is on the disk, so that
+  /// another cache in the same folder, or the next run of the program, finds it.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970
@@ -134,7 +140,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     core.finishChanges()
   }
 
-  /// Removes what is stored for a request, all variants of it. Waits for the disk.
+  /// Removes the responses that are stored for a request, in all variants. Blocks on the disk.
   open func removeCachedResponse(for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     core.remove(key)
@@ -143,13 +149,13 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   // MARK: - All
 
-  /// Removes everything. Waits for the disk.
+  /// Removes all responses. Blocks on the disk.
   open func removeAllCachedResponses() {
     core.removeAll()
     core.finishChanges()
   }
 
-  /// Removes what was stored at `date` or later. Waits for the disk.
+  /// Removes the responses that were stored at `date` or later. Blocks on the disk.
   open func removeCachedResponses(since date: Date) {
     core.removeAll(since: date.timeIntervalSince1970)
     core.finishChanges()
@@ -157,29 +163,29 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   // MARK: - Tasks
 
-  /// Stores a response for a task's request. Waits for the disk.
+  /// Stores a response for a task's request. Blocks on the disk.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
     storeResponse(cachedResponse, of: dataTask)
   }
 
-  /// Looks for the response that is stored for a task's request.
+  /// Finds the response that is stored for a task's request.
   ///
-  /// The handler is called once, on a queue of the cache's, with nil if there is none.
+  /// The handler is called once, on a queue of the cache, with `nil` if there is no response.
   open func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
     findResponse(of: dataTask, then: completionHandler)
   }
 
-  /// The response that is stored for a task's request, fresh or not; nil if there is none.
+  /// Returns the response that is stored for a task's request, fresh or not, or `nil` if there is none.
   open func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
-    // A subclass may answer more than once.
+    // A subclass may call the handler more than once.
     let question = Question<CachedURLResponse?>()
     getCachedResponse(for: dataTask) { question.answer($0) }
     return await question.wait() ?? nil
   }
 
-  /// Removes what is stored for a task's request, all variants of it.
+  /// Removes the responses that are stored for a task's request, in all variants. Blocks on the disk.
   open func removeCachedResponse(for dataTask: URLSessionDataTask) { removeResponse(of: dataTask) }
 
   static func best(of entries: [CachedURLResponse], for request: URLRequest) -> CachedURLResponse? {
@@ -195,7 +201,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 }
 
 extension CacheKey {
-  /// What a program stores for a HEAD has no body, and is nothing for a GET.
+  /// A response that a program stores for a HEAD has no body, so its key differs from that of a GET.
   static func make(for request: URLRequest) -> String? {
     let method = request.httpMethod ?? "GET"
     let host = request.own.fields?.value(of: "Host")
@@ -205,7 +211,7 @@ extension CacheKey {
 }
 
 extension CachedURLResponse {
-  /// As it is stored under a key.
+  /// Returns the response with the data that a cache stores it with under `key`.
   func prepared(key: String, now: Double) -> CachedURLResponse {
     if let origin, origin.key == key { return self }
     var stored: StoredResponse?

@@ -5,12 +5,12 @@ import LarkspurIO
 
 /// A cookie storage's file, which processes share.
 ///
-/// A change is read, merged and written under a lock: `cookies.new` is written and synced, takes the place of
-/// `cookies`, and then the folder is synced. Whoever is killed in between leaves the old file or the new one, and a
-/// `cookies.new` that the next writer removes. Nobody has to lock to read. Only the user may read the files (0600, in a
-/// folder of 0700), and links are not followed.
+/// An update reads, merges and writes under a lock: it writes and syncs `cookies.new`, renames it to `cookies`, and
+/// then syncs the folder. A process that is killed in between leaves the old file or the new one, and perhaps a
+/// `cookies.new` that the next writer removes. Reading needs no lock. Only the user may read the files (mode 0600, in a
+/// folder of mode 0700), and links are not followed.
 package final class CookieDisk: Sendable {
-  /// What has just been done, for tests that end the world there.
+  /// The steps of an update, at which tests can stop it.
   package enum Step: CaseIterable, Sendable {
     case locked, cleared, created, half, written, synced, renamed
   }
@@ -20,7 +20,7 @@ package final class CookieDisk: Sendable {
   static let damagedName = "cookies.damaged"
   static let lockName = "cookies.lock"
 
-  /// The folder with the files. It is made, with what is above it, when something is first written.
+  /// The folder of the files. The first write creates it and its parents.
   let path: String
   private let afterStep: (@Sendable (Step) throws -> Void)?
 
@@ -29,17 +29,17 @@ package final class CookieDisk: Sendable {
     self.afterStep = afterStep
   }
 
-  /// A later version of Larkspur wrote the file: it is left alone, and nothing is kept.
+  /// Thrown if a later version of Larkspur wrote the file. The file is left unchanged, and nothing is stored.
   struct IsNewer: Error {}
 
-  /// The cookies in the file, and a checksum of the file, by which a later look tells whether the file is another.
+  /// The cookies in the file, and the file's checksum, which shows later whether the file has changed.
   struct Content {
     var cookies: [Cookie] = []
-    /// Zero if there is no file.
+    /// The checksum, or zero if there is no file.
     var checksum: UInt64 = 0
   }
 
-  /// What is there now. None if there is no file, or none that can be read.
+  /// Returns the cookies in the file: none if there is no file, or none that can be read.
   func read() -> [Cookie] { content().cookies }
 
   func content() -> Content {
@@ -49,13 +49,12 @@ package final class CookieDisk: Sendable {
     return Content(cookies: cookies, checksum: Checksum.of(bytes.span))
   }
 
-  /// Replaces what is there. `merge` is given the present cookies, and returns those that are to be there.
+  /// Replaces the cookies in the file. `merge` takes the present cookies and returns the new ones.
   ///
-  /// A damaged file counts as none, and is kept as `cookies.damaged`.
-  /// - Returns: The content now and the checksum of the file before, or `nil` if another writer has the lock and nothing was
-  ///   done.
-  /// - Throws: `Errno` or ``IsNewer``; the file is as it was, or is replaced though that may not survive a loss of
-  ///   power.
+  /// A damaged file counts as empty, and is kept as `cookies.damaged`.
+  /// - Returns: The new content and the checksum of the file before, or `nil` if another writer holds the lock and
+  ///   nothing was done.
+  /// - Throws: `Errno` or ``IsNewer``. The file is then unchanged, or is replaced but might not survive a power loss.
   func update(_ merge: ([Cookie]) -> [Cookie]) throws -> (content: Content, before: UInt64)? {
     let folder = try Folder.ofOwner(at: path)
     guard let lock = try folder.lock(Self.lockName) else { return nil }
@@ -95,7 +94,7 @@ package final class CookieDisk: Sendable {
     try folder.sync()
   }
 
-  /// Nil: there is no file.
+  /// Returns the bytes of the file, or `nil` if there is no file.
   private func content(of folder: Folder) throws(Errno) -> [UInt8]? {
     do throws(Errno) {
       let bytes = try folder.read(Self.name, atMost: CookieFile.bytesMax + 1)
@@ -107,10 +106,10 @@ package final class CookieDisk: Sendable {
   }
 }
 
-/// Where cookies are kept, by the XDG base directory specification: `$XDG_DATA_HOME`, or `~/.local/share`.
+/// The locations of cookie files, by the XDG Base Directory Specification: `$XDG_DATA_HOME`, or `~/.local/share`.
 enum CookiePlaces {
   static func dataHome(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
-    // The specification: a relative path is to be ignored.
+    // The specification says that a relative path is ignored.
     if let home = environment["XDG_DATA_HOME"], home.hasPrefix("/") { return home }
     return (environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()) + "/.local/share"
   }
@@ -121,8 +120,9 @@ enum CookiePlaces {
   /// `<data home>/larkspur/groups/<identifier>`.
   static func folder(ofGroup identifier: String) -> String { "\(dataHome())/larkspur/groups/\(component(identifier))" }
 
-  /// A name that is one component of a path, and no hidden one; two names are never one. A longer one than file systems
-  /// take is cut, and told from others by a number.
+  /// Returns a file name that stands for `name`: one path component, which is not hidden. Different names have
+  /// different results. Only names whose results are longer than 200 bytes, which file systems may not accept, share
+  /// the first 180 bytes and differ by a 64-bit hash.
   static func component(_ name: String) -> String {
     var allowed = CharacterSet.alphanumerics
     allowed.insert(charactersIn: "-_. ")

@@ -1,13 +1,13 @@
 import Foundation
 import LarkspurHTTP
 
-/// What a URL is to cookies.
+/// The properties of URLs that cookie rules depend on.
 enum CookieSite {
-  /// Nil: the URL has no host that could have cookies.
+  /// Returns the cookie request for a URL, or `nil` if the URL has no host that can have cookies.
   static func request(_ url: URL) -> CookieRequest? {
     guard let host = url.asciiHost.flatMap({ CookieHost($0) }) else { return nil }
     let path = url.path(percentEncoded: true)
-    // As the request says it.
+    // Use the path as the request sends it, without dot segments.
     let sent = path.contains("/.") ? String(URLResolution.withoutDots(path[...])) : path
     var request = CookieRequest(host: host, path: sent, isSecure: isSecure(url))
     request.port = url.port ?? (request.isSecure ? 443 : 80)
@@ -19,7 +19,7 @@ enum CookieSite {
     return scheme == "https" || scheme == "wss"
   }
 
-  /// Whether two URLs belong to one owner: the registrable domains of their hosts are the same.
+  /// Whether the hosts of two URLs have the same registrable domain.
   static func isSameDomain(_ one: URL, _ other: URL, _ suffixes: () -> PublicSuffixTable) -> Bool {
     guard let one = one.asciiHost.flatMap({ CookieHost($0) }), let other = other.asciiHost.flatMap({ CookieHost($0) })
     else {
@@ -32,7 +32,8 @@ enum CookieSite {
     return domain == table.registrableDomain(of: other.text)
   }
 
-  /// RFC 6265bis 5.2: of one owner, and both by TLS or both not.
+  /// Whether two URLs are of the same site (RFC 6265bis 5.2): their registrable domains are equal, and both or neither
+  /// use TLS.
   static func isSameSite(_ one: URL, _ other: URL, _ suffixes: () -> PublicSuffixTable) -> Bool {
     one == other || isSecure(one) == isSecure(other) && isSameDomain(one, other, suffixes)
   }

@@ -1,9 +1,11 @@
 import Foundation
 
-/// Set-Cookie fields that have been joined by commas, which they are not meant to be (RFC 9110 5.3).
+/// Splits Set-Cookie fields that were joined by commas, although RFC 9110 5.3 says that they cannot be.
 enum FoldedCookies {
-  /// - Returns: The fields. Line ends beside the commas, and at the ends of the text, separate fields and are part of none; one
-  ///   within a field stays, and makes that field invalid.
+  /// Splits joined fields.
+  ///
+  /// - Returns: The fields. Line ends next to a comma, and at the ends of the text, are removed. A line end within a
+  ///   field stays, and makes that field invalid.
   static func split(_ text: String) -> [String] {
     let bytes = withoutSeparatingLineEnds(Array(text.utf8))
     var parts: [String] = []
@@ -29,7 +31,7 @@ enum FoldedCookies {
 
   private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A }
 
-  /// A token (RFC 9110 5.6.2) with an equals sign behind it.
+  /// Whether the bytes begin with a token (RFC 9110 5.6.2) and an equals sign.
   private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
     let rest = bytes.drop(while: isBlank)
     let name = rest.prefix(while: isTokenByte)

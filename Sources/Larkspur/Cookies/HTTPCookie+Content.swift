@@ -2,7 +2,7 @@ import Foundation
 import LarkspurHTTP
 
 extension HTTPCookie.Content {
-  /// From a program's dictionary.
+  /// Creates the content from a program's dictionary, or returns `nil` if the dictionary is invalid.
   init?(_ properties: [HTTPCookiePropertyKey: Any], now: Date) {
     guard let name = Self.text(properties[.name]), let value = Self.text(properties[.value]),
       let path = Self.text(properties[.path]), let domain = Self.domain(properties)
@@ -13,32 +13,33 @@ extension HTTPCookie.Content {
     self.init(name: name, value: value, domain: domain, path: path.isEmpty ? "/" : path)
     version = Self.number(properties[.version]) == 1 ? 1 : 0
     isSecure = Self.isSet(properties[.secure])
-    // (For the other one, any text will do: as Foundation has it.)
+    // For `secure` any text counts, as in Foundation.
     isHTTPOnly = Self.isSet(properties[.httpOnly]) && (properties[.httpOnly] as? String)?.uppercased() != "FALSE"
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
     ports = (properties[.port] as? String).map(Self.ports) ?? []
     if version == 1 {
-      // As in a field: version 0 knows neither (RFC 6265).
+      // Version 0 has neither attribute (RFC 6265).
       comment = properties[.comment] as? String
       commentURL = Self.url(properties[.commentURL])
       if let age = Self.number(properties[.maximumAge]) { expires = now.after(seconds: TimeInterval(age)) }
     } else {
-      // As Foundation has it: the other version knows one port.
+      // Version 0 keeps one port, as in Foundation.
       ports = Array(ports.prefix(1))
     }
-    // A cookie without an end of its own ends with the session. The end of version 1 is its age.
+    // A cookie without an expiry ends with the session. So does one of version 1 without `Max-Age`, whatever its
+    // `Expires`, unless `Discard` is `"FALSE"`.
     let isDiscarded = (properties[.discard] as? String).map { $0.uppercased() == "TRUE" }
     isSessionOnly = expires == nil || isDiscarded ?? (version == 1 && properties[.maximumAge] == nil)
   }
 
-  /// Also a part of a text, which programs take their cookies' names and values from.
+  /// Returns the text of a `String` or a `Substring`.
   private static func text(_ value: Any?) -> String? { value as? String ?? (value as? Substring).map { String($0) } }
 
   private static func domain(_ properties: [HTTPCookiePropertyKey: Any]) -> String? {
     let given = properties[.domain] as? String ?? url(properties[.originURL])?.asciiHost
     guard let given, !given.isEmpty, given != "." else { return nil }
-    // A host in another script is known by its ASCII form.
+    // An internationalized host is compared in its ASCII form.
     return Punycode.asciiName(given) ?? given.lowercased()
   }
 
@@ -46,8 +47,10 @@ extension HTTPCookie.Content {
 
   private static func number(_ value: Any?) -> Int? { value as? Int ?? (value as? String).flatMap { Int($0) } }
 
-  /// - Returns: A date that a calendar has, or `nil` for none and for one that is not a number: like a field's date that cannot be
-  ///   read, that one does not count (RFC 6265 5.2.1).
+  /// Returns the expiry of a property.
+  ///
+  /// - Returns: The date, limited to the range that calendars support, or `nil` if there is none or it is not a number.
+  ///   A date that is not a number is ignored, like one in a field that cannot be parsed (RFC 6265 5.2.1).
   private static func date(_ value: Any?) -> Date? {
     if let date = value as? Date {
       return date.timeIntervalSinceReferenceDate.isNaN ? nil : Date(CookieTime(date))
@@ -55,7 +58,7 @@ extension HTTPCookie.Content {
     return (value as? String).flatMap { CookieDate.parse($0) }.map(Date.init)
   }
 
-  /// Any text, `"FALSE"` too, but none that is empty.
+  /// Whether a flag is set. Any text that is not empty counts, even `"FALSE"`.
   private static func isSet(_ value: Any?) -> Bool {
     if let text = value as? String { return !text.isEmpty }
     return value as? Bool ?? (value as? Int).map { $0 != 0 } ?? (value != nil)
@@ -74,7 +77,8 @@ extension HTTPCookie.Content {
     text.split(separator: ",").compactMap { Int($0.trimmingCharacters(in: CharacterSet(charactersIn: " \""))) }
   }
 
-  /// From a Set-Cookie field of an answer from `url`.
+  /// Creates the content from a Set-Cookie field of a response from `host`, or returns `nil` if the field's domain is
+  /// invalid.
   init?(_ said: SetCookie, host: String, now: Date) {
     switch said.domain {
     case .invalid: return nil
@@ -98,7 +102,7 @@ extension HTTPCookie.Content {
     if others["discard"] != nil { isSessionOnly = true }
   }
 
-  // MARK: The jar's
+  // MARK: - Conversion from and to the jar
 
   init(_ cookie: Cookie) {
     let isDotted = !cookie.isHostOnly
@@ -116,7 +120,7 @@ extension HTTPCookie.Content {
     ports = legacy.ports
   }
 
-  /// As the jar keeps it, set at `now`.
+  /// Returns the cookie in the jar's form, set at `now`.
   func cookie(now: CookieTime) -> Cookie {
     let isDotted = domain.hasPrefix(".")
     var legacy: Cookie.Legacy?
@@ -138,7 +142,7 @@ extension HTTPCookie.Content {
 }
 
 extension Date {
-  /// The end of the year 9999, the last one that a cookie's field can name (RFC 6265 5.1.1).
+  /// The end of the year 9999, the latest date that a Set-Cookie field can name (RFC 6265 5.1.1).
   private static let lastOfCookies = Date(timeIntervalSince1970: 253_402_300_799)
 
   fileprivate func after(seconds: TimeInterval) -> Date {
@@ -146,7 +150,7 @@ extension Date {
   }
 
   init(_ time: CookieTime) {
-    // Dates have calendars: those of Foundation do not reach to the end of time.
+    // Limit the date to the range that Foundation's calendars support.
     self.init(
       timeIntervalSinceReferenceDate: min(
         max(time.seconds, Date.distantPast.timeIntervalSinceReferenceDate),

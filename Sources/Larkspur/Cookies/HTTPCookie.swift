@@ -1,18 +1,18 @@
 import Foundation
 import LarkspurHTTP
 
-/// An HTTP cookie: immutable, and of version 0 (as browsers have them, RFC 6265bis) or 1 (RFC 2965).
+/// An HTTP cookie of version 0 (as browsers have them, RFC 6265bis) or 1 (RFC 2965).
 ///
-/// It may be used on any thread.
+/// A cookie is immutable and may be used on any thread.
 open class HTTPCookie: NSObject, @unchecked Sendable {
-  /// What a cookie storage keeps of what servers set.
+  /// Which of the cookies that servers set a storage keeps.
   public enum AcceptPolicy: UInt, Sendable {
-    /// Everything.
+    /// All cookies.
     case always
-    /// Nothing.
+    /// No cookies.
     case never
-    /// What comes from the site of the main document (see `URLRequest.mainDocumentURL`): of the same registrable
-    /// domain. A request without a main document is one itself.
+    /// Cookies from the site of the main document (see `URLRequest.mainDocumentURL`), which means from the same
+    /// registrable domain. A request without a main document counts as its own main document.
     case onlyFromMainDocumentDomain
   }
 
@@ -22,7 +22,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     var value: String
     var expires: Date?
     var isSessionOnly = true
-    /// In lower case; a dot before it says that hosts below it are meant as well.
+    /// The domain in lower case. With a leading dot the cookie is for the hosts below it too.
     var domain: String
     var path: String
     var isSecure = false
@@ -40,19 +40,20 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// A cookie with these properties.
+  /// Creates a cookie with these properties.
   ///
   /// Required are ``HTTPCookiePropertyKey/name``, ``HTTPCookiePropertyKey/value`` and ``HTTPCookiePropertyKey/path``,
   /// and either ``HTTPCookiePropertyKey/domain`` or ``HTTPCookiePropertyKey/originURL``.
-  /// - Returns: Nil if one of them is missing or of another type, if name and value are both empty, or if there is a
-  ///   control character in what is sent: it would be the end of a request's field.
+  /// - Returns: `nil` if one of them is missing or of another type, if name and value are both empty, or if name,
+  ///   value, path or domain contains a control character, which could end the request's field early.
   public init?(properties: [HTTPCookiePropertyKey: Any]) {
     guard let content = Content(properties, now: Date()) else { return nil }
     self.content = content
     super.init()
   }
 
-  /// What makes a cookie like this one. A value is a `String` but for the expiry's `Date`, and the URL of a comment.
+  /// The properties of an equal cookie. Each value is a `String`, except the expiry, a `Date`, and the comment's URL, a
+  /// `URL`.
   open var properties: [HTTPCookiePropertyKey: Any]? {
     var properties: [HTTPCookiePropertyKey: Any] = [
       .name: name, .value: value, .domain: domain, .path: path, .version: "\(version)",
@@ -68,31 +69,31 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     return properties
   }
 
-  /// 0 or 1.
+  /// The version, 0 or 1.
   open var version: Int { content.version }
-  /// As the server spells it: names are compared with regard to case.
+  /// The name, as the server spells it. Names are case-sensitive.
   open var name: String { content.name }
-  /// As the server spells it.
+  /// The value, as the server spells it.
   open var value: String { content.value }
-  /// When the cookie expires. Nil: when the session ends.
+  /// The date at which the cookie expires, or `nil` if it ends with the session.
   open var expiresDate: Date? { content.expires }
-  /// The cookie ends with the session, whatever ``expiresDate`` says, and is not kept in a file.
+  /// Whether the cookie ends with the session, whatever ``expiresDate`` says. Such a cookie is not written to a file.
   open var isSessionOnly: Bool { content.isSessionOnly }
-  /// The host; with a dot before it the cookie is for all hosts below it too.
+  /// The host. With a leading dot the cookie is for all hosts below it too.
   open var domain: String { content.domain }
-  /// The cookie is for this path and those below it.
+  /// The path. The cookie is for this path and those below it.
   open var path: String { content.path }
-  /// The cookie is sent by TLS only.
+  /// Whether the cookie is sent over TLS only.
   open var isSecure: Bool { content.isSecure }
-  /// No script is to see the cookie.
+  /// Whether the cookie is hidden from scripts.
   open var isHTTPOnly: Bool { content.isHTTPOnly }
-  /// What the cookie is for, in words for its user (RFC 2965).
+  /// The purpose of the cookie, in words for the user (RFC 2965).
   open var comment: String? { content.comment }
-  /// Where it is said what the cookie is for (RFC 2965).
+  /// The URL of a page about the cookie's purpose (RFC 2965).
   open var commentURL: URL? { content.commentURL }
-  /// The ports that the cookie is for (RFC 2965). Nil: all.
+  /// The ports that the cookie is for (RFC 2965), or `nil` for all ports.
   open var portList: [NSNumber]? { content.ports.isEmpty ? nil : content.ports.map { NSNumber(value: $0) } }
-  /// Which requests that come from another site include the cookie. Nil: all of them.
+  /// Which requests from other sites include the cookie, or `nil` if all of them do.
   open var sameSitePolicy: HTTPCookieStringPolicy? {
     switch content.sameSite {
     case .unspecified, .none: nil
@@ -103,17 +104,17 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   // MARK: - Fields
 
-  /// The cookies that a response's fields set; other fields are passed over.
+  /// Returns the cookies that a response's fields set. Other fields are ignored.
   ///
-  /// Dictionaries have one value for each name: several Set-Cookie fields are one, with commas between them. A comma is
-  /// taken to be such a one if a cookie's name and an equals sign follow it, so that those of dates are not. A session
-  /// does not depend on that; its cookies come from the fields themselves.
+  /// A dictionary has one value for each name, so several Set-Cookie fields are joined by commas. A comma counts as a
+  /// separator if a cookie's name and an equals sign follow it, so that commas in dates do not. A session does not
+  /// depend on this rule; its cookies come from the fields themselves.
   ///
   /// - Parameters:
-  ///   - headerFields: Those of the response, Set-Cookie among them.
-  ///   - URL: Where the response is from. Its host is the domain of cookies that name none. Whether the host may set
-  ///     cookies for the domain that a cookie does name is asked when the cookie is stored.
-  /// - Returns: The cookies in their order. The path of one that names none is `/`.
+  ///   - headerFields: The response's fields, including Set-Cookie.
+  ///   - URL: The URL of the response. Its host is the domain of cookies that name none. Whether the host may set
+  ///     cookies for another domain that a cookie names is checked when the cookie is stored.
+  /// - Returns: The cookies in their order. The path of a cookie that names none is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
     guard let host = URL.asciiHost.flatMap({ CookieHost($0) }) else { return [] }
     let now = Date()
@@ -121,8 +122,8 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
       .compactMap { SetCookie($0) }.compactMap { Content($0, host: host.text, now: now) }.map { HTTPCookie($0) }
   }
 
-  /// The field with which a request sends cookies: `Cookie`, or nothing if there are none. All of them are in it, in
-  /// their order; whether they go with the request is the caller's to know.
+  /// Returns the `Cookie` field of a request, or an empty dictionary if there are no cookies. The field contains all of
+  /// them, in their order; the caller decides which cookies go with the request.
   open class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
     let pairs = cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }
     return pairs.isEmpty ? [:] : ["Cookie": pairs.joined(separator: "; ")]
@@ -130,16 +131,16 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   // MARK: - Objects
 
-  /// For people to read, in the form that FoundationNetworking has. The value, often a secret, is in it.
+  /// A description for people, in FoundationNetworking's form. It contains the value, which is often a secret.
   open override var description: String {
     var words = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
     words += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""
     words += " path:\"\(path)\" isSecure:\(isSecure) comment:\(comment ?? "nil")"
-    // Any port is 0.
+    // 0 stands for any port.
     return words + " ports:{ \(portList?.map(\.stringValue).joined(separator: ",") ?? "0") }>"
   }
 
-  /// Whether the other is a cookie with the same properties.
+  /// Whether the other object is a cookie with the same properties.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? HTTPCookie else { return false }
     return self === other || content == other.content

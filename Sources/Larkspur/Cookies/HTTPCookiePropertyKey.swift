@@ -2,13 +2,13 @@ import Foundation
 
 /// A key in a cookie's dictionary of properties (see ``HTTPCookie/init(properties:)``).
 public struct HTTPCookiePropertyKey: RawRepresentable, Equatable, Hashable, Sendable {
-  /// What the key is called in a dictionary.
+  /// The key's name in a dictionary.
   public let rawValue: String
 
-  /// A key by its name.
+  /// Creates a key from its name.
   public init(_ rawValue: String) { self.rawValue = rawValue }
 
-  /// A key by its name.
+  /// Creates a key from its name.
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
@@ -19,43 +19,44 @@ extension HTTPCookiePropertyKey {
   public static let value = HTTPCookiePropertyKey("Value")
   /// The URL that set the cookie, a `URL` or a `String`. Its host is the domain if there is no ``domain``.
   public static let originURL = HTTPCookiePropertyKey("OriginURL")
-  /// `"0"`, which is what is meant when nothing is said, or `"1"` for a cookie of RFC 2965.
+  /// The version: `"0"`, which is the default, or `"1"` for a cookie of RFC 2965.
   public static let version = HTTPCookiePropertyKey("Version")
-  /// The host, a `String`. With a dot before it the cookie is for all hosts below it too.
+  /// The host, a `String`. With a leading dot the cookie is for all hosts below it too.
   public static let domain = HTTPCookiePropertyKey("Domain")
   /// The path, a `String`. Required.
   public static let path = HTTPCookiePropertyKey("Path")
-  /// Any text that is not empty, or true: the cookie is sent by TLS only.
+  /// Whether the cookie is sent over TLS only: a `String` that is not empty, or `true`.
   public static let secure = HTTPCookiePropertyKey("Secure")
-  /// When the cookie expires, a `Date` or a `String` in one of the forms of HTTP. For version 0.
+  /// The expiry, a `Date` or a `String` in one of HTTP's date formats. For version 0.
   public static let expires = HTTPCookiePropertyKey("Expires")
-  /// What the cookie is for, a `String`.
+  /// The purpose of the cookie, a `String`. For version 1.
   public static let comment = HTTPCookiePropertyKey("Comment")
-  /// Where it is said what the cookie is for, a `URL` or a `String`.
+  /// The URL of a page about the cookie's purpose, a `URL` or a `String`. For version 1.
   public static let commentURL = HTTPCookiePropertyKey("CommentURL")
-  /// `"TRUE"`: the cookie ends with the session. Without it a cookie of version 1 that has no ``maximumAge`` does.
+  /// Whether the cookie ends with the session: `"TRUE"` or `"FALSE"`. Without this key, a cookie of version 1 without
+  /// ``maximumAge`` ends with the session.
   public static let discard = HTTPCookiePropertyKey("Discard")
-  /// How many seconds from now the cookie lives, as a `String`. For version 1.
+  /// The lifetime in seconds from now, as a `String`. For version 1.
   public static let maximumAge = HTTPCookiePropertyKey("Max-Age")
-  /// The ports that the cookie is for, a `String` with commas between them. Version 0 keeps the first one only.
+  /// The ports that the cookie is for, a `String` with commas between them. Version 0 keeps only the first one.
   public static let port = HTTPCookiePropertyKey("Port")
-  /// Which requests of other sites include the cookie, an ``HTTPCookieStringPolicy`` or its raw value.
+  /// Which requests from other sites include the cookie: an ``HTTPCookieStringPolicy`` or its raw value.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
-  /// No script may see the cookie: any text that is not empty, or true. Not among Apple's constants, but understood there by
-  /// this name.
+  /// Whether the cookie is hidden from scripts: a `String` that is neither empty nor `"FALSE"`, or `true`. Apple has no
+  /// constant for this key, but understands this name.
   static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
 }
 
 /// Which requests that come from another site include a cookie (RFC 6265bis 5.2).
 public struct HTTPCookieStringPolicy: RawRepresentable, Equatable, Hashable, Sendable {
-  /// As `Set-Cookie` says it, in lower case.
+  /// The policy's name in lower case, as in `Set-Cookie`.
   public let rawValue: String
 
-  /// A policy by its name.
+  /// Creates a policy from its name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// Those that change nothing, and whose answer the user will see.
+  /// Requests with a safe method whose response is shown to the user as a main document.
   public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
-  /// None.
+  /// No requests from other sites.
   public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")
 }

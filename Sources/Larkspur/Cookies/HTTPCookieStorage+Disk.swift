@@ -2,20 +2,20 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// From memory to the file, and back.
+/// The exchange of cookies between memory and file.
 extension HTTPCookieStorage {
-  /// Looks at the cookies, which may note when they were used.
+  /// Reads the cookies, which may record their use.
   func withJar<Result: Sendable>(_ body: (inout CookieJar) -> Result) -> Result {
     state.withLock { state in
       load(&state)
-      // What could not be written waits for the next change, and not for the next look.
+      // Changes that could not be written wait for the next change. Reading does not schedule another write.
       let hadChanges = state.jar.hasChanges
       defer { settle(&state, isChanged: !hadChanges) }
       return body(&state.jar)
     }
   }
 
-  /// Changes the cookies.
+  /// Changes the cookies. `body` returns whether it has changed anything.
   func change(_ body: (inout State) -> Bool) -> Bool {
     state.withLock { state in
       load(&state)
@@ -39,13 +39,13 @@ extension HTTPCookieStorage {
     CookieWriting.schedule(self)
   }
 
-  /// Merges what has changed into the file, and what others have changed into memory. It blocks until that is done.
+  /// Merges the changes into the file, and the changes of other processes into memory. Blocks until that is done.
   ///
-  /// What changed last counts, for each cookie. What cannot be written is tried again with the next change.
+  /// For each cookie the latest change counts. Changes that cannot be written are tried again with the next change.
   package func write() -> Written {
     guard let disk else { return .done }
     let work = state.withLock { state -> (changes: [Cookie.Identity: CookieTime], cookies: [Cookie])? in
-      // Nothing may be left to write, and not everything on the disk.
+      // Another call is writing. Report `busy`, so that the caller does not take its unfinished changes for written.
       guard !state.isWriting else { return nil }
       state.isWriteScheduled = false
       guard state.jar.hasChanges else { return ([:], []) }
@@ -60,7 +60,8 @@ extension HTTPCookieStorage {
     var isOverruled = false
     do {
       updated = try disk.update { present in
-        // Another process has written later, or a clock was set back.
+        // A stored cookie is newer than the change here: another process has written it since, or the clock was set
+        // back.
         isOverruled = present.contains { cookie in changes[cookie.identity].map { cookie.update > $0 } ?? false }
         return Self.merge(present, with: cookies, changes)
       }
@@ -71,7 +72,8 @@ extension HTTPCookieStorage {
     state.withLock { state in
       state.isWriting = false
       if let updated {
-        // A file that this storage wrote last has nothing new, and the lock is not held for each cookie in it.
+        // If this storage was the last writer, the file has nothing new. Skipping it avoids holding the lock for each
+        // cookie.
         if isOverruled || updated.before != state.fileChecksum { state.jar.adopt(updated.content.cookies) }
         state.fileChecksum = updated.content.checksum
       } else {
@@ -83,21 +85,22 @@ extension HTTPCookieStorage {
   }
 
   package enum Written: Equatable {
-    /// Everything is on the disk.
+    /// All changes are on the disk.
     case done
-    /// Somebody else is writing: it is to be tried again soon.
+    /// Another writer is active. Try again soon.
     case busy
-    /// It is tried again with the next change.
+    /// The changes are tried again with the next change.
     case failed
   }
 
-  /// Writes what has changed now and not in half a second, in the background. Then `completion` is called there.
+  /// Writes the changes now, in the background, and then calls `completion` there. Without a file, calls `completion`
+  /// at once.
   func flush(_ completion: @escaping @Sendable () -> Void = {}) {
     guard disk != nil else { return completion() }
     CookieWriting.write(self, completion)
   }
 
-  /// Begins to write what has changed, if anything has. Waits for nothing.
+  /// Starts writing the changes in the background, if there are any. Does not block.
   func writeSoon() {
     if disk != nil, state.withLock({ $0.jar.hasChanges }) { CookieWriting.write(self) {} }
   }
@@ -105,27 +108,28 @@ extension HTTPCookieStorage {
   private static func merge(
     _ present: [Cookie], with ours: [Cookie], _ changes: [Cookie.Identity: CookieTime]
   ) -> [Cookie] {
-    // A program that ran for long without writing does not bring back what others have removed or replaced since.
+    // A process that has not written for long must not bring back cookies that other processes have removed or replaced
+    // since.
     let theirs = present.filter { cookie in changes[cookie.identity].map { cookie.update > $0 } ?? true }
     let kept = Set(theirs.map(\.identity))
     return (theirs + ours.filter { !kept.contains($0.identity) }).sorted { $0.creation < $1.creation }
   }
 }
 
-/// When files are written.
+/// The schedule of the writes.
 enum CookieWriting {
-  /// Writes one file after the other. Nothing of a stranger's runs on it. What is scheduled does not wait for other processes;
-  /// what is asked for does, as `attemptsMax` says.
+  /// The queue that writes the files one after another. User code does not run on it. A scheduled write does not wait
+  /// for other processes; a requested one does, up to `attemptsMax`.
   private static let queue = DispatchQueue(label: "larkspur.cookies", qos: .utility)
 
-  /// How long changes are collected: a page with many cookies is one write.
+  /// How long changes are collected: a page with many cookies causes one write.
   static let delay = DispatchTimeInterval.milliseconds(500)
 
-  /// How soon it is tried again while another process is writing.
+  /// The delay before the next attempt while another process is writing.
   private static let retryDelay = DispatchTimeInterval.milliseconds(20)
 
-  /// At the end of a storage or a process another writer is waited for so many times ten milliseconds: it may have been
-  /// stopped in the middle.
+  /// Maximum number of attempts, 10 ms apart, of a requested write or at the end of a storage or process. After these 5
+  /// s the other writer is taken to be stopped.
   private static let attemptsMax = 500
 
   static func schedule(_ storage: HTTPCookieStorage, after delay: DispatchTimeInterval = delay) {
@@ -141,7 +145,7 @@ enum CookieWriting {
     }
   }
 
-  /// Writes what there is to be written, now.
+  /// Writes the changes on the calling thread. Blocks while another writer is active.
   static func finish(_ storage: HTTPCookieStorage) {
     var attempts = 1
     while storage.write() == .busy, attempts < attemptsMax {
@@ -150,7 +154,7 @@ enum CookieWriting {
     }
   }
 
-  /// A write that is under way is waited for.
+  /// Writes the changes after a write that is in progress. Blocks until both are done.
   fileprivate static func finishNow(_ storage: HTTPCookieStorage) { queue.sync { finish(storage) } }
 }
 

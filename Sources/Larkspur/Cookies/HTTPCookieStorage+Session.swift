@@ -3,34 +3,37 @@ import LarkspurHTTP
 import Synchronization
 
 extension URLRequest {
-  /// Whether its method is safe (RFC 9110 9.2.1).
+  /// Whether the method is safe (RFC 9110 9.2.1).
   var isSafe: Bool { CacheRequest.isSafe(own.method) }
 
-  /// Whether its answer is a main document, and not a part of one.
+  /// Whether the response is a main document, and not a part of one.
   var isTopLevel: Bool { mainDocumentURL == nil || mainDocumentURL == url }
 }
 
-/// What a session's tasks ask. Without cookies it costs them a look at a number.
+/// The interface of the storage to a session's tasks. Performance: a storage without cookies costs a task one atomic
+/// load.
 extension HTTPCookieStorage {
-  /// Where strangers' code is called on account of a session's work.
+  /// The queue that runs user code (observers and subclasses) on behalf of sessions.
   static let notifications = DispatchQueue(label: "larkspur.cookies.notifications", qos: .utility)
 
-  /// A subclass may choose among its cookies, or keep them elsewhere: a session then asks its members.
+  /// Whether this is a subclass. A subclass may select among its cookies or store them elsewhere, so a session calls
+  /// its members.
   var isSubclass: Bool { type(of: self) != HTTPCookieStorage.self }
 
-  /// False: there are certainly none, and no field need be asked for.
+  /// Whether there may be cookies. If `false`, there are none, and no field has to be made.
   var mayHaveCookies: Bool { occupancy.load(ordering: .relaxed) != Occupancy.empty.rawValue }
 
-  /// The value of the Cookie field of a request, or nil if it is to have none.
+  /// Returns the value of a request's Cookie field, or `nil` if the request has no cookies.
   ///
   /// - Parameters:
-  ///   - mainDocument: The document for whose sake the request is made. Nil: it is for itself.
-  ///   - isSafeMethod: The method is one of GET, HEAD, OPTIONS and TRACE.
-  ///   - isTopLevel: The answer is the main document, and not a part of it.
+  ///   - mainDocument: The document that the request is made for, or `nil` if the request is for a main document
+  ///     itself.
+  ///   - isSafeMethod: Whether the method is GET, HEAD, OPTIONS or TRACE.
+  ///   - isTopLevel: Whether the response is the main document, and not a part of it.
   func cookieField(for url: URL, mainDocument: URL?, isSafeMethod: Bool, isTopLevel: Bool, now: Date) -> String? {
     guard let request = CookieSite.request(url) else { return nil }
     return withJar { jar in
-      // Who the document belongs to matters only if there is something to send.
+      // The main document's site matters only if there are cookies to send.
       guard !jar.domains(of: request.host).isEmpty else { return nil }
       let asking = asking(request, url, for: mainDocument, isSafeMethod: isSafeMethod, isTopLevel: isTopLevel)
       return jar.field(for: asking, now: CookieTime(now))
@@ -48,7 +51,7 @@ extension HTTPCookieStorage {
     return request
   }
 
-  /// What ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` would send, one by one.
+  /// Returns the cookies that ``cookieField(for:mainDocument:isSafeMethod:isTopLevel:now:)`` sends.
   func cookiesGoing(with request: URLRequest) -> [HTTPCookie]? {
     guard let url = request.url, let plain = CookieSite.request(url) else { return [] }
     let asking = asking(
@@ -57,8 +60,8 @@ extension HTTPCookieStorage {
     return withJar { $0.cookies(for: asking, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
-  /// The same. A subclass may choose by what it answers for a URL, or add to it; but where a cookie that is kept here may go, the
-  /// cookie says.
+  /// Returns the cookies to send with a request. A subclass may remove cookies or add its own by overriding
+  /// ``cookies(for:)-(URL)``. A cookie of this storage is sent only where its attributes allow.
   func chosenCookies(for request: URLRequest) -> [HTTPCookie]? {
     let going = cookiesGoing(with: request)
     guard isSubclass, let going, let url = request.url else { return going }
@@ -66,13 +69,14 @@ extension HTTPCookieStorage {
     return cookies(for: url)?.filter { !own.contains($0) || going.contains($0) }
   }
 
-  /// Keeps what the Set-Cookie fields of a response say, as far as it is allowed to.
+  /// Stores the cookies of a response's Set-Cookie fields, as far as the rules and the policy allow.
   ///
   /// - Parameters:
-  ///   - fields: The values, each as it came, in their order.
-  ///   - mainDocument: As for the request.
-  ///   - isTopLevel: As for the request.
-  ///   - policy: The session's policy. Nil: the storage's own. `never` of either is never.
+  ///   - fields: The values, unchanged and in their order.
+  ///   - mainDocument: The document that the request was made for, or `nil` if the request was for a main document
+  ///     itself.
+  ///   - isTopLevel: Whether the response is the main document, and not a part of it.
+  ///   - policy: The session's policy, or `nil` for the storage's own. If either is `never`, nothing is stored.
   func store(
     setCookieFields fields: [String], from url: URL, mainDocument: URL?, isTopLevel: Bool = true,
     policy: HTTPCookie.AcceptPolicy? = nil, now: Date
@@ -96,8 +100,8 @@ extension HTTPCookieStorage {
     if isChanged { notify() }
   }
 
-  /// Posts a notification for all changes of the next few milliseconds. Observers are user code: they do not get the session's
-  /// thread.
+  /// Posts one notification for all changes of the next 10 ms (`notificationDelay`). Observers are user code, so they
+  /// do not run on the session's thread.
   private func notify() {
     guard !isNotifying.exchange(true, ordering: .acquiringAndReleasing) else { return }
     Self.notifications.asyncAfter(deadline: .now() + Self.notificationDelay) {
@@ -106,7 +110,7 @@ extension HTTPCookieStorage {
     }
   }
 
-  /// How long the changes of responses are collected before observers hear of them.
+  /// How long changes by responses are collected before observers are notified.
   private static let notificationDelay = DispatchTimeInterval.milliseconds(10)
 
   private func answered(_ url: URL, for mainDocument: URL?, isTopLevel: Bool) -> CookieRequest? {
@@ -118,8 +122,8 @@ extension HTTPCookieStorage {
     return request
   }
 
-  /// What the Set-Cookie fields of a response set, as far as they may, for a storage that is kept elsewhere. What takes one away is a
-  /// cookie that has expired.
+  /// Returns the cookies of a response's Set-Cookie fields, as far as they are allowed, for a storage that keeps them
+  /// elsewhere. An expired cookie removes the stored one.
   func cookies(
     setCookieFields fields: [String], from url: URL, mainDocument: URL?, isTopLevel: Bool, now: Date
   ) -> [HTTPCookie] {

@@ -2,21 +2,23 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// A container of cookies.
+/// A store of cookies.
 ///
-/// Cookies are kept by the rules of RFC 6265bis: 180 of one domain and 3000 in all are the most. The ``shared`` storage
+/// Cookies are stored by the rules of RFC 6265bis: at most 180 of one domain and 3000 in all. The ``shared`` storage
 /// and those of groups survive the process, in a file that several processes may share; session-only cookies are never
-/// written. Changes are written in the background half a second after the first of them, all together, and at the
-/// process's normal end (`exit`). A cookie that a server sets again with the same value and attributes is no change. A
-/// process that is killed loses what it changed in its last half-second, and nothing else. What other processes have written
-/// is seen when the file is first read, and after each write of one's own.
+/// written. Changes are written together in the background half a second after the first of them, and at the process's
+/// normal end (`exit`). A cookie that a server sets again with the same value and attributes is written only if its
+/// expiry has moved by more than 10 % of the remaining lifetime, or by more than a day. A process that is killed loses
+/// the changes of its last half-second, and smaller moves of expiries. Changes by other processes become visible when
+/// the file is first read, and after each write by this process.
 ///
-/// A subclass may choose what is sent and kept, or keep it elsewhere: sessions ask ``getCookiesFor(_:completionHandler:)`` and
-/// ``storeCookies(_:for:)``, the members that take a task, as Apple documents it. Of the first one the form that is not overridden asks
-/// ``cookies(for:)-(URL)``.
+/// A subclass may choose which cookies are sent and stored, or store them elsewhere: sessions call
+/// ``getCookiesFor(_:completionHandler:)`` and ``storeCookies(_:for:)``, the members that take a task, as Apple
+/// documents it. The default implementation of ``getCookiesFor(_:completionHandler:)`` calls ``cookies(for:)-(URL)`` of
+/// a subclass.
 ///
-/// All members may be used on any thread. A call takes a lock for a short while; the first one of a storage with a file
-/// also reads it.
+/// All members may be used on any thread. A call takes a lock for a short time; the first call of a storage with a file
+/// also reads the file.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   struct State {
     var jar: CookieJar
@@ -24,22 +26,23 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     var isLoaded: Bool
     var isWriteScheduled = false
     var isWriting = false
-    /// Checksum of the file as it was last read or written here.
+    /// The checksum of the file when it was last read or written here.
     var fileChecksum: UInt64 = 0
   }
 
   let state: Mutex<State>
-  /// What is known without the lock.
+  /// Whether there are cookies, as far as is known without the lock.
   enum Occupancy: Int {
     case unknown, empty, occupied
   }
   let occupancy: Atomic<Int>
-  /// Whether a notification of what responses have changed is on its way.
+  /// Whether a notification about changes by responses is scheduled.
   let isNotifying = Atomic(false)
   let disk: CookieDisk?
   let suffixes: @Sendable () -> PublicSuffixTable
 
-  /// A storage in memory, which is gone with its last owner. It is what a session with an ephemeral configuration has.
+  /// Creates a storage in memory, such as a session with an ephemeral configuration has. Its cookies are lost when it
+  /// is released.
   public override init() {
     disk = nil
     suffixes = { PublicSuffixes.system }
@@ -50,7 +53,11 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   static func ephemeral() -> HTTPCookieStorage { HTTPCookieStorage() }
 
-  /// - Parameter suffixes: The public suffix list, asked for when it is needed.
+  /// Creates a storage.
+  ///
+  /// - Parameters:
+  ///   - disk: The storage's file, or `nil` to keep the cookies in memory.
+  ///   - suffixes: Returns the public suffix list. Called when the list is needed.
   package init(
     disk: CookieDisk?, limits: CookieLimits = CookieLimits(),
     suffixes: @escaping @Sendable () -> PublicSuffixTable = { PublicSuffixes.system }
@@ -75,12 +82,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   private static let groups = Mutex<[String: HTTPCookieStorage]>([:])
 
-  /// The storage of this program, kept in `$XDG_DATA_HOME/<program>/larkspur/cookies`, or in
-  /// `~/.local/share/<program>/larkspur/cookies`. If that place cannot be written, it is a storage in memory.
+  /// The storage of this program, in `$XDG_DATA_HOME/<program>/larkspur/cookies`, or in
+  /// `~/.local/share/<program>/larkspur/cookies`. If the file cannot be written, the cookies are kept in memory.
   open class var shared: HTTPCookieStorage { sharedStorage }
 
-  /// A storage that programs of this user share by an identifier, kept in
-  /// `$XDG_DATA_HOME/larkspur/groups/<identifier>/cookies`. In one process it is always the same.
+  /// Returns the storage that this user's programs share under an identifier, in
+  /// `$XDG_DATA_HOME/larkspur/groups/<identifier>/cookies` (by default below `~/.local/share`). One process gets the
+  /// same object each time.
   open class func sharedCookieStorage(forGroupContainerIdentifier identifier: String) -> HTTPCookieStorage {
     groups.withLock { groups in
       if let storage = groups[identifier] { return storage }
@@ -92,19 +100,19 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   // MARK: - Cookies
 
-  /// All cookies that have not expired, the oldest first.
+  /// All cookies that have not expired, oldest first.
   open var cookies: [HTTPCookie]? {
     let now = CookieTime(Date())
     return withJar { $0.all(at: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
-  /// The cookies in an order of one's own.
+  /// Returns the cookies, sorted by the descriptors.
   open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
     let cookies = cookies ?? []
     return (cookies as NSArray).sortedArray(using: sortOrder) as? [HTTPCookie] ?? cookies
   }
 
-  /// The cookies that a request of this URL would have, in the order in which they are sent.
+  /// Returns the cookies that a request of this URL would send, in the order in which they are sent.
   open func cookies(for url: URL) -> [HTTPCookie]? {
     storedCookies(for: url)
   }
@@ -115,8 +123,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     return withJar { $0.cookies(for: request, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
-  /// Keeps a cookie, in place of one with the same name, domain and path. One that has expired only takes the other's
-  /// place. Nothing happens if ``cookieAcceptPolicy`` is `never`.
+  /// Stores a cookie, replacing one with the same name, domain and path. An expired cookie only removes the other one.
+  /// Nothing happens if ``cookieAcceptPolicy`` is `never`.
   open func setCookie(_ cookie: HTTPCookie) {
     let now = CookieTime(Date())
     let isChanged = change { state in
@@ -127,15 +135,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     if isChanged { postCookiesChanged() }
   }
 
-  /// Keeps the cookies that a response has set, if ``cookieAcceptPolicy`` allows it.
+  /// Stores the cookies that a response has set, if ``cookieAcceptPolicy`` allows it.
   ///
   /// - Parameters:
-  ///   - cookies: What has been set.
-  ///   - url: Where they are from. A cookie for a domain that its host does not belong to is passed over, and so is one
-  ///     for a public suffix, and one whose name begins with `__Secure-` or `__Host-` and whose attributes do not keep that
-  ///     promise (RFC 6265bis 5.7). Without a URL all are kept.
-  ///   - mainDocumentURL: The document for whose sake the request was made, which `onlyFromMainDocumentDomain`
-  ///     compares.
+  ///   - cookies: The cookies.
+  ///   - url: The URL that the cookies come from. A cookie is ignored if the URL's host does not belong to its domain,
+  ///     if its domain is a public suffix, or if its name begins with `__Secure-` or `__Host-` and its attributes do
+  ///     not satisfy that prefix (RFC 6265bis 5.7). Without a URL all cookies are stored.
+  ///   - mainDocumentURL: The document that the request was made for. `onlyFromMainDocumentDomain` compares its domain.
   open func setCookies(_ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?) {
     let now = CookieTime(Date())
     let suffixes = suffixes
@@ -159,14 +166,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     if isChanged { postCookiesChanged() }
   }
 
-  /// Removes the cookie that has the same name, domain and path.
+  /// Removes the cookie with the same name, domain and path.
   open func deleteCookie(_ cookie: HTTPCookie) {
     let now = CookieTime(Date())
     let isChanged = change { $0.jar.remove(cookie.content.cookie(now: now), now: now) }
     if isChanged { postCookiesChanged() }
   }
 
-  /// Removes the cookies that were set at the date or after it: none if the date is not a number.
+  /// Removes the cookies that were set at the date or later. Removes none if the date is not a number.
   open func removeCookies(since date: Date) {
     guard !date.timeIntervalSinceReferenceDate.isNaN else { return }
     let now = CookieTime(Date())
@@ -177,10 +184,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   // MARK: - Tasks
 
-  /// The cookies that a task's request would have, in the order in which they are sent: those that go with the
-  /// request's URL, method and main document.
+  /// Passes the cookies that a task's request would send to the handler, in the order in which they are sent. They are
+  /// selected by the request's URL, method and main document.
   ///
-  /// The handler is called on a thread of its own. Nil: the task has no request any more.
+  /// The handler is called on a queue of Larkspur's, with `nil` if the task has no request any more.
   open func getCookiesFor(
     _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
   ) {
@@ -188,13 +195,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     Self.notifications.async { completionHandler(cookies) }
   }
 
-  /// The cookies that a task's request would have, in the order in which they are sent.
-  /// - Returns: Nil if the task has no request any more.
+  /// Returns the cookies that a task's request would send, in the order in which they are sent.
+  /// - Returns: The cookies, or `nil` if the task has no request any more.
   open func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
     task.currentRequest.flatMap { chosenCookies(for: $0) }
   }
 
-  /// Keeps the cookies that the response to a task has set, as ``setCookies(_:for:mainDocumentURL:)`` does with the
+  /// Stores the cookies that the response to a task has set, as ``setCookies(_:for:mainDocumentURL:)`` does with the
   /// URLs of the task's request.
   open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
     guard let request = task.currentRequest, let url = request.url else { return }
@@ -203,7 +210,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
   // MARK: - Policy
 
-  /// What is kept of what servers set; `always` unless it is changed. It is not written to the file.
+  /// Which of the cookies that servers set are stored. `always` by default. The policy is not written to the file.
   open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
     get { state.withLock { $0.policy } }
     set {
@@ -217,7 +224,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// How many cookies there are, in the words that other platforms have for it.
+  /// The number of cookies, in the form that other platforms use.
   open override var description: String {
     "\(disk == nil ? "Ephemeral" : "")<NSHTTPCookieStorage cookies count:\(cookies?.count ?? 0)>"
   }
@@ -228,13 +235,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 }
 
 extension NSNotification.Name {
-  /// The accept policy of a cookie storage has changed. The object is the storage; it is posted on the thread of the
-  /// change.
+  /// Posted when the accept policy of a cookie storage has changed. The object is the storage. The notification is
+  /// posted on the thread of the change.
   public static let NSHTTPCookieManagerAcceptPolicyChanged = NSNotification.Name(
     rawValue: "NSHTTPCookieManagerAcceptPolicyChangedNotification")
 
-  /// The cookies of a storage have changed. The object is the storage. It is posted on the thread of the call that
-  /// changed them, and on one of its own when a response has.
+  /// Posted when the cookies of a storage have changed. The object is the storage. The notification is posted on the
+  /// thread of the call that changed the cookies, or, for cookies of a response, on a queue of Larkspur's.
   public static let NSHTTPCookieManagerCookiesChanged = NSNotification.Name(
     rawValue: "NSHTTPCookieManagerCookiesChangedNotification")
 }

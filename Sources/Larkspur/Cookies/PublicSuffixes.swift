@@ -2,16 +2,16 @@ import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
-/// The public suffix list of the system: Debian's package `publicsuffix`, which others have as well.
+/// The system's public suffix list, as in Debian's package `publicsuffix`; other distributions have it too.
 ///
-/// It is read once in a process, when somebody first asks about two different names. Where there is none, every name of
-/// a single label is a public suffix, and no other.
+/// The list is read once in a process, when it is first needed. If there is none, every name of one label is a public
+/// suffix, and no other name is.
 enum PublicSuffixes {
   static let paths = [
     "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
   ]
 
-  /// The list has a third of a megabyte. One without end would otherwise be read into memory.
+  /// Maximum number of bytes that are read. The list has about 0.3 MB; an endless file would fill the memory.
   static let bytesMax = 16 << 20
 
   static let system = table(from: paths)

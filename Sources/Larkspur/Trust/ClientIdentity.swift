@@ -1,34 +1,34 @@
 import Foundation
 import LarkspurTLS
 
-/// A certificate with its private key, by which a client shows who it is. Immutable, and for any thread.
+/// A client certificate with its private key. Immutable, and safe to use from any thread.
 ///
-/// Darwin's name is ``SecIdentity``, and comes out of the keychain there. Here it comes out of files, as curl takes them.
+/// Darwin's name is ``SecIdentity``. On Darwin it comes from the keychain; here it comes from files, as for curl.
 public struct ClientIdentity: Sendable {
   let inner: LarkspurTLS.ClientIdentity
 
-  /// Why files hold no identity.
+  /// The reason why no identity could be read.
   public enum Failure: Error, Hashable, Sendable {
     /// The certificate or the key cannot be read.
     case unreadable
     /// The key is encrypted, and the password is wrong or missing.
     case passwordWrong
-    /// The key or the archive is encrypted with an algorithm that OpenSSL does not have here, whatever the password: DES and RC2,
-    /// for instance, which only its legacy provider has. `openssl pkcs8` or `openssl pkcs12` with `-provider legacy` can write them
-    /// anew.
+    /// The key or the archive is encrypted with an algorithm that this OpenSSL does not support with any password, for
+    /// instance DES or RC2, which only its legacy provider has. `openssl pkcs8` or `openssl pkcs12` with `-provider
+    /// legacy` can convert the file.
     case encryptionUnsupported
-    /// The key is not the certificate's.
+    /// The key does not belong to the certificate.
     case keyMismatch
-    /// There is no memory left.
+    /// There is not enough memory.
     case outOfMemory
   }
 
-  /// Reads a certificate with those behind it, and its key.
+  /// Reads a certificate, the rest of its chain, and its key.
   ///
   /// - Parameters:
-  ///   - certificates: PEM, the client's own first; or one in DER.
-  ///   - key: PEM, encrypted with `password` or not; or plain DER.
-  ///   - password: Of an encrypted key.
+  ///   - certificates: PEM, the client's own first; or one certificate in DER.
+  ///   - key: PEM, encrypted with `password` or not; or unencrypted DER.
+  ///   - password: The password of an encrypted key.
   public init(certificates: Data, key: Data, password: String? = nil) throws(Failure) {
     do throws(TLSError) {
       inner = try LarkspurTLS.ClientIdentity(certificates: Array(certificates), key: Array(key), password: password)
@@ -51,10 +51,11 @@ public struct ClientIdentity: Sendable {
   /// The client's own certificate.
   public var certificate: TLSCertificate { TLSCertificate(inner.certificate) }
 
-  /// The certificates behind it, which are sent along.
+  /// The rest of the chain, which is sent along.
   public var chain: [TLSCertificate] { inner.chain.map(TLSCertificate.init) }
 
-  /// The same with other certificates behind it.
+  /// Returns the identity with another chain after its own certificate, or this identity if OpenSSL does not accept the
+  /// chain.
   public func with(chain: [TLSCertificate]) -> ClientIdentity {
     (try? inner.with(chain: chain.map(\.inner))).map(ClientIdentity.init(inner:)) ?? self
   }
@@ -72,7 +73,7 @@ extension ClientIdentity.Failure: CustomStringConvertible {
       }
   }
 
-  /// For people to read.
+  /// A description for people.
   public var description: String {
     switch self {
     case .unreadable: "the client certificate or its key cannot be read"

@@ -1,8 +1,8 @@
 import Foundation
 
-// Core Foundation's names, for what Foundation has on Linux. The Swift types bridge to these: `data as CFData`,
-// `host as CFString?` and `[policy] as CFArray` compile as on Darwin. The functions that create and read the types have no
-// counterpart here, but for those of an error; `as Data`, `as String` and `as? [SecCertificate]` lead back.
+// Core Foundation's names for Foundation's types on Linux. Swift's types bridge to them: `data as CFData`, `host as
+// CFString?` and `[policy] as CFArray` compile as on Darwin. Except for those of an error, the functions that create
+// and read these types do not exist here; `as Data`, `as String` and `as? [SecCertificate]` convert back.
 
 /// Darwin's name for `NSData`: `data as CFData`.
 public typealias CFData = NSData
@@ -20,7 +20,7 @@ public typealias CFURL = NSURL
 public typealias CFDate = NSDate
 /// Darwin's name for `NSNumber`.
 public typealias CFNumber = NSNumber
-/// Darwin's name for a truth value: `true as CFBoolean`.
+/// Darwin's name for a Boolean object: `true as CFBoolean`.
 public typealias CFBoolean = NSNumber
 /// Darwin's name for any object of Core Foundation.
 public typealias CFTypeRef = AnyObject
@@ -35,14 +35,14 @@ public typealias CFTimeInterval = Double
 /// Darwin's name for seconds since 2001-01-01, 0 h UTC.
 public typealias CFAbsoluteTime = Double
 
-/// Darwin's choice of an allocator. There is none: `nil` is the only value of `CFAllocator?`.
+/// Darwin's name for an allocator. There are none here: `nil` is the only value of `CFAllocator?`.
 public typealias CFAllocator = Never
-/// The allocator that Swift has: `nil`.
+/// The default allocator: `nil`.
 public let kCFAllocatorDefault: CFAllocator? = nil
 
 /// Returns the error's code.
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 /// Returns the error's domain.
 public func CFErrorGetDomain(_ error: CFError) -> CFString { error.domain as CFString }
-/// Returns the error's words for people.
+/// Returns the error's description for people.
 public func CFErrorCopyDescription(_ error: CFError) -> CFString { error.localizedDescription as CFString }

@@ -3,22 +3,22 @@ import LarkspurTLS
 
 // Codes of Darwin's Security framework, with its numbers (SecBase.h, SecTrust.h).
 
-/// `errSecSuccess` or another code of Darwin's.
+/// A status code of Darwin's, such as `errSecSuccess`.
 public typealias OSStatus = Int32
 
-/// The call has done what it was asked.
+/// The call succeeded.
 public let errSecSuccess: OSStatus = 0
-/// An argument is of no use.
+/// An argument is invalid.
 public let errSecParam: OSStatus = -50
-/// There is no memory for the roots, and so nothing can be evaluated.
+/// There is not enough memory for the roots, so that nothing can be evaluated.
 public let errSecTrustNotAvailable: OSStatus = -25245
 /// The certificate is for another host.
 public let errSecHostNameMismatch: OSStatus = -67602
-/// Nothing valid is known about the certificate's revocation, and something has to be.
+/// Revocation has to be checked, and there is no valid information about it.
 public let errSecIncompleteCertRevocationCheck: OSStatus = -67635
 /// A signature is wrong.
 public let errSecInvalidSignature: OSStatus = -67688
-/// A key is too short.
+/// A key is too short or too large.
 public let errSecUnsupportedKeySize: OSStatus = -67735
 /// A certificate has expired.
 public let errSecCertificateExpired: OSStatus = -67818
@@ -29,9 +29,9 @@ public let errSecCertificateRevoked: OSStatus = -67820
 /// The chain leads to no root that is trusted, or breaks another rule.
 public let errSecNotTrusted: OSStatus = -67843
 
-/// What an evaluation came to.
+/// The result of an evaluation.
 public enum SecTrustResultType: UInt32, Sendable {
-  /// Nothing has been evaluated since the trust was made or a setting was changed.
+  /// The trust has not been evaluated since it was made or a setting was changed.
   case invalid = 0
   /// The user trusts the chain. No user is asked here, and so no evaluation has this result.
   case proceed = 1
@@ -39,11 +39,12 @@ public enum SecTrustResultType: UInt32, Sendable {
   case deny = 3
   /// The chain is good.
   case unspecified = 4
-  /// The chain is not good by these settings, and might be by others: another date, host or root.
+  /// The chain is not good with these settings, but may be with others: another date, host or root.
   case recoverableTrustFailure = 5
-  /// The chain is not good by any settings.
+  /// The chain is not good with any settings.
   case fatalTrustFailure = 6
-  /// The evaluation failed for another reason. No evaluation has this result: each failure is one of the chain's.
+  /// The evaluation failed for another reason. No evaluation has this result, because each failure is one of the
+  /// chain's.
   case otherError = 7
 }
 
@@ -74,7 +75,7 @@ extension ServerTrust.TrustResult {
     }
   }
 
-  /// The result as Darwin's functions return it, or `nil` for a good chain.
+  /// The error that Darwin's functions return for this result, or `nil` if the chain is good.
   var error: CFError? {
     guard !isTrusted else { return nil }
     return NSError(

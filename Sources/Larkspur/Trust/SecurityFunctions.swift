@@ -1,16 +1,16 @@
 import Foundation
 
-// What programs for Darwin call. The names and what they do are Apple's (Security framework). The functions take Swift's
-// types, and besides the names of Core Foundation (CoreFoundationNames.swift); they return Swift's types, which lead to the
-// others by `as CFData` and the like. Foundation on Linux has none of it.
+// Functions of Darwin's Security framework. Names and behavior are Apple's. The functions take Swift's types, and also
+// those with Core Foundation's names (CoreFoundationNames.swift). They return Swift's types, which convert with `as
+// CFData` and the like. Foundation on Linux has none of these functions.
 
 // MARK: - Trust
 
-/// Verifies a server's chain, by the settings of `trust`. About a millisecond, on the calling thread.
+/// Verifies a server's chain with the settings of `trust`. Takes about 1 ms on the calling thread.
 ///
 /// - Parameters:
-///   - trust: The server's.
-///   - error: Set to a ``ServerTrust/TrustResult`` if the chain is not good, or else to nil.
+///   - trust: The server's trust.
+///   - error: Set to a ``ServerTrust/TrustResult`` if the chain is not good, and to `nil` otherwise.
 /// - Returns: Whether the chain is good.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout (any Error)?) -> Bool {
   let result = trust.reevaluate()
@@ -18,16 +18,16 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout (any Err
   return result.isTrusted
 }
 
-/// Verifies a server's chain, without a word about why: the second argument is `nil`.
+/// Verifies a server's chain without giving a reason for a failure: the second argument is `nil`.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: Never?) -> Bool { trust.reevaluate().isTrusted }
 
-/// Verifies a server's chain, by the settings of `trust`. About a millisecond, on the calling thread.
+/// Verifies a server's chain with the settings of `trust`. Takes about 1 ms on the calling thread.
 ///
 /// - Parameters:
-///   - trust: The server's.
-///   - error: Set to an error if the chain is not good, or else to `nil`. As on Darwin its domain is `NSOSStatusErrorDomain`
-///     and its code one of `errSec...`: for another host ``errSecHostNameMismatch``, after its end
-///     ``errSecCertificateExpired``, and ``errSecNotTrusted`` where no other fits.
+///   - trust: The server's trust.
+///   - error: Set to an error if the chain is not good, and to `nil` otherwise. As on Darwin its domain is
+///     `NSOSStatusErrorDomain` and its code one of `errSec...`: ``errSecHostNameMismatch`` if the certificate is for
+///     another host, ``errSecCertificateExpired`` if it has expired, and ``errSecNotTrusted`` if no other code fits.
 /// - Returns: Whether the chain is good.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout CFError?) -> Bool {
   let result = trust.reevaluate()
@@ -35,15 +35,16 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: inout CFError?
   return result.isTrusted
 }
 
-/// What ``SecTrustEvaluateAsyncWithError(_:_:_:)`` calls: the trust, whether its chain is good, and why not.
+/// The closure that ``SecTrustEvaluateAsyncWithError(_:_:_:)`` calls, with the trust, whether its chain is good, and
+/// the error if it is not.
 public typealias SecTrustWithErrorCallback = (SecTrust, Bool, CFError?) -> Void
 
-/// Verifies a server's chain on a queue, and calls a closure there. As on Darwin, call it on that queue.
+/// Verifies a server's chain on a queue, and calls a closure there. As on Darwin, call this function on that queue.
 ///
 /// - Parameters:
-///   - trust: The server's.
-///   - queue: Where the verification, about a millisecond, and the closure run, in a block of their own.
-///   - result: Called once. The error is that of `SecTrustEvaluateWithError`.
+///   - trust: The server's trust.
+///   - queue: The queue that runs the verification, which takes about 1 ms, and the closure, in a block of their own.
+///   - result: Called once. Its error is that of `SecTrustEvaluateWithError`.
 /// - Returns: ``errSecSuccess``.
 @discardableResult
 public func SecTrustEvaluateAsyncWithError(
@@ -63,37 +64,38 @@ private struct QueuedCall: @unchecked Sendable {
   let call: SecTrustWithErrorCallback
 }
 
-/// Verifies a server's chain: the older form of `SecTrustEvaluateWithError`.
+/// Verifies a server's chain. The older form of `SecTrustEvaluateWithError`.
 ///
 /// - Parameters:
-///   - trust: The server's.
-///   - result: Set to ``SecTrustResultType/unspecified`` if the chain is good, or else to one of the failures.
-/// - Returns: ``errSecSuccess``, also for a chain that is not good.
+///   - trust: The server's trust.
+///   - result: Set to ``SecTrustResultType/unspecified`` if the chain is good, and to one of the failures otherwise.
+/// - Returns: ``errSecSuccess``, even for a chain that is not good.
 @discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: inout SecTrustResultType) -> OSStatus {
   result = trust.reevaluate().type
   return errSecSuccess
 }
 
-/// Tells what the last verification came to: ``SecTrustResultType/invalid`` if a setting has been changed since then, or
-/// nothing has been verified. The trust of a challenge has been verified when the delegate gets it.
+/// Gets the result of the last verification: ``SecTrustResultType/invalid`` if a setting has been changed since then,
+/// or nothing has been verified. The trust of a challenge has been verified when the delegate gets it.
 @discardableResult
 public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: inout SecTrustResultType) -> OSStatus {
   result = trust.currentResult?.type ?? .invalid
   return errSecSuccess
 }
 
-/// Makes a trust of certificates that come from elsewhere: a file, or a test. They are evaluated against the system's roots,
-/// which are read now, on the calling thread, in up to 40 ms; or against those of `SecTrustSetAnchorCertificates`.
+/// Creates a trust for certificates that do not come from a handshake, but from a file or a test. They are evaluated
+/// against the system's roots, which this call reads on the calling thread in up to 40 ms, or against those of
+/// `SecTrustSetAnchorCertificates`.
 ///
 /// - Parameters:
-///   - certificates: A ``SecCertificate``, or an array of them: the certificate in question first.
-///   - policies: A ``SecPolicy``, or an array of them, of which every one counts. With `nil` a chain is good for any host.
-///   - trust: Set to the trust, or to `nil` if there is an error. ``ServerTrust/host`` is the first name of the policies, or
-///     `certificates.invalid` if they have none.
-/// - Returns: ``errSecSuccess``; ``errSecParam`` if one of the arguments is something else, or empty;
-///   ``errSecTrustNotAvailable`` if there is no memory. If the system's roots cannot be read, the evaluation fails and names
-///   the file.
+///   - certificates: A ``SecCertificate``, or an array of them, the certificate to verify first.
+///   - policies: A ``SecPolicy``, or an array of them, all of which apply. With `nil` a chain is good for any host.
+///   - trust: Set to the trust, or to `nil` if there is an error. ``ServerTrust/host`` is the first host that the
+///     policies name, or `certificates.invalid` if they name none.
+/// - Returns: ``errSecSuccess``; ``errSecParam`` if one of the arguments is of another type or empty;
+///   ``errSecTrustNotAvailable`` if there is not enough memory. If the system's roots cannot be read, the evaluation
+///   fails and names the file.
 @discardableResult
 public func SecTrustCreateWithCertificates(
   _ certificates: Any, _ policies: Any?, _ trust: inout SecTrust?
@@ -110,7 +112,7 @@ public func SecTrustCreateWithCertificates(
   }
 }
 
-/// The elements of an array, of Swift's or of Core Foundation's; or the one value that stands for an array.
+/// Returns the elements of an array, Swift's or Core Foundation's, or one value as an array.
 ///
 /// - Returns: The elements, or `nil` if one of them is of another type.
 private func elements<Element>(of value: Any, as type: Element.Type) -> [Element]? {
@@ -118,29 +120,32 @@ private func elements<Element>(of value: Any, as type: Element.Type) -> [Element
   return value as? [Element]
 }
 
-/// How many certificates the chain has that was built. As on Darwin at least the server's own counts.
+/// Returns the number of certificates in ``SecTrustCopyCertificateChain(_:)``. As on Darwin the server's own counts
+/// even if no chain was found.
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> Int { SecTrustCopyCertificateChain(trust)?.count ?? 0 }
 
-/// The chain that was built, the server's own certificate first; where none was found, what the server sent.
+/// Returns the chain that was built, the server's own certificate first, or, if none was found, the chain that the
+/// server sent.
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> [SecCertificate]? {
   let verified = trust.verifiedChain
   return verified.isEmpty ? trust.sentChain : verified
 }
 
-/// One certificate of ``SecTrustCopyCertificateChain(_:)``. Nil: there are not so many.
+/// Returns one certificate of ``SecTrustCopyCertificateChain(_:)``, or `nil` if the index is out of range.
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ index: Int) -> SecCertificate? {
   guard let chain = SecTrustCopyCertificateChain(trust), chain.indices.contains(index) else { return nil }
   return chain[index]
 }
 
-/// The key of the server's own certificate.
+/// Returns the key of the server's own certificate.
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? { trust.sentChain.first.flatMap(SecCertificateCopyKey) }
 
-/// The key of the server's own certificate: the older name of ``SecTrustCopyKey(_:)``.
+/// Returns the key of the server's own certificate. The older name of ``SecTrustCopyKey(_:)``.
 public func SecTrustCopyPublicKey(_ trust: SecTrust) -> SecKey? { SecTrustCopyKey(trust) }
 
-/// Sets where a chain has to end: at roots, intermediates or the server's own certificate. The session's own roots count no
-/// more, until ``SecTrustSetAnchorCertificatesOnly(_:_:)`` lets them.
+/// Sets the certificates at which a chain has to end: roots, intermediates or the server's own certificate. The
+/// session's roots no longer count, unless ``SecTrustSetAnchorCertificatesOnly(_:_:)`` is called afterwards with
+/// `false`.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: [SecCertificate]?) -> OSStatus {
   trust.change { settings in
@@ -150,7 +155,8 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: [SecCert
   return errSecSuccess
 }
 
-/// Sets where a chain has to end, of an array `as CFArray`. If one of its elements is no certificate, no chain is good.
+/// Sets the certificates at which a chain has to end, from an array `as CFArray`. If one of its elements is not a
+/// certificate, no chain is good.
 @discardableResult @_disfavoredOverload
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: CFArray?) -> OSStatus {
   guard let anchors else { return SecTrustSetAnchorCertificates(trust, nil) }
@@ -159,7 +165,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: CFArray?
   return certificates == nil ? errSecParam : errSecSuccess
 }
 
-/// Sets whether the session's own roots do not count beside the anchors that were set. Without anchors no chain is good then.
+/// Sets whether only the anchors count, and the session's roots do not. If there are no anchors, no chain is good then.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ only: Bool) -> OSStatus {
   trust.change {
@@ -169,34 +175,34 @@ public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ only: Bool) -
   return errSecSuccess
 }
 
-/// Sets the time at which the chain has to be valid, in the place of now.
+/// Sets the time at which the chain has to be valid, in place of the current time.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ date: Date) -> OSStatus {
   trust.change { $0.date = date }
   return errSecSuccess
 }
 
-/// Sets the time at which the chain has to be valid, of a date `as CFDate`.
+/// Sets the time at which the chain has to be valid, from a date `as CFDate`.
 @discardableResult @_disfavoredOverload
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ date: CFDate) -> OSStatus {
   SecTrustSetVerifyDate(trust, date as Date)
 }
 
-/// Sets the rules that a chain has to obey, in the place of those that the trust has. As on Darwin every policy counts: the
-/// certificate has to be for each host that one of them names, and for no certain host if none does.
+/// Sets the rules for a chain, replacing those of the trust. As on Darwin all policies apply: the certificate has to be
+/// for each host that one of them names, and for any host if none does.
 ///
 /// - Parameters:
-///   - trust: The server's. Without policies its certificate has to be for the host that was connected to.
-///   - policies: At least one. If there is none, no chain is good until others are set.
-/// - Returns: ``errSecSuccess``, or ``errSecParam`` if there is none.
+///   - trust: The server's trust. Before policies are set, its certificate has to be for the connected host.
+///   - policies: At least one policy. If there is none, no chain is good until others are set.
+/// - Returns: ``errSecSuccess``, or ``errSecParam`` if there is no policy.
 @discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: [SecPolicy]) -> OSStatus {
   trust.change { $0.policies = policies }
   return policies.isEmpty ? errSecParam : errSecSuccess
 }
 
-/// Sets the rules that a chain has to obey: a ``SecPolicy``, or an array of them `as CFArray`. Anything else is taken for no
-/// policy at all: ``errSecParam``, and no chain is good.
+/// Sets the rules for a chain, from a ``SecPolicy`` or an array of them `as CFArray`. A value of another type counts as
+/// no policy: the function returns ``errSecParam``, and no chain is good.
 @discardableResult @_disfavoredOverload
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: Any) -> OSStatus {
   SecTrustSetPolicies(trust, elements(of: policies, as: SecPolicy.self) ?? [])
@@ -207,28 +213,29 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: Any) -> OSStatus 
 /// Reads a certificate in DER, as on Darwin. ``TLSCertificate/init(_:)`` reads PEM as well.
 ///
 /// - Parameters:
-///   - allocator: Darwin's; `nil` here.
-///   - data: DER of one certificate, and no byte behind it.
+///   - allocator: Darwin's parameter; `nil` here.
+///   - data: One certificate in DER, without bytes after it.
 /// - Returns: The certificate, or `nil` if `data` is something else.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: Data) -> SecCertificate? {
   TLSCertificate(data).flatMap { $0.der == data ? $0 : nil }
 }
 
-/// Reads a certificate in DER, of data `as CFData`.
+/// Reads a certificate in DER, from data `as CFData`.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   SecCertificateCreateWithData(allocator, data as Data)
 }
 
-/// The certificate, DER.
+/// Returns the certificate in DER.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> Data { certificate.der }
 
-/// Whom the certificate is about: the common name of its subject where there is one.
+/// Returns the common name of the certificate's subject, or the whole subject if it has no common name, or `nil` if the
+/// subject is empty.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> String? {
   let subject = certificate.subject
   var name = ""
   var isEscaped = false
   for character in subject + "," {
-    // RFC 2253 2.2: a name's parts are parted by commas and plus signs that no backslash stands before.
+    // RFC 2253 2.2: the parts of a name are separated by commas and plus signs that are not escaped by a backslash.
     if !isEscaped, character == "," || character == "+" {
       if name.hasPrefix("CN=") { return String(name.dropFirst(3)) }
       name = ""
@@ -240,52 +247,53 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> S
   return subject.isEmpty ? nil : subject
 }
 
-/// The certificate's key.
+/// Returns the certificate's public key.
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
   SecKey(publicKeyInfo: certificate.publicKeyInfo)
 }
 
-/// A public key, as a certificate has it.
+/// A public key of a certificate.
 public struct SecKey: Hashable, Sendable {
   let representation: Data
 
-  /// Nil: it is no SubjectPublicKeyInfo.
+  /// Creates a key, or returns `nil` if the data is not a SubjectPublicKeyInfo.
   init?(publicKeyInfo: Data) {
     // SEQUENCE { SEQUENCE { algorithm }, BIT STRING { key } } (RFC 5280 4.1.2.7).
     var outer = DERReader(Array(publicKeyInfo)[...])
     guard let content = outer.take(tag: 0x30) else { return nil }
     var inner = DERReader(content)
-    // The first byte counts the bits that are left over at the end: none, in a key.
+    // The first byte is the number of unused bits at the end, which is 0 for a key.
     guard inner.take(tag: 0x30) != nil, let key = inner.take(tag: 0x03), key.first == 0 else { return nil }
     representation = Data(key.dropFirst())
   }
 }
 
-/// The key as Darwin writes it: PKCS#1 for RSA, X9.63 for elliptic curves.
+/// Returns the key in Darwin's form: PKCS#1 for RSA, X9.63 for elliptic curves.
 ///
 /// - Parameters:
-///   - key: A public one.
-///   - error: Darwin's; nil here: a public key can always be written.
+///   - key: A public key.
+///   - error: Darwin's parameter; `nil` here, because writing a public key cannot fail.
 public func SecKeyCopyExternalRepresentation(_ key: SecKey, _ error: Never?) -> Data? { key.representation }
 
-/// The key as Darwin writes it. `error` stays as it is: a public key can always be written.
+/// Returns the key in Darwin's form: PKCS#1 for RSA, X9.63 for elliptic curves. `error` is not changed, because writing
+/// a public key cannot fail.
 public func SecKeyCopyExternalRepresentation(_ key: SecKey, _ error: inout Unmanaged<CFError>?) -> Data? {
   key.representation
 }
 
-/// As much of DER as a key's frame needs.
+/// Reads the part of DER that the structure of a key uses.
 private struct DERReader {
   private var bytes: ArraySlice<UInt8>
 
   init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-  /// The content of the element that comes next. Nil: it has another tag, or is cut.
+  /// Returns the content of the next element, or `nil` if the element has another tag or is incomplete.
   mutating func take(tag: UInt8) -> ArraySlice<UInt8>? {
     guard bytes.popFirst() == tag, let first = bytes.popFirst() else { return nil }
     var count = Int(first)
     if first & 0x80 != 0 {
       let digits = Int(first & 0x7f)
-      // A key of more than 16 MiB is none.
+      // A length of more than three bytes (16 MiB) is not that of a key.
       guard 1...3 ~= digits, bytes.count >= digits else { return nil }
       count = bytes.prefix(digits).reduce(0) { $0 << 8 | Int($1) }
       bytes = bytes.dropFirst(digits)

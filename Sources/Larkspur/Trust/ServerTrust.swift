@@ -2,41 +2,42 @@ import Foundation
 import LarkspurTLS
 import Synchronization
 
-/// A server's certificates, and what came out when they were verified. For any thread.
+/// A server's certificates and the result of their verification. Safe to use from any thread.
 ///
-/// A delegate finds it in the protection space of a challenge of the method ``NSURLAuthenticationMethodServerTrust``. By then
-/// the chain has been verified against the session's roots for the host of the URL: ``isTrusted`` says with what result. Default
-/// handling goes by it. To trust a server nevertheless, answer with ``URLCredential/init(trust:)``.
+/// A delegate finds it in the protection space of a challenge of the method ``NSURLAuthenticationMethodServerTrust``.
+/// By then the chain has been verified against the session's roots for the URL's host: ``isTrusted`` is the result, and
+/// default handling follows it. To trust a server nevertheless, answer with ``URLCredential/init(trust:)``.
 ///
-/// Darwin's name is ``SecTrust``, and the functions named `SecTrust...` work on it.
+/// Darwin's name is ``SecTrust``. The functions named `SecTrust...` take it.
 public final class ServerTrust: Sendable {
-  /// What came out when the chain was verified.
+  /// The result of a verification.
   public struct TrustResult: Error, Hashable, Sendable {
-    /// OpenSSL's number, `X509_V_...`, or 1001 for a key that is too large. 0: the chain is good.
+    /// OpenSSL's error number, `X509_V_...`, or 1001 for a key that is too large. 0 if the chain is good.
     public let code: Int
-    /// Where in the chain the problem is: 0 is the server's own certificate.
+    /// The position in the chain of the certificate with the problem. 0 is the server's own certificate.
     public let depth: Int
-    /// OpenSSL's words for ``code``; or, where a root is missing, which of the system's files of roots cannot be used.
+    /// OpenSSL's text for ``code``, or, if a root is missing, the name of the system's file of roots that cannot be
+    /// used.
     public let words: String
 
     /// Whether the chain is good.
     public var isTrusted: Bool { code == 0 }
   }
 
-  /// What ``SecTrustEvaluateWithError(_:_:)`` goes by.
+  /// The settings of ``SecTrustEvaluateWithError(_:_:)``.
   struct Settings: Sendable {
-    /// Nil: those of the session.
+    /// The anchors, or `nil` for the session's roots.
     var anchors: [TLSCertificate]?
-    /// Whether the session's roots count beside `anchors`.
+    /// Whether the session's roots count in addition to `anchors`.
     var keepsRoots = false
-    /// Whether nothing but `anchors` counts, even if there are none.
+    /// Whether only `anchors` count, even if there are none.
     var hasAnchorsOnly = false
     var date: Date?
-    /// The rules, of which every one counts. With an empty array no chain is good. With `nil` the certificate has to be for
-    /// the host that was connected to.
+    /// The rules, all of which apply. With an empty array no chain is good. With `nil` the certificate has to be for
+    /// the connected host.
     var policies: [SecPolicy]?
 
-    /// The hosts that the certificate has to be for, one after the other; `nil` stands for any host.
+    /// Returns the hosts that the certificate has to be for, one after the other; `nil` stands for any host.
     func hosts(ofServer server: String) -> [String?] {
       guard let policies else { return [server] }
       let hosts = policies.compactMap(\.host)
@@ -48,14 +49,14 @@ public final class ServerTrust: Sendable {
     var inner: LarkspurTLS.Trust
     var result: TrustResult
     var settings = Settings()
-    /// Whether `result` is of these settings.
+    /// Whether `result` was computed with these settings.
     var isEvaluated: Bool
-    /// How often the settings have been changed.
+    /// The number of changes to the settings.
     var changes = 0
   }
 
   private let state: Mutex<State>
-  /// As it was when the server showed it.
+  /// The trust as the handshake or the initializer made it.
   let original: LarkspurTLS.Trust
 
   convenience init(_ inner: LarkspurTLS.Trust) { self.init(inner, Settings(), isEvaluated: true) }
@@ -66,8 +67,9 @@ public final class ServerTrust: Sendable {
     state = Mutex(State(inner: inner, result: result, settings: settings, isEvaluated: isEvaluated))
   }
 
-  /// A chain that comes from elsewhere, to be evaluated by policies and the system's roots. Until that has been done it is
-  /// not trusted: it is then for the first host that the policies name, or for `certificates.invalid` (RFC 6761 6.4).
+  /// Creates a trust for a chain that does not come from a handshake, to be evaluated by policies and the system's
+  /// roots. The chain is not trusted until it is evaluated. Its host is the first one that the policies name, or
+  /// `certificates.invalid` (RFC 6761 6.4).
   convenience init(_ chain: [TLSCertificate], policies: [SecPolicy]) throws(Failure) {
     let named = policies.compactMap(\.host).compactMap(ServerName.init).first
     guard let server = named ?? ServerName(host: "certificates.invalid") else { throw .hostInvalid }
@@ -82,14 +84,14 @@ public final class ServerTrust: Sendable {
     }
   }
 
-  /// Verifies a chain that comes from elsewhere: a file, or a test. With the system's roots it takes up to 40 ms, on the calling
-  /// thread: they are read.
+  /// Verifies a chain that does not come from a handshake, but from a file or a test. With the system's roots this
+  /// takes up to 40 ms on the calling thread, because it reads them.
   ///
   /// - Parameters:
-  ///   - host: Whom the certificate has to be for, as it stands in a URL.
-  ///   - chain: The server's own certificate first.
-  ///   - roots: Whose signatures lead to trust.
-  ///   - date: At what time it has to be valid.
+  ///   - host: The host that the certificate has to be for, as in a URL.
+  ///   - chain: The certificates, the server's own first.
+  ///   - roots: The trusted roots.
+  ///   - date: The time at which the chain has to be valid.
   /// - Throws: ``Failure``.
   public convenience init(
     host: String, chain: [TLSCertificate], roots: TLSTrustSettings.Roots = .system, date: Date = Date()
@@ -106,31 +108,32 @@ public final class ServerTrust: Sendable {
 
   private var inner: LarkspurTLS.Trust { state.withLock { $0.inner } }
 
-  /// The host that was connected to: a name in lower case, or an address.
+  /// The connected host: a name in lower case, or an address.
   public var host: String { original.server.text }
 
-  /// The chain as the server sent it: its own certificate first, the others in whatever order they came.
+  /// The chain as the server sent it: its own certificate first, the others in the order of arrival.
   public var sentChain: [TLSCertificate] { original.sent.map(TLSCertificate.init) }
 
-  /// The chain that was built, from the server's certificate to the root, as far as one was found.
+  /// The chain that the last verification built, from the server's certificate to the root, as far as it got.
   public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
-  /// What the last verification came to.
+  /// The result of the last verification.
   public var result: TrustResult { state.withLock { $0.result } }
 
-  /// Whether the last verification came to a good chain.
+  /// Whether the last verification found a good chain.
   public var isTrusted: Bool { result.isTrusted }
 
-  /// Verifies the same chain with other inputs. This object stays as it is.
+  /// Verifies this chain with other inputs. The object does not change.
   ///
-  /// It takes about a millisecond, on the calling thread; it reads no file and asks nobody.
+  /// The call takes about 1 ms on the calling thread, and uses neither files nor the network.
   ///
   /// - Parameters:
-  ///   - host: Whom the certificate has to be for, as it stands in a URL. Nil: whoever it is for.
-  ///   - anchors: Where a chain has to end, and nowhere else. As on Darwin they may be roots, intermediates or the server's
-  ///     own certificate. Nil: at the roots of the session. Its revocation lists count either way.
-  ///   - date: At what time it has to be valid.
-  /// - Returns: What came out, with the chain that was built.
+  ///   - host: The host that the certificate has to be for, as in a URL. `nil` accepts any host.
+  ///   - anchors: The certificates at which a chain has to end. As on Darwin they may be roots, intermediates or the
+  ///     server's own certificate. `nil` means the session's roots. The session's revocation lists count in either
+  ///     case.
+  ///   - date: The time at which the chain has to be valid.
+  /// - Returns: The result, with the chain that was built.
   /// - Throws: ``Failure``.
   public func evaluate(
     host: String?, anchors: [TLSCertificate]? = nil, date: Date = Date()
@@ -139,11 +142,11 @@ public final class ServerTrust: Sendable {
     return (TrustResult(trust.result), trust.verified.map(TLSCertificate.init))
   }
 
-  /// Why a verification could not even begin.
+  /// The reason why a verification could not start.
   public enum Failure: Error, Hashable, Sendable {
-    /// It is neither a name in ASCII nor an address.
+    /// The host is neither an ASCII name nor an address.
     case hostInvalid
-    /// OpenSSL does not take them for roots.
+    /// OpenSSL does not accept the anchors or roots.
     case anchorsUnusable
   }
 
@@ -160,15 +163,15 @@ public final class ServerTrust: Sendable {
     }
   }
 
-  /// Dates that no certificate can hold are as good as the ends of time.
+  /// Limit the date: a date that no certificate can contain is as good as the limit.
   private static func seconds(_ date: Date) -> Int64 {
     let seconds = date.timeIntervalSince1970
     return seconds.isNaN ? 0 : Int64(max(-1e11, min(1e12, seconds)))
   }
 
-  // MARK: - What Darwin's functions do
+  // MARK: - For Darwin's functions
 
-  /// Changes the settings. What the last verification came to stays, and is of other settings.
+  /// Changes the settings. The result of the last verification stays, but no longer belongs to the settings.
   func change(_ body: (inout Settings) -> Void) {
     state.withLock { state in
       body(&state.settings)
@@ -177,10 +180,10 @@ public final class ServerTrust: Sendable {
     }
   }
 
-  /// What the last verification came to, if no setting has been changed since.
+  /// The result of the last verification, or `nil` if a setting has been changed since.
   var currentResult: TrustResult? { state.withLock { $0.isEvaluated ? $0.result : nil } }
 
-  /// Verifies by the settings, and keeps what came out.
+  /// Verifies with the present settings, and stores the result.
   func reevaluate() -> TrustResult {
     let (settings, changes) = state.withLock { ($0.settings, $0.changes) }
     let (result, inner) = evaluated(by: settings)
@@ -230,10 +233,10 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
 
   static func failure(_ words: String) -> Self { Self(code: unspecified, depth: 0, words: words) }
 
-  /// For people to read.
+  /// A description for people.
   public var description: String { words + (depth > 0 ? ", issuer \(depth)" : "") }
 
-  /// For people to read.
+  /// A description for people.
   public var errorDescription: String? { description }
 }
 

@@ -1,15 +1,15 @@
 import Foundation
 import LarkspurTLS
 
-/// An X.509 certificate. Immutable, and for any thread.
+/// An X.509 certificate. Immutable, and safe to use from any thread.
 ///
-/// Darwin's name is ``SecCertificate``. Only Darwin has one in its system; here it comes with Larkspur.
+/// Darwin's name is ``SecCertificate``, and is part of its system. On Linux Larkspur provides the type.
 public struct TLSCertificate: Hashable, Sendable {
   let inner: LarkspurTLS.Certificate
 
   init(_ inner: LarkspurTLS.Certificate) { self.inner = inner }
 
-  /// Reads one certificate, DER or PEM. Nil: it is none, or there are several.
+  /// Reads one certificate in DER or PEM. Returns `nil` if the data is not a certificate, or contains several.
   public init?(_ data: Data) {
     guard let read = LarkspurTLS.Certificate.read(Array(data)), read.count == 1, let first = read.first else {
       return nil
@@ -17,38 +17,40 @@ public struct TLSCertificate: Hashable, Sendable {
     inner = first
   }
 
-  /// Reads certificates in PEM, any number, or one in DER. A PEM block that is damaged takes no other along: it is left out.
+  /// Reads any number of certificates in PEM, or one in DER. A damaged PEM block is skipped, and does not affect the
+  /// others.
   ///
-  /// - Returns: The certificates in their order, or `nil` if there is none that can be read.
+  /// - Returns: The certificates in their order, or `nil` if none can be read.
   public static func read(_ data: Data) -> [TLSCertificate]? {
     LarkspurTLS.Certificate.read(Array(data))?.map(TLSCertificate.init)
   }
 
-  /// The certificate as it is signed.
+  /// The signed certificate in DER.
   public var der: Data { Data(inner.der) }
 
-  /// Whom it is about: a distinguished name, as RFC 2253 writes it. No program should decide by it for which host the
-  /// certificate is: ``dnsNames`` and ``ipAddresses`` say that.
+  /// The subject: a distinguished name in the form of RFC 2253. Do not use it to decide which host the certificate is
+  /// for; use ``dnsNames`` and ``ipAddresses``.
   public var subject: String { inner.subject }
 
-  /// Who has signed it: a distinguished name, as RFC 2253 writes it.
+  /// The issuer: a distinguished name in the form of RFC 2253.
   public var issuer: String { inner.issuer }
 
-  /// The serial number, the most significant byte first.
+  /// The serial number, most significant byte first.
   public var serialNumber: Data { Data(inner.serial) }
 
-  /// From when it is valid.
+  /// The start of the certificate's validity.
   public var notValidBefore: Date { Date(timeIntervalSince1970: Double(inner.notBefore)) }
 
-  /// Until when it is valid.
+  /// The end of the certificate's validity.
   public var notValidAfter: Date { Date(timeIntervalSince1970: Double(inner.notAfter)) }
 
-  /// The names of hosts that it is for; `*` may be the first label. Bytes that are not visible ASCII stand as `\xNN`.
+  /// The host names that the certificate is for. The first label may be `*`. Bytes that are not visible ASCII are
+  /// written as `\xNN`.
   public var dnsNames: [String] {
     inner.names.compactMap { name in if case .dns(let text) = name { text } else { nil } }
   }
 
-  /// The addresses that it is for.
+  /// The addresses that the certificate is for.
   public var ipAddresses: [String] {
     inner.names.compactMap { name in
       guard case .address(let bytes) = name else { return nil }
@@ -61,18 +63,18 @@ public struct TLSCertificate: Hashable, Sendable {
     }
   }
 
-  /// SHA-256 of ``der``: its fingerprint, 32 bytes.
+  /// The fingerprint: SHA-256 of ``der``, 32 bytes.
   public var sha256: Data { Data(inner.sha256) }
 
-  /// The key with its algorithm (SubjectPublicKeyInfo), DER.
+  /// The public key with its algorithm (SubjectPublicKeyInfo), in DER.
   public var publicKeyInfo: Data { Data(inner.publicKeyInfo) }
 
-  /// SHA-256 of ``publicKeyInfo``, 32 bytes: what a pin of the key is made of (RFC 7469 2.4).
+  /// SHA-256 of ``publicKeyInfo``, 32 bytes, which a pin of the key contains (RFC 7469 2.4).
   public var publicKeySHA256: Data { Data(inner.publicKeySHA256) }
 }
 
 extension TLSCertificate: CustomStringConvertible {
-  /// Subject, issuer and end, for people to read.
+  /// Subject, issuer and end of validity, for people.
   public var description: String { "\(subject), issued by \(issuer), valid until \(notValidAfter)" }
 }
 

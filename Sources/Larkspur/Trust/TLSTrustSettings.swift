@@ -1,69 +1,73 @@
 import Foundation
 import LarkspurTLS
 
-/// Whom a session's connections trust, and who they say they are. Only Larkspur has it: on Darwin the same takes a delegate
-/// for each challenge. What is set here counts before any delegate is asked.
+/// The trust settings of a session's connections: which servers they trust, and their client certificate. This type is
+/// Larkspur's own: on Darwin the same result takes a delegate that answers each challenge. The settings apply before
+/// any delegate is asked.
 ///
 /// ```swift
 /// var trust = TLSTrustSettings()
 /// trust.pins = [PinnedHost("api.example.com", pins: [first, backup])].compactMap(\.self)
 /// ```
 public struct TLSTrustSettings: Sendable {
-  /// Whose signatures lead to trust.
+  /// The roots of trusted chains.
   public enum Roots: Sendable {
-    /// The roots that OpenSSL finds: `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's. If the file cannot be used,
-    /// servers that no other root vouches for fail with `secureConnectionFailed` and the file's name.
+    /// The roots that OpenSSL finds: those of `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, and the system's otherwise. If
+    /// the file cannot be used, connections to servers without another trusted root fail with `secureConnectionFailed`
+    /// and the file's name.
     case system
-    /// The system's, and these.
+    /// The system's roots, and these.
     case systemAnd([TLSCertificate])
-    /// These and no others: an own authority.
+    /// Only these roots, for instance those of a private authority.
     case only([TLSCertificate])
   }
 
-  /// The roots that count.
+  /// The trusted roots.
   public var roots = Roots.system
 
-  /// Certificate revocation lists, each file's bytes in PEM or DER. Once there is one, every issuer of a chain needs one that is
-  /// up to date, or the connection fails.
+  /// Certificate revocation lists, each element the bytes of one file in PEM or DER. If there is at least one, each
+  /// issuer of a chain needs one that is up to date, or the connection fails.
   public var revocationLists: [Data] = []
 
-  /// Hosts that have to show certain keys or certificates.
+  /// The hosts that have to show certain keys or certificates.
   public var pins: [PinnedHost] = []
 
-  /// Told of pins that do not match, whether the connection goes on or not. On a thread of the session's, which must not be
-  /// kept waiting.
+  /// Called when pins do not match, whether or not the connection continues. The call is made on a thread of the
+  /// session, and must not block.
   public var pinMismatched: (@Sendable (PinningFailure) -> Void)?
 
-  /// Shown to every server that asks for a certificate. Nil: the delegate is asked.
+  /// The identity that is shown to each server that asks for a certificate. If it is `nil`, the delegate is asked.
   public var identity: ClientIdentity?
 
-  /// Takes whatever certificate a server has: whoever sits on the way can read and change everything. Pins still count,
-  /// and never match, because nothing is verified.
+  /// Whether any certificate of a server is accepted. Anyone on the network path can then read and change everything.
+  /// Pins still apply, and never match, because nothing is verified.
   public var dangerouslyAllowsAnyCertificate = false
 
-  /// Offers key exchanges without elliptic curves as well: DHE, with groups of 2048 to 4096 bits, and static RSA in TLS 1.2.
-  /// Static RSA has no forward secrecy: a server's key that is stolen later opens what was recorded before. DHE can hold up the
-  /// session's other loads for 60 ms. Apple's transport security and browsers offer neither.
+  /// Whether key exchanges without elliptic curves are offered as well: DHE, with groups of 2048 to 4096 bits, and
+  /// static RSA in TLS 1.2. Static RSA has no forward secrecy: with a server's key that is stolen later, recorded
+  /// traffic can be decrypted. DHE can delay the session's other loads by 60 ms. Apple's transport security and
+  /// browsers offer neither.
   public var dangerouslyAllowsLegacyKeyExchange = false
 
-  /// The system's roots, no pins, no identity.
+  /// Creates settings with the system's roots, no pins and no identity.
   public init() {}
 }
 
 /// A key or a certificate that a host is expected to have in its chain.
 public enum CertificatePin: Hashable, Sendable {
-  /// This very certificate. It ends with the certificate's validity.
+  /// Exactly this certificate. The pin is useless once the certificate has expired.
   case certificate(TLSCertificate)
-  /// Any certificate with the key whose SubjectPublicKeyInfo has this SHA-256, of 32 bytes (RFC 7469 2.4).
+  /// Any certificate whose SubjectPublicKeyInfo has this SHA-256 hash, of 32 bytes (RFC 7469 2.4).
   case publicKeySHA256(Data)
 
-  /// Reads `sha256/` and 44 characters of base64, as curl and HTTP public key pinning write it. Nil: it is something else.
+  /// Creates a pin from `sha256/` and 44 characters of base64, the form that curl and HTTP public key pinning use, or
+  /// returns `nil` for other text.
   public init?(_ text: String) {
     guard case .publicKeySHA256(let digest)? = Pin(text) else { return nil }
     self = .publicKeySHA256(Data(digest))
   }
 
-  /// The pin of a certificate's key, which survives the certificate's renewal.
+  /// Returns the pin of a certificate's key. If a renewed certificate keeps its key, the pin still matches.
   public static func publicKey(of certificate: TLSCertificate) -> CertificatePin {
     .publicKeySHA256(certificate.publicKeySHA256)
   }
@@ -83,17 +87,19 @@ extension CertificatePin: CustomStringConvertible {
 
 /// A host, or a domain, that has to show certain keys or certificates.
 ///
-/// They are looked for in the verified chain only. A host should have a backup pin, of a key that is not in use yet. Of
-/// several entries that cover a host, those with the longest name count.
+/// They are searched in the verified chain only. A host should have a backup pin, of a key that is not in use yet. If
+/// several entries cover a host, those with the longest name apply.
 public struct PinnedHost: Hashable, Sendable {
   let inner: PinPolicy.Host
 
+  /// Creates an entry, or returns `nil` if the name cannot be a host.
+  ///
   /// - Parameters:
-  ///   - name: As it stands in a URL, without brackets. Nil is returned if it cannot be a host.
-  ///   - includesSubdomains: Whether they count for all names below it as well.
-  ///   - pins: One of them has to be there. None: nothing ever matches.
-  ///   - looksAtLeafOnly: Whether only the server's own certificate is looked at.
-  ///   - reportsOnly: Whether a mismatch is only reported, and the connection goes on.
+  ///   - name: The host as in a URL, without brackets.
+  ///   - includesSubdomains: Whether the pins apply to all names below `name` as well.
+  ///   - pins: The pins, one of which has to match. If the set is empty, no chain ever matches.
+  ///   - looksAtLeafOnly: Whether only the server's own certificate is compared.
+  ///   - reportsOnly: Whether a mismatch is only reported, and the connection continues.
   public init?(
     _ name: String, includesSubdomains: Bool = false, pins: Set<CertificatePin>, looksAtLeafOnly: Bool = false,
     reportsOnly: Bool = false
@@ -106,17 +112,17 @@ public struct PinnedHost: Hashable, Sendable {
     inner = host
   }
 
-  /// In lower case, without a dot at its end; an address in its canonical form.
+  /// The host in lower case, without a trailing dot; an address in its canonical form.
   public var name: String { inner.name }
 }
 
-/// None of a host's pins is in its chain.
+/// The error that none of a host's pins is in its chain.
 public struct PinningFailure: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The host that was connected to.
+  /// The connected host.
   public let host: String
-  /// The pins that it should have shown, as `sha256/...`.
+  /// The host's pins, as `sha256/...`.
   public let expected: [String]
-  /// The pins of the verified chain, from the server's certificate to the root; none: there is no verified chain.
+  /// The pins of the verified chain, from the server's certificate to the root. Empty if there is no verified chain.
   public let seen: [String]
 
   init(_ mismatch: PinMismatch) {
@@ -125,14 +131,14 @@ public struct PinningFailure: Error, Hashable, Sendable, CustomStringConvertible
     seen = mismatch.seen.map(\.description)
   }
 
-  /// For people to read.
+  /// A description for people.
   public var description: String {
     "no pin of \(host) matches; seen: " + (seen.isEmpty ? "no verified chain" : seen.joined(separator: ", "))
   }
 }
 
 extension TLSTrustSettings {
-  /// Whether nothing is set: then sessions can share what is made of it.
+  /// Whether all settings have their defaults, so that sessions can share the TLS context made from them.
   var isStandard: Bool {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
@@ -148,7 +154,7 @@ extension TLSTrustSettings {
     configuration.dangerouslyAllowsLegacyKeyExchange = dangerouslyAllowsLegacyKeyExchange
   }
 
-  /// For `TLSContext`'s parameter of the same name.
+  /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.
   var mismatchReport: (@Sendable (PinMismatch) -> Void)? {
     guard let pinMismatched else { return nil }
     return { pinMismatched(PinningFailure($0)) }

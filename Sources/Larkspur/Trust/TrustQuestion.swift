@@ -1,39 +1,41 @@
 import Foundation
 import LarkspurTLS
 
-/// What a session asks its delegate during a handshake, and what the answers mean.
+/// The challenges that a session makes during a handshake, and the meaning of the replies.
 enum TrustQuestion {
-  /// "Do you trust this server?"
+  /// Returns the challenge to decide whether a server is trusted.
   static func challenge(trust: LarkspurTLS.Trust, port: Int) -> URLAuthenticationChallenge {
     let space = URLProtectionSpace(trust: ServerTrust(trust), port: port)
     return URLAuthenticationChallenge(space: space, proposed: nil, failures: 0, response: nil, sender: nil)
   }
 
-  /// "Which certificate may I show to this server?" `proposed`: what default handling shows.
+  /// Returns the challenge for a client certificate.
+  ///
+  /// - Parameter proposed: The credential that default handling uses, or `nil` if there is none.
   static func challenge(
     clientCertificateFor space: URLProtectionSpace, proposed: URLCredential?
   ) -> URLAuthenticationChallenge {
     URLAuthenticationChallenge(space: space, proposed: proposed, failures: 0, response: nil, sender: nil)
   }
 
-  /// A delegate's word about a server.
+  /// Returns the decision about a server that a delegate's reply means.
   static func decision(
     _ reply: AuthenticationConversation.Reply, to challenge: URLAuthenticationChallenge
   ) -> TrustDecision {
     switch reply {
     case .useCredential(let credential):
-      // A credential for other certificates is a mistake, or somebody's attempt: it overrides nothing.
+      // A credential for other certificates is a mistake or an attack, and overrides nothing.
       guard case .trust(let trusted)? = credential?.kind, let asked = challenge.protectionSpace.serverTrust,
         trusted === asked || trusted.host == asked.host && trusted.sentChain == asked.sentChain
       else { return .verified }
       return .trusted
     case .performDefaultHandling: return .verified
-    // There is no other space to go on to. Programs say this when a pin does not match.
+    // There is no other space to continue with. Programs give this reply when a pin does not match.
     case .rejectProtectionSpace, .cancel: return .refused
     }
   }
 
-  /// A delegate's word about a client certificate. Nil: none is shown.
+  /// Returns the client identity to show after a delegate's reply, or `nil` to show none.
   static func identity(
     _ reply: AuthenticationConversation.Reply, to challenge: URLAuthenticationChallenge
   ) -> LarkspurTLS.ClientIdentity? {
