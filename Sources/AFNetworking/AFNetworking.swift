@@ -1,3 +1,3 @@
-// As Apple's importer has it: whoever imports AFNetworking has Foundation and URLSession with it.
+// As on Darwin, a file that imports AFNetworking also sees Foundation and URLSession.
 @_exported import Foundation
 @_exported import Larkspur

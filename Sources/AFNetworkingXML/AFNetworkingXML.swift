@@ -1,3 +1,3 @@
-// The classes of AFNetworking that give XML documents and parsers.
+// The AFNetworking classes that return XML documents and parsers.
 @_exported import AFNetworking
 @_exported import FoundationXML

@@ -4,37 +4,41 @@ import FoundationXML
 import Larkspur
 import Synchronization
 
-/// Validates a response, and reads its bytes as an `XMLDocument`.
+/// Validates a response, and parses its bytes as an `XMLDocument`.
 ///
-/// `application/xml` and `text/xml` are acceptable at first. On Darwin it exists on the Mac only.
+/// `application/xml` and `text/xml` are acceptable by default. On Apple's platforms AFNetworking has this class on
+/// macOS only.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private let storedOptions = Mutex<UInt>(0)
 
-  /// Accepts XML, and reads without options.
+  /// Creates a serializer that accepts XML, and reads without options.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/xml", "text/xml"]
   }
 
+  /// Creates a serializer with reading options.
+  ///
   /// - Parameter mask: See ``options``.
   public convenience init(xmlDocumentOptions mask: UInt) {
     self.init()
     options = mask
   }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFXMLDocumentResponseSerializer { AFXMLDocumentResponseSerializer() }
 
-  /// How the document is read: a raw value of `XMLNode.Options`. 0 at first.
+  /// The options for reading the document: a raw value of `XMLNode.Options`. 0 by default.
   ///
-  /// External entities are left alone, unless `nodeLoadExternalEntitiesAlways` is set: with it a server decides which files
-  /// of this machine the document shows.
+  /// External entities are not loaded unless `nodeLoadExternalEntitiesAlways` is set: with this option, a server
+  /// decides which files of this machine the document contains.
   open var options: UInt {
     get { storedOptions.withLock { $0 } }
     set { storedOptions.withLock { $0 = newValue } }
   }
 
-  /// An `XMLDocument`.
+  /// Returns an `XMLDocument`, or `nil` if the content type is not acceptable, the body is empty, or the bytes are not
+  /// XML.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     do {
@@ -49,7 +53,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
 
   private static let key = "options"
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`,
+  /// except ``AFHTTPResponseSerializer/acceptableContentTypes``, which is `nil`.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options = coder.number(forKey: Self.key) ?? 0

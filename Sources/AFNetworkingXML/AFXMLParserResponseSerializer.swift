@@ -3,23 +3,25 @@ import Foundation
 import FoundationXML
 import Larkspur
 
-/// Validates a response, and gives an `XMLParser` of its bytes: the program sets a delegate and parses.
+/// Validates a response, and returns an `XMLParser` for its bytes: the program sets a delegate and parses.
 ///
-/// `application/xml` and `text/xml` are acceptable at first.
+/// `application/xml` and `text/xml` are acceptable by default.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-  /// Accepts XML.
+  /// Creates a serializer that accepts XML.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/xml", "text/xml"]
   }
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`,
+  /// except ``AFHTTPResponseSerializer/acceptableContentTypes``, which is `nil`.
   public required init?(coder: NSCoder) { super.init(coder: coder) }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFXMLParserResponseSerializer { AFXMLParserResponseSerializer() }
 
-  /// An `XMLParser`. Whether the bytes are XML is known when it parses.
+  /// Returns an `XMLParser`, or `nil` if the content type is not acceptable or there are no bytes. Parsing shows
+  /// whether the bytes are XML.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data else { return nil }
     return XMLParser(data: data)

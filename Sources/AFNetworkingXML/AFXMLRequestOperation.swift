@@ -3,14 +3,14 @@ import Foundation
 import FoundationXML
 import Larkspur
 
-/// AFNetworking 1's operation for XML. It accepts `application/xml` and `text/xml`, and requests whose path ends in
-/// `.xml`.
+/// AFNetworking 1's operation for XML. Accepts `application/xml` and `text/xml`, and can process requests whose path
+/// ends in `.xml`.
 ///
-/// Its response object is a parser. ``responseXMLDocument`` is made when it is asked for.
+/// The response object is a parser. ``responseXMLDocument`` is created when it is first read.
 open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   private let document = DocumentBox()
 
-  /// An operation for `urlRequest`, which begins when it is started.
+  /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     responseSerializer = Self.accepting(AFXMLParserResponseSerializer())
@@ -22,8 +22,8 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     usesAFNetworkingErrorDomain()
   }
 
-  /// An operation with blocks that get an `XMLParser`. They are called on the main queue, or where the operation's
-  /// queues say.
+  /// Creates an operation with blocks that receive an `XMLParser`. The blocks are called on the main queue, unless the
+  /// operation's queue properties name another.
   open class func xmlParserRequestOperation(
     with urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, XMLParser?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, XMLParser?) -> Void)? = nil
@@ -38,8 +38,8 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     return operation
   }
 
-  /// An operation with blocks that get an `XMLDocument`. They are called on the main queue, or where the operation's
-  /// queues say. What is no XML fails.
+  /// Creates an operation with blocks that receive an `XMLDocument`. The blocks are called on the main queue, unless
+  /// the operation's queue properties name another. Content that is not XML is a failure.
   open class func xmlDocumentRequestOperation(
     with urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, XMLDocument?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, XMLDocument?) -> Void)? = nil
@@ -59,11 +59,12 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     return operation
   }
 
-  /// A parser of the content. Nil: there is none, or it is not acceptable, or the operation has not finished.
+  /// A parser for the content, or `nil` if there is no content, the content is not acceptable, or the operation has not
+  /// finished.
   open var responseXMLParser: XMLParser! { responseObject as? XMLParser }
 
-  /// The content as a document. Nil: it is no XML, and ``error`` says why; or there is none; or the operation has not
-  /// finished.
+  /// The content as a document, or `nil` if the content is not XML, in which case ``error`` has the reason, if there is
+  /// no content, or if the operation has not finished.
   open var responseXMLDocument: XMLDocument! {
     guard isFinished, let data = responseData, !data.isEmpty else { return nil }
     return document.read(data)
@@ -85,7 +86,7 @@ open class AFXMLRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   }
 }
 
-/// A document that is read once.
+/// Parses a document at most once.
 private final class DocumentBox: @unchecked Sendable {
   private let lock = NSLock()
   private var result: Result<XMLDocument, any Error>?
@@ -98,7 +99,7 @@ private final class DocumentBox: @unchecked Sendable {
     return try? result.get()
   }
 
-  /// Why it could not be read.
+  /// The reason why the document could not be parsed.
   var error: (any Error)? {
     lock.lock()
     defer { lock.unlock() }

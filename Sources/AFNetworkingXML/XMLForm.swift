@@ -1,12 +1,13 @@
 import Foundation
 import FoundationXML
 
-/// Reading of documents.
+/// Parses documents.
 enum XMLForm {
-  /// Foundation on Linux reads external entities as they come, files of this machine too, and makes a document of whatever
-  /// it can read. On Darwin bytes without an address have no entities of elsewhere, and have to be well-formed.
+  /// Parses a document as Darwin does: it must be well-formed, and external entities are not loaded unless the options
+  /// ask for this. Foundation on Linux loads external entities by default, even files of this machine, and accepts
+  /// whatever part of a document it can read.
   ///
-  /// - Throws: An `NSError` of `XMLParser.errorDomain` if it is none.
+  /// - Throws: An `NSError` of `XMLParser.errorDomain` if the bytes are not a document.
   static func document(of data: Data, options: XMLNode.Options = []) throws -> XMLDocument {
     var options = options
     if !options.contains(.nodeLoadExternalEntitiesAlways) { options.insert(.nodeLoadExternalEntitiesNever) }
@@ -14,15 +15,16 @@ enum XMLForm {
     return try XMLDocument(data: data, options: options)
   }
 
-  /// Whether bytes are a well-formed document.
+  /// Throws unless the bytes are a well-formed document. The tidy options accept other documents, so
+  /// `document(of:options:)` then skips this check.
   private static func check(_ data: Data) throws {
     let parser = XMLParser(data: data)
     let depth = Depth()
     parser.delegate = depth
     let isParsed = parser.parse()
-    // It may say that it has parsed, and have an error: of a second root, for one.
+    // `parse()` can return `true` and still report an error, for example for a second root element.
     if let error = parser.parserError { throw error }
-    // It is content with a document that is cut.
+    // `parse()` accepts a truncated document.
     guard isParsed, depth.hasRoot, depth.open == 0 else { throw depth.error }
   }
 

@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// Loads for `NSData(contentsOf:)` and `NSString(contentsOf:encoding:)`. Foundation looks for a class of this name in a module
-/// of this name, and ends the program if there is none.
+/// Loads URLs for `NSData(contentsOf:)` and `NSString(contentsOf:encoding:)`. Foundation looks for a class of this name
+/// in a module of this name, and ends the process if there is none.
 final class _NSNonfileURLContentLoader: _NSNonfileURLContentLoading, Sendable {
   init() {}
 

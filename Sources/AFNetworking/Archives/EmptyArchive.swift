@@ -1,7 +1,7 @@
 import Foundation
 
-/// A decoder of an archive that holds nothing: with it the `init(coder:)` of any class makes an object with its defaults,
-/// where no initializer but that one is there for every subclass.
+/// Makes a decoder of an empty archive. With this decoder, the `init(coder:)` of any class makes an object with default
+/// settings. `init(coder:)` is the only initializer that every subclass has.
 enum EmptyArchive {
   static func decoder() -> NSCoder? {
     let archiver = NSKeyedArchiver(requiringSecureCoding: true)
@@ -11,13 +11,13 @@ enum EmptyArchive {
 }
 
 extension IndexSet {
-  /// `200-299,404`
+  /// The ranges as text, such as `200-299,404`.
   var rangesText: String {
     rangeView.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound - 1)" }.joined(
       separator: ",")
   }
 
-  /// What does not look like that is left out.
+  /// Creates an index set from text such as `200-299,404`. Skips malformed ranges.
   init(rangesText: String) {
     self.init()
     for part in rangesText.split(separator: ",") {

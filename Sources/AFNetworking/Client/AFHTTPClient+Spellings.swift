@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-// Blocks whose arguments are all optional, as the importer gives the blocks of AFNetworking 1, whose headers do not say
-// what may be nil.
+// Overloads for blocks with all-optional arguments: Apple's importer gives the blocks of AFNetworking 1 this form,
+// because its headers have no nullability annotations.
 
 extension AFHTTPClient {
   /// See ``getPath(_:parameters:success:failure:)``.

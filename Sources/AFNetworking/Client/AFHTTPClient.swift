@@ -2,13 +2,13 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// How an ``AFHTTPClient`` writes parameters into a body.
+/// The encoding of parameters in the body of an ``AFHTTPClient``'s requests.
 public enum AFHTTPClientParameterEncoding: UInt32, Hashable, Sendable {
-  /// As a form: `a=1&b=2`.
+  /// A form: `a=1&b=2`.
   case form = 0
-  /// As JSON.
+  /// JSON.
   case json = 1
-  /// As a property list in XML.
+  /// A property list in XML.
   case propertyList = 2
 }
 
@@ -20,37 +20,40 @@ public let AFJSONParameterEncoding = AFHTTPClientParameterEncoding.json
 public let AFPropertyListParameterEncoding = AFHTTPClientParameterEncoding.propertyList
 
 /// AFNetworking 1's client for one service: default header fields, paths relative to a base URL, and a registry of
-/// operation classes that choose themselves for a request.
+/// operation classes, each of which decides which requests it can process.
 ///
-/// New code uses `AFHTTPSessionManager`, or `URLSession` itself. For any thread. Results come on the main queue: see
-/// ``AFHTTPRequestOperation/successCallbackQueue``, and ``completionQueue`` here.
+/// New code uses `AFHTTPSessionManager`, or `URLSession` itself. Safe to use from any thread. Results arrive on the
+/// main queue by default: see ``AFHTTPRequestOperation/successCallbackQueue``, and ``completionQueue`` here.
 open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   struct Details {
     var stringEncoding = String.Encoding.utf8.rawValue
     var parameterEncoding = AFHTTPClientParameterEncoding.form
-    /// The latest comes first.
+    /// Registered classes, the latest first.
     var operationClasses: [AFHTTPRequestOperation.Type] = []
     var fields: [String: String] = [:]
     var credential: URLCredential?
     var pinningMode = AFSSLPinningMode.none
     var allowsInvalidCertificates = false
-    /// Of the two above; one object for all operations.
+    /// The policy for the two properties above: one object for all operations.
     var policy: AFSecurityPolicy?
     var completionQueue: DispatchQueue?
   }
 
   let details: Guarded<Details>
 
-  /// What paths are relative to. It ends in a slash if it has a path.
+  /// The URL that paths are relative to. If it has a path, the path ends in a slash.
   public let baseURL: URL
 
-  /// Where operations run.
+  /// The queue that runs the operations.
   public let operationQueue = OperationQueue()
 
   private let reachability: AFNetworkReachabilityManager
   private let isMonitoring = Guarded(false)
 
-  /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
+  /// Creates a client.
+  ///
+  /// - Parameter url: The base URL. The client adds a slash to its path, so that relative paths extend the path instead
+  ///   of replacing its last segment.
   public required init(baseURL url: URL) {
     baseURL = url.asFolder
     details = Guarded(Details(fields: DefaultFields.current))
@@ -58,27 +61,28 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     super.init()
   }
 
-  /// A new client. The same as `AFHTTPClient(baseURL:)`.
+  /// Creates a client; equivalent to `AFHTTPClient(baseURL:)`.
   public class func client(withBaseURL url: URL) -> Self { Self(baseURL: url) }
 
   // MARK: - Settings
 
-  /// How strings become bytes in queries and forms, as a raw value of `String.Encoding`. UTF-8 at first.
+  /// The encoding of strings in queries and forms, as a raw value of `String.Encoding`. UTF-8 by default.
   ///
-  /// The `Content-Type` of a form names it. Parameters that it does not have the characters for cannot be written. JSON and property
-  /// lists are UTF-8 whatever it is.
+  /// The `Content-Type` of a form names the encoding. Parameters with characters that the encoding does not have cannot
+  /// be written. JSON and property lists are always UTF-8.
   open var stringEncoding: UInt {
     get { details.read { $0.stringEncoding } }
     set { details.read { $0.stringEncoding = newValue } }
   }
 
-  /// How parameters are written into a body. A form at first.
+  /// The encoding of parameters in a body. A form by default.
   open var parameterEncoding: AFHTTPClientParameterEncoding {
     get { details.read { $0.parameterEncoding } }
     set { details.read { $0.parameterEncoding = newValue } }
   }
 
-  /// What decides for operations about the server's certificate: pins of the main bundle's certificates. None at first.
+  /// The pinning mode of the security policy that operations get. The pins are the certificates of the main bundle.
+  /// ``AFSSLPinningMode/none`` by default.
   open var defaultSSLPinningMode: AFSSLPinningMode {
     get { details.read { $0.pinningMode } }
     set {
@@ -89,8 +93,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Whether operations take certificates that are not valid. False at first. Dangerous: whoever sits on the way can be
-  /// the server.
+  /// Whether operations accept certificates that are not valid, or are for another host. `false` by default. Dangerous:
+  /// an attacker on the network path can impersonate the server.
   open var allowsInvalidSSLCertificate: Bool {
     get { details.read { $0.allowsInvalidCertificates } }
     set {
@@ -101,8 +105,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Where operations deliver their results. Nil, as at first: the main queue. AFNetworking 1 has it for each operation
-  /// only.
+  /// The queue for the operations' results, or `nil`, the default, for the main queue. AFNetworking 1 has this property
+  /// on each operation only.
   open var completionQueue: DispatchQueue? {
     get { details.read { $0.completionQueue } }
     set { details.read { $0.completionQueue = newValue } }
@@ -110,21 +114,23 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   // MARK: - Reachability
 
-  /// Whether the base URL's host can be reached: unknown until the kernel has been asked.
+  /// Whether the base URL's host can be reached: unknown until the first check is complete. The first call starts the
+  /// monitoring.
   open var networkReachabilityStatus: AFNetworkReachabilityStatus {
     monitor()
     return reachability.networkReachabilityStatus
   }
 
-  /// Sets a block that is called on the main queue: soon with what is known then, and when that changes.
+  /// Sets a block that is called on the main queue: once soon after this call with the current status, and then after
+  /// each change.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
     reachability.setReachabilityStatusChange(block)
     isMonitoring.read { $0 = true }
-    // Begun anew it tells once more.
+    // A restart reports the status once more.
     reachability.startMonitoring()
   }
 
-  /// Begins with the first question: a host's name costs a look-up.
+  /// Starts the monitoring at the first question, and not before: a host name costs a DNS look-up.
   private func monitor() {
     let isFirst = isMonitoring.read { isMonitoring in
       defer { isMonitoring = true }
@@ -140,12 +146,13 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   // MARK: - Header fields
 
-  /// What requests are given as this field. The name is compared without regard to case. Nil: nothing.
+  /// Returns the value of a default header field, or `nil` if there is none. Compares the names case-insensitively.
   open func defaultValue(forHeader header: String) -> String! {
     details.read { details in details.fields.first { Self.isSame($0.key, header) }?.value }
   }
 
-  /// Sets what requests are given as this field; nil takes it away.
+  /// Sets a default header field, in place of any of the same name. A `value` of `nil` removes the field. Compares the
+  /// names case-insensitively.
   open func setDefaultHeader(_ header: String, value: String?) {
     details.read { details in
       for name in details.fields.keys where Self.isSame(name, header) { details.fields[name] = nil }
@@ -157,49 +164,48 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     name.caseInsensitiveCompare(other) == .orderedSame
   }
 
-  /// Sets `Authorization` to a user and a password, in UTF-8 (RFC 7617).
+  /// Sets the `Authorization` field to a user name and a password, in UTF-8 (RFC 7617).
   open func setAuthorizationHeaderWithUsername(_ username: String, password: String) {
     let value = Data("\(username):\(password)".utf8).base64EncodedString()
     setDefaultHeader("Authorization", value: "Basic " + value)
   }
 
-  /// Sets `Authorization` to `Token token="..."`.
+  /// Sets the `Authorization` field to `Token token="..."`.
   open func setAuthorizationHeaderWithToken(_ token: String) {
     setDefaultHeader("Authorization", value: "Token token=\"\(token)\"")
   }
 
-  /// Takes `Authorization` away.
+  /// Removes the `Authorization` field.
   open func clearAuthorizationHeader() { setDefaultHeader("Authorization", value: nil) }
 
-  /// What operations answer challenges with.
+  /// Sets the credential with which operations answer challenges.
   open func setDefaultCredential(_ credential: URLCredential?) { details.read { $0.credential = credential } }
 
   // MARK: - Requests
 
-  /// A request for a path, with the default header fields and the parameters: in the query for GET, HEAD and DELETE, in
-  /// the body otherwise.
+  /// Creates a request for a path, with the default header fields and the parameters: in the query for GET, HEAD and
+  /// DELETE, and in the body otherwise.
   ///
   /// - Parameters:
-  ///   - method: As it is sent.
-  ///   - path: Relative to the base URL. Nil: the base URL itself.
-  ///   - parameters: Nil: there are none.
-  /// - Returns: If the path is no URL, or the parameters cannot be written, a request without a URL, which fails when
-  ///   it is loaded.
+  ///   - method: The request method, sent as it is.
+  ///   - path: A path relative to the base URL, or `nil` for the base URL itself.
+  ///   - parameters: The parameters, or `nil` if there are none.
+  /// - Returns: The request. If the path is not a URL, or the parameters cannot be written, a request without a URL,
+  ///   which fails when it is loaded.
   open func request(
     withMethod method: String, path: String?, parameters: [AnyHashable: Any]? = nil
   ) -> NSMutableURLRequest {
     ClientRequest(self).request(method, path ?? "", parameters) ?? MutableRequest.nowhere(method)
   }
 
-  /// A request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
-  /// `AFMultipartFormData`.
+  /// Creates a request with a multipart form as its body. The body is read while it is sent: see `AFMultipartFormData`.
   ///
   /// - Parameters:
-  ///   - method: Neither GET nor HEAD: for these there is a request without a URL, which fails when it is
-  ///     loaded.
-  ///   - path: Relative to the base URL, or a whole URL.
-  ///   - parameters: What the request serializer takes: as a rule a dictionary.
-  ///   - block: Called before this function returns.
+  ///   - method: Neither GET nor HEAD: these give a request without a URL, which fails when it is loaded.
+  ///   - path: A path relative to the base URL, or an absolute URL.
+  ///   - parameters: Parts of the form, before those of the block: a dictionary with string keys. A dictionary with any
+  ///     other key is ignored.
+  ///   - block: Appends parts. It is called before this function returns.
   open func multipartFormRequest(
     withMethod method: String, path: String?, parameters: [AnyHashable: Any]? = nil,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -209,9 +215,10 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   // MARK: - Operations
 
-  /// Has a class choose itself for requests, before those that are registered already.
+  /// Registers an operation class. It is asked before the classes that are registered already whether it can process a
+  /// request.
   ///
-  /// - Returns: False: it is no subclass of ``AFHTTPRequestOperation``.
+  /// - Returns: `false` if the class is not a subclass of ``AFHTTPRequestOperation``.
   @discardableResult
   open func registerHTTPOperationClass(_ operationClass: AnyClass) -> Bool {
     guard let operationClass = operationClass as? AFHTTPRequestOperation.Type else { return false }
@@ -222,13 +229,14 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     return true
   }
 
-  /// Takes a class away.
+  /// Removes an operation class from the registry.
   open func unregisterHTTPOperationClass(_ operationClass: AnyClass) {
     details.read { $0.operationClasses.removeAll { $0 == operationClass } }
   }
 
-  /// An operation of the latest registered class that can process the request, or an ``AFHTTPRequestOperation``, with
-  /// this client's credential and trust. It is not put into the queue. All other methods make theirs by it.
+  /// Creates an operation with this client's credential, completion queue and security policy. Its class is the latest
+  /// registered one that can process the request, or else ``AFHTTPRequestOperation``. The operation is not added to the
+  /// queue. All other methods create their operations with this one.
   open func httpRequestOperation(
     with urlRequest: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
@@ -256,17 +264,17 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Puts an operation into the queue.
+  /// Adds an operation to the queue.
   open func enqueue(_ operation: AFHTTPRequestOperation) { operationQueue.addOperation(operation) }
 
   /// The Objective-C spelling of ``enqueue(_:)``.
   public func enqueueHTTPRequestOperation(_ operation: AFHTTPRequestOperation) { enqueue(operation) }
 
-  /// Cancels the HTTP operations in the queue with this method and path.
+  /// Cancels the HTTP operations in the queue that have this method and path.
   ///
   /// - Parameters:
-  ///   - method: Nil: any.
-  ///   - path: Relative to the base URL. What has a query matches by its path.
+  ///   - method: The method, or `nil` for any.
+  ///   - path: A path relative to the base URL. Only the paths are compared, without the queries.
   open func cancelAllHTTPOperations(withMethod method: String?, path: String?) {
     let wanted = request(withMethod: method ?? "GET", path: path, parameters: nil).url?.path
     for case let operation as AFHTTPRequestOperation in operationQueue.operations {
@@ -276,12 +284,12 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Makes operations for requests and puts them into the queue, as a batch.
+  /// Creates operations for requests and adds them to the queue as a batch.
   ///
   /// - Parameters:
-  ///   - urlRequests: Each a `URLRequest` or an `NSURLRequest`; what is neither is left out.
-  ///   - progressBlock: Called on the main queue for each operation that has finished: how many have, and how many
-  ///     there are.
+  ///   - urlRequests: Elements are `URLRequest` or `NSURLRequest`; others are skipped.
+  ///   - progressBlock: Called for each operation that has finished, on the operation's completion queue, which is the
+  ///     main queue by default: the number of finished operations, and the number of all.
   ///   - completionBlock: Called on the main queue with the operations when all have finished.
   open func enqueueBatchOfHTTPRequestOperations(
     withRequests urlRequests: [Any], progressBlock: ((UInt, UInt) -> Void)? = nil,
@@ -293,7 +301,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
       progressBlock: progressBlock, completionBlock: completionBlock)
   }
 
-  /// Puts operations into the queue, as a batch.
+  /// Adds operations to the queue as a batch.
   open func enqueueBatch(
     ofHTTPRequestOperations operations: [Any], progressBlock: ((UInt, UInt) -> Void)? = nil,
     completionBlock: (([Any]) -> Void)? = nil
@@ -361,7 +369,9 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     static let fieldValues = "defaultHeaderValues"
   }
 
-  /// Nil: the archive has no base URL.
+  /// Creates a client from an archive.
+  ///
+  /// - Returns: The client, or `nil` if the archive has no base URL.
   public required convenience init?(coder decoder: NSCoder) {
     guard let url = decoder.object(NSURL.self, forKey: Key.baseURL) else { return nil }
     self.init(baseURL: url as URL)
@@ -391,7 +401,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A client with the same settings and registered classes, and an empty queue of its own.
+  /// Returns a client with the same settings and registered classes, and with an empty queue of its own.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init(baseURL: baseURL)
     let own = details.read { $0 }

@@ -1,14 +1,15 @@
 import Foundation
 import Larkspur
 
-/// Parameters as a query, as AFNetworking 1 writes it: pairs `key=value`, with `a[b]` for a dictionary's and `a[]` for
-/// an array's members. Brackets of keys stay as they are, unlike in `AFQueryStringFromParameters(_:)`.
+/// Returns parameters as a query in the style of AFNetworking 1: pairs `key=value`, with `a[b]` for the members of a
+/// dictionary and `a[]` for those of an array. Brackets of keys are not escaped, unlike in
+/// `AFQueryStringFromParameters(_:)`.
 ///
 /// - Parameters:
-///   - parameters: Nil: the query is empty.
-///   - encoding: How characters become bytes, which are then percent-escaped: a raw value of `String.Encoding`.
-/// - Returns: The query. It is empty if the encoding is unknown or does not have all of the characters: `?` in their place would
-///   say something else.
+///   - parameters: The parameters, or `nil` for an empty query.
+///   - encoding: The encoding of the characters before percent-escaping: a raw value of `String.Encoding`.
+/// - Returns: The query. It is empty if the encoding is unknown or does not have all of the characters: a `?` in their
+///   place would change the meaning.
 public func AFQueryStringFromParametersWithEncoding(_ parameters: [AnyHashable: Any]?, _ encoding: UInt) -> String {
   ClientQuery.text(of: parameters ?? [:], String.Encoding(rawValue: encoding)) ?? ""
 }
@@ -40,7 +41,7 @@ enum ClientQuery {
     }
   }
 
-  /// RFC 3986 2.3.
+  /// The unreserved characters of RFC 3986 2.3.
   private static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -52,7 +53,7 @@ enum ClientQuery {
   }
 }
 
-/// Makes a client's requests.
+/// Creates a client's requests.
 struct ClientRequest {
   private let baseURL: URL
   private let settings: AFHTTPClient.Details
@@ -62,17 +63,18 @@ struct ClientRequest {
     settings = client.details.read { $0 }
   }
 
-  /// Nothing is the base URL itself.
+  /// Resolves a path. An empty path is the base URL itself.
   private func url(_ path: String) -> URL? {
     path.isEmpty ? baseURL : URL(string: path, relativeTo: baseURL)?.absoluteURL
   }
 
-  /// The client's fields, without those that are for the base URL's origin if a request is for another one.
+  /// Returns the client's default fields for a request to `url`. Fields that are meant for the base URL's origin only
+  /// are left out for other origins.
   private func fields(for url: URL) -> [String: String] { BaseOrigin(baseURL).fields(settings.fields, for: url) }
 
   private var encoding: String.Encoding { String.Encoding(rawValue: settings.stringEncoding) }
 
-  /// Nil: the path is no URL, or the parameters cannot be written.
+  /// - Returns: The request, or `nil` if the path is not a URL, or the parameters cannot be written.
   func request(_ method: String, _ path: String, _ parameters: [AnyHashable: Any]?) -> NSMutableURLRequest? {
     guard var url = url(path) else { return nil }
     let isInQuery = ["GET", "HEAD", "DELETE"].contains(method)
@@ -93,8 +95,8 @@ struct ClientRequest {
     return MutableRequest.make(request)
   }
 
-  /// - Returns: The body and its type with the charset, or `nil` if the parameters cannot be written, or if a server could not be
-  ///   told how they are.
+  /// - Returns: The body and its type with the charset, or `nil` if the parameters cannot be written, or the encoding
+  ///   of a form has no charset name to send.
   private func body(of parameters: [AnyHashable: Any]) -> (type: String, bytes: Data)? {
     switch settings.parameterEncoding {
     case .form:
@@ -114,7 +116,8 @@ struct ClientRequest {
     }
   }
 
-  /// Nil: as above, or the method has no body.
+  /// - Returns: The request, or `nil` if the path is not a URL, the parameters cannot be written, or the method has no
+  ///   body.
   func form(
     _ method: String, _ path: String, _ parameters: [AnyHashable: Any]?,
     _ block: ((any AFMultipartFormData) -> Void)?

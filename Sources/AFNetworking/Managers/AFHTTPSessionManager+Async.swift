@@ -1,21 +1,20 @@
 import Foundation
 import Larkspur
 
-/// Requests that return when the response is there. They need neither the main queue nor a completion queue. Cancelling
-/// the caller's task cancels the request.
+/// Async requests. They return when the response has arrived, and need neither the main queue nor a completion queue.
+/// Cancelling the caller's task cancels the request.
 ///
-/// They throw what a failure block is told: also when no request can be made.
+/// These functions throw the errors that a failure block receives, also if no request can be made.
 extension AFHTTPSessionManager {
-  /// Makes a request of a method, a path and parameters, and gives what the response serializer has made of the
-  /// response.
+  /// Creates a request from a method, a path and parameters, runs it, and returns the response serializer's object.
   ///
   /// - Parameters:
-  ///   - method: `GET`, `OPTIONS`, or whatever the server knows.
-  ///   - urlString: Relative to ``baseURL``, or a whole URL.
-  ///   - parameters: What the request serializer takes: as a rule a dictionary.
-  ///   - headers: Fields for this request; they replace the serializer's.
-  ///   - uploadProgress: Called on ``AFURLSessionManager/operationQueue`` as the body leaves.
-  ///   - downloadProgress: Called on ``AFURLSessionManager/operationQueue`` as the content comes.
+  ///   - method: `GET`, `OPTIONS`, or any method that the server supports.
+  ///   - urlString: A path relative to ``baseURL``, or an absolute URL.
+  ///   - parameters: A value that the request serializer can write: mostly a dictionary.
+  ///   - headers: Fields for this request; they replace the serializer's fields of the same names.
+  ///   - uploadProgress: Called on ``AFURLSessionManager/operationQueue`` while the body is sent.
+  ///   - downloadProgress: Called on ``AFURLSessionManager/operationQueue`` while the content arrives.
   public func value(
     forHTTPMethod method: String, urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
     uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil
@@ -25,7 +24,7 @@ extension AFHTTPSessionManager {
       downloadProgress: downloadProgress)
   }
 
-  /// A GET.
+  /// Runs a `GET` request.
   public func get(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
     progress: ((Progress) -> Void)? = nil
@@ -34,7 +33,7 @@ extension AFHTTPSessionManager {
       forHTTPMethod: "GET", urlString: urlString, parameters: parameters, headers: headers, downloadProgress: progress)
   }
 
-  /// A HEAD, whose response has no value.
+  /// Runs a `HEAD` request, whose response has no value.
   @discardableResult
   public func head(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -42,7 +41,7 @@ extension AFHTTPSessionManager {
     try await value(forHTTPMethod: "HEAD", urlString: urlString, parameters: parameters, headers: headers).response
   }
 
-  /// A POST.
+  /// Runs a `POST` request.
   @discardableResult
   public func post(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
@@ -52,14 +51,14 @@ extension AFHTTPSessionManager {
       forHTTPMethod: "POST", urlString: urlString, parameters: parameters, headers: headers, uploadProgress: progress)
   }
 
-  /// A POST of a form in parts.
+  /// Runs a `POST` request with a multipart form.
   ///
   /// - Parameters:
   ///   - block: Appends parts. It is called before anything is sent.
-  ///   - urlString: Relative to the base URL, or a whole URL.
-  ///   - progress: Called on the operation queue, as bytes go their way.
-  ///   - headers: Fields for this request; they replace the serializer's.
-  ///   - parameters: What the request serializer takes: as a rule a dictionary.
+  ///   - urlString: A path relative to the base URL, or an absolute URL.
+  ///   - progress: Called on the operation queue while the body is sent.
+  ///   - headers: Fields for this request; they replace the serializer's fields of the same names.
+  ///   - parameters: Parts of the form, before those of the block.
   @discardableResult
   public func post(
     _ urlString: String, parameters: [String: Any]? = nil, headers: [String: String]? = nil,
@@ -68,7 +67,7 @@ extension AFHTTPSessionManager {
     try await upload(withStreamedRequest: form(urlString, parameters, headers, block), progress: progress)
   }
 
-  /// A PUT.
+  /// Runs a `PUT` request.
   @discardableResult
   public func put(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -76,7 +75,7 @@ extension AFHTTPSessionManager {
     try await value(forHTTPMethod: "PUT", urlString: urlString, parameters: parameters, headers: headers)
   }
 
-  /// A PATCH.
+  /// Runs a `PATCH` request.
   @discardableResult
   public func patch(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -84,7 +83,7 @@ extension AFHTTPSessionManager {
     try await value(forHTTPMethod: "PATCH", urlString: urlString, parameters: parameters, headers: headers)
   }
 
-  /// A DELETE.
+  /// Runs a `DELETE` request.
   @discardableResult
   public func delete(
     _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil

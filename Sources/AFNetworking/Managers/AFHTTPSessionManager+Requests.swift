@@ -3,7 +3,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// How requests are made, and their ends told.
+/// Creates requests, and reports their results.
 extension AFHTTPSessionManager {
   func request(
     _ method: String, _ path: String, _ parameters: Any?, _ headers: [String: String]?
@@ -38,7 +38,7 @@ extension AFHTTPSessionManager {
     if let refusal = state.withLock({ $0.refusal }) { throw refusal }
   }
 
-  /// What `absolute(_:)` gives, as a URL; the latest one is known already. Nil: it is none.
+  /// Returns the URL of `absolute(_:)`, or `nil` if it is not a URL. Reuses the URL of the latest path.
   private func url(of path: String) throws -> URL? {
     if let latest = requests.withLock({ $0.latest }), latest.path == path { return latest.url }
     guard let url = URL(string: try absolute(path)) else { return nil }
@@ -48,7 +48,7 @@ extension AFHTTPSessionManager {
 
   private func absolute(_ path: String) throws -> String {
     guard let baseURL = base else { return path }
-    // Foundation knows no URL without a character; RFC 3986, section 5.2.2, does.
+    // Foundation does not accept an empty URL, but RFC 3986 5.2.2 does: it stands for the base URL.
     guard !path.isEmpty else { return baseURL.text }
     if baseURL.isFolder, Self.isPlain(path) { return baseURL.text + path }
     guard let url = URL(string: path, relativeTo: baseURL.url) else {
@@ -59,8 +59,8 @@ extension AFHTTPSessionManager {
     return url.absoluteString
   }
 
-  /// Whether a path is names with slashes between them, and nothing in it has a meaning of its own: then it stands
-  /// behind its base as it is (RFC 3986, section 5.2).
+  /// Whether a path consists only of plain segments with slashes between them. Such a path can be appended to its base
+  /// unchanged (RFC 3986 5.2).
   private static func isPlain(_ path: String) -> Bool {
     var isAtStart = true
     for byte in path.utf8 {
@@ -68,7 +68,7 @@ extension AFHTTPSessionManager {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
         isAtStart = false
-      // A name that begins with a dot may be `..`, and an empty one may be a host's place.
+      // A segment that begins with a dot may be `..`, and an empty segment may introduce a host.
       case UInt8(ascii: "."): if isAtStart { return false }
       case UInt8(ascii: "/"):
         if isAtStart { return false }
@@ -91,7 +91,7 @@ extension AFHTTPSessionManager {
     return task
   }
 
-  /// No task could be made.
+  /// Reports that no task could be made.
   func tell(_ failure: ((URLSessionDataTask?, any Error) -> Void)?, of error: any Error) {
     guard let failure else { return }
     let carried = Carried(failure)
@@ -100,7 +100,8 @@ extension AFHTTPSessionManager {
 }
 
 extension AFHTTPRequestSerializer {
-  /// Whether `request(withMethod:urlString:parameters:)` may be passed by: a program's own class may do it otherwise.
+  /// Whether `request(withMethod:urlString:parameters:)` can be bypassed: only for classes of this module, because a
+  /// program's own class may override it.
   fileprivate var makesPlainRequests: Bool {
     let kind = type(of: self)
     return kind == AFHTTPRequestSerializer.self || kind == AFJSONRequestSerializer.self
@@ -108,12 +109,12 @@ extension AFHTTPRequestSerializer {
   }
 }
 
-/// A task's blocks want the task, which is made after them.
+/// Holds a task for its completion block, which is created before the task.
 final class Own<Kind: URLSessionTask> {
-  /// Set before the task is resumed, and let go when it has been told.
+  /// Set before the task is resumed, and released when the completion block is called.
   var task: Kind?
 
-  /// Nil: nobody wants to know.
+  /// - Returns: A completion that calls one of the blocks, or `nil` if there are no blocks.
   func completion(
     _ success: ((Kind, Any?) -> Void)?, _ failure: ((Kind?, any Error) -> Void)?
   ) -> TaskRecord.Completion? {

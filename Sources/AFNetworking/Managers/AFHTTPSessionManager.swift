@@ -2,7 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A session manager that makes HTTP requests of a method, a path and parameters, and starts them by itself.
+/// A session manager that creates HTTP requests from a method, a path and parameters. Its methods `get`, `post` and so
+/// on also start the task.
 ///
 /// ```swift
 /// let manager = AFHTTPSessionManager(baseURL: URL(string: "https://api.example.com/v1"))
@@ -15,24 +16,24 @@ import Synchronization
 /// let (song, response) = try await manager.get("songs/17")
 /// ```
 ///
-/// For any thread. Blocks are called on ``AFURLSessionManager/completionQueue``, progress blocks on
+/// Safe to use from any thread. Blocks are called on ``AFURLSessionManager/completionQueue``, progress blocks on
 /// ``AFURLSessionManager/operationQueue``.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   struct Requests: @unchecked Sendable {
     var base: Base?
     var serializer = AFHTTPRequestSerializer()
-    /// What the latest path has come to: many programs ask for the same again and again.
+    /// Performance: the latest path and its URL. Many programs request one path repeatedly.
     var latest: (path: String, url: URL)?
 
     init(base: Base? = nil) { self.base = base }
   }
 
-  /// A base URL, and what has to be known of it for every request.
+  /// A base URL, with values that every request needs.
   struct Base: Sendable {
     let url: URL
     let text: String
     let origin: BaseOrigin
-    /// It ends with a slash, and has neither query nor fragment.
+    /// Whether the URL has a path that ends in a slash, and neither query nor fragment.
     let isFolder: Bool
 
     init(_ url: URL) {
@@ -45,39 +46,42 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   let requests: Mutex<Requests>
 
+  /// Creates a manager.
+  ///
   /// - Parameters:
-  ///   - url: Where relative paths begin. `https://example.com/v1` counts as `https://example.com/v1/`.
-  ///   - configuration: Copied. Nil: the default configuration.
+  ///   - url: The base of relative paths. `https://example.com/v1` counts as `https://example.com/v1/`.
+  ///   - configuration: The configuration, which is copied, or `nil` for the default one.
   public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
     requests = Mutex(Requests(base: url.map { Base($0.asFolder) }))
     super.init(sessionConfiguration: configuration)
   }
 
-  /// With the default configuration.
+  /// Creates a manager with the default configuration.
   public convenience init(baseURL url: URL?) { self.init(baseURL: url, sessionConfiguration: nil) }
 
   public override convenience init(sessionConfiguration configuration: URLSessionConfiguration?) {
     self.init(baseURL: nil, sessionConfiguration: configuration)
   }
 
-  /// A manager without a base URL.
+  /// Creates a manager without a base URL.
   public class func manager() -> AFHTTPSessionManager { AFHTTPSessionManager() }
 
   // MARK: - What it has
 
-  /// Where relative paths begin. If it has a path, that ends with a slash.
+  /// The base of relative paths. If it has a path, the path ends in a slash.
   open var baseURL: URL? { base?.url }
 
   var base: Base? { requests.withLock { $0 }.base }
 
-  /// What makes requests of methods, paths and parameters. From the beginning an ``AFHTTPRequestSerializer``.
+  /// The serializer that creates requests from methods, paths and parameters. An ``AFHTTPRequestSerializer`` by
+  /// default.
   open var requestSerializer: AFHTTPRequestSerializer {
     get { requests.withLock { $0 }.serializer }
     set { requests.put(newValue, at: \.serializer) }
   }
 
-  /// What makes something useful of responses, for tasks that end from now on. From the beginning an
-  /// ``AFJSONResponseSerializer``.
+  /// The serializer that validates responses and makes objects of them, for tasks that end from now on. An
+  /// ``AFJSONResponseSerializer`` by default.
   open var responseSerializer: AFHTTPResponseSerializer {
     get { storedResponseSerializer as? AFHTTPResponseSerializer ?? AFHTTPResponseSerializer() }
     set { storedResponseSerializer = newValue }
@@ -85,9 +89,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   /// Decides whether a server is trusted.
   ///
-  /// A policy that pins is of no use for a base URL that is not `https`: anybody on the way could answer in the
-  /// server's place. AFNetworking raises an exception. Here such a policy is refused: the one before stays, and every
-  /// request fails with an error that says so, until a policy is set that can be used.
+  /// A policy with pins has no effect for a base URL that is not `https`, because an attacker on the network path can
+  /// answer in place of the server. AFNetworking raises an exception. Here such a policy is refused: the previous
+  /// policy stays, and every request fails with an error that says so, until a usable policy is set.
   open override var securityPolicy: AFSecurityPolicy {
     get { super.securityPolicy }
     set {
@@ -117,19 +121,18 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
   // MARK: - Requests
 
-  /// Makes a request with the request serializer, and a data task with it, which is resumed by the caller.
+  /// Creates a request with the request serializer, and a data task for it. The caller resumes the task.
   ///
   /// - Parameters:
-  ///   - urlString: Relative to ``baseURL``, or a whole URL.
-  ///   - parameters: What the request serializer takes: as a rule a dictionary.
-  ///   - headers: Fields for this request; they replace the serializer's.
-  ///   - success: Called on the completion queue with what the response serializer has made of the response.
-  ///   - failure: Called on the completion queue, if anything went wrong: also if no request could be made, and then
-  ///     without a task.
-  ///   - downloadProgress: Called on the operation queue as the content comes.
-  ///   - method: As it stands in the request: `GET`, or whatever the server knows.
-  ///   - uploadProgress: Called on the operation queue as the body leaves.
-  /// - Returns: Nil: no request could be made.
+  ///   - urlString: A path relative to ``baseURL``, or an absolute URL.
+  ///   - parameters: A value that the request serializer can write: mostly a dictionary.
+  ///   - headers: Fields for this request; they replace the serializer's fields of the same names.
+  ///   - success: Called on the completion queue with the response serializer's object.
+  ///   - failure: Called on the completion queue after any error; without a task if no request could be made.
+  ///   - downloadProgress: Called on the operation queue while the content arrives.
+  ///   - method: The request method: `GET`, or any other that the server supports.
+  ///   - uploadProgress: Called on the operation queue while the body is sent.
+  /// - Returns: The task, or `nil` if no request could be made.
   @discardableResult
   open func dataTask(
     withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -151,8 +154,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     return task
   }
 
-  /// A GET. Its task runs already; nil: no request could be made. For the parameters see
-  /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+  /// Starts a `GET` request. See
+  /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)`` for the
+  /// parameters.
+  ///
+  /// - Returns: The task, which has been resumed, or `nil` if no request could be made.
   @discardableResult
   open func get(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -165,7 +171,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         downloadProgress: downloadProgress, success: success, failure: failure))
   }
 
-  /// A HEAD, which runs already.
+  /// Starts a `HEAD` request.
   @discardableResult
   open func head(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -177,7 +183,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         downloadProgress: nil, success: success.map { success in { task, _ in success(task) } }, failure: failure))
   }
 
-  /// A POST, which runs already.
+  /// Starts a `POST` request.
   @discardableResult
   open func post(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -190,16 +196,17 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: uploadProgress, downloadProgress: nil, success: success, failure: failure))
   }
 
-  /// A POST of a form in parts, which runs already.
+  /// Starts a `POST` request with a multipart form.
   ///
   /// - Parameters:
-  ///   - parameters: A dictionary; parts of the form, before those of the block.
+  ///   - parameters: Parts of the form, before those of the block: a dictionary with string keys. Any other value is
+  ///     ignored.
   ///   - block: Appends parts. It is called before this function returns.
-  ///   - headers: Fields for this request; they replace the serializer's.
-  ///   - URLString: Relative to the base URL, or a whole URL.
-  ///   - failure: Called on the completion queue, if anything went wrong.
-  ///   - success: Called on the completion queue, if all went well.
-  ///   - uploadProgress: Called on the operation queue as the body leaves.
+  ///   - headers: Fields for this request; they replace the serializer's fields of the same names.
+  ///   - URLString: A path relative to the base URL, or an absolute URL.
+  ///   - failure: Called on the completion queue after any error.
+  ///   - success: Called on the completion queue after a success.
+  ///   - uploadProgress: Called on the operation queue while the body is sent.
   @discardableResult
   open func post(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -221,7 +228,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     return run(task)
   }
 
-  /// A PUT, which runs already.
+  /// Starts a `PUT` request.
   @discardableResult
   open func put(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -233,7 +240,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         downloadProgress: nil, success: success, failure: failure))
   }
 
-  /// A PATCH, which runs already.
+  /// Starts a `PATCH` request.
   @discardableResult
   open func patch(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -245,7 +252,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         downloadProgress: nil, success: success, failure: failure))
   }
 
-  /// A DELETE, which runs already.
+  /// Starts a `DELETE` request.
   @discardableResult
   open func delete(
     _ URLString: String, parameters: Any?, headers: [String: String]? = nil,
@@ -264,7 +271,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
       + "operationQueue: \(operationQueue)>"
   }
 
-  /// Of a configuration an archive keeps the identifier, if it has one; of the rest base URL, serializers and policy.
+  /// Creates a manager from an archive. The archive has the base URL, the serializers and the policy, and of the
+  /// configuration only the identifier, if there is one.
   public required init?(coder decoder: NSCoder) {
     requests = Mutex(Requests(base: decoder.text(forKey: "baseURL").flatMap { URL(string: $0) }.map(Base.init)))
     super.init(coder: decoder)
@@ -285,8 +293,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     coder.encode(securityPolicy, forKey: "securityPolicy")
   }
 
-  /// A manager of the same class with a session of its own, of the same configuration, with copies of the serializers
-  /// and the policy. Blocks are not copied.
+  /// Returns a manager of the same class with a session of its own, with the same configuration, and with copies of the
+  /// serializers and the policy. Blocks are not copied.
   open override func copy(with zone: NSZone? = nil) -> Any {
     guard let copy = blank() as? AFHTTPSessionManager else { return self }
     let base = base

@@ -1,18 +1,18 @@
 import Foundation
 import Larkspur
 
-/// Functions that return when a task is over. They need neither the main queue nor a completion queue: what has come of
-/// the task goes from the queue where it was serialized to the caller. Cancelling the caller's task cancels the
-/// session's.
+/// Async functions. They return when a task is over, and need neither the main queue nor a completion queue: the result
+/// goes directly from the thread that has serialized the response to the caller. Cancelling the caller's task cancels
+/// the session's task.
 ///
-/// They throw what a handler is told as its error.
+/// These functions throw the errors that a handler receives.
 extension AFURLSessionManager {
-  /// Loads a request, and gives what the response serializer has made of the response.
+  /// Loads a request, and returns the response serializer's object.
   ///
   /// - Parameters:
-  ///   - uploadProgress: Called on ``operationQueue`` as the body leaves.
-  ///   - downloadProgress: Called on ``operationQueue`` as the content comes.
-  ///   - request: What is to be loaded.
+  ///   - uploadProgress: Called on ``operationQueue`` while the body is sent.
+  ///   - downloadProgress: Called on ``operationQueue`` while the content arrives.
+  ///   - request: The request to load.
   public func value(
     for request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
@@ -33,7 +33,7 @@ extension AFURLSessionManager {
     return (value, response)
   }
 
-  /// Sends a request with some bytes as its body.
+  /// Sends a request with bytes as its body.
   public func upload(
     for request: URLRequest, from bodyData: Data, progress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
@@ -43,7 +43,7 @@ extension AFURLSessionManager {
     return (value, response)
   }
 
-  /// Sends a request with its stream as its body.
+  /// Sends a request with the request's stream as its body.
   public func upload(
     withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
@@ -56,9 +56,9 @@ extension AFURLSessionManager {
   /// Loads a request into a file.
   ///
   /// - Parameters:
-  ///   - destination: Says where the file goes. There must be no file there yet.
-  ///   - request: What is to be loaded.
-  ///   - progress: Called on the operation queue, as bytes go their way.
+  ///   - destination: Returns the final location of the file. There must not be a file already.
+  ///   - request: The request to load.
+  ///   - progress: Called on the operation queue while the content arrives.
   public func download(
     for request: URLRequest, progress: ((Progress) -> Void)? = nil,
     destination: @escaping (URL, URLResponse) -> URL
@@ -69,7 +69,7 @@ extension AFURLSessionManager {
       })
   }
 
-  /// Goes on with an earlier download, and gives the whole file.
+  /// Resumes an earlier download, and returns the whole file.
   public func download(
     resumeFrom resumeData: Data, progress: ((Progress) -> Void)? = nil,
     destination: @escaping (URL, URLResponse) -> URL

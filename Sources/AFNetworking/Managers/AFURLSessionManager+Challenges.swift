@@ -1,14 +1,14 @@
 import Foundation
 import Larkspur
 
-/// Questions of credentials and trust.
+/// Challenges: credentials and server trust.
 extension AFURLSessionManager {
-  /// `(session, challenge, credential)`: leave a credential at the last one's `pointee`.
+  /// `(session, challenge, credential)`: the block stores a credential in the last parameter's `pointee`.
   public typealias SessionChallengeBlock = (
     URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
   ) -> URLSession.AuthChallengeDisposition
 
-  /// `(session, task, challenge, credential)`: leave a credential at the last one's `pointee`.
+  /// `(session, task, challenge, credential)`: the block stores a credential in the last parameter's `pointee`.
   public typealias TaskChallengeBlock = (
     URLSession, URLSessionTask, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
   ) -> URLSession.AuthChallengeDisposition
@@ -24,7 +24,7 @@ extension AFURLSessionManager {
 
   typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
-  /// A connection's challenge. Without a block it is for the task, where the policy decides.
+  /// Answers a connection's challenge. Without a block the challenge goes to the task, where the policy decides.
   func answer(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ answer: @escaping Answer) {
     guard let block = blocks.current.set.sessionDidReceiveAuthenticationChallenge else {
       challenge.passOn(by: self)
@@ -52,13 +52,13 @@ extension AFURLSessionManager {
     answer(.performDefaultHandling, nil)
   }
 
-  /// What a handler says by what it returns.
+  /// Interprets a handler's result.
   private func settle(
     _ result: Any?, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession,
     _ answer: @escaping Answer
   ) {
     switch result {
-    // It has called the completion, or will.
+    // The handler calls the completion itself.
     case nil: return
     case let credential as URLCredential: return answer(.useCredential, credential)
     default: break
@@ -72,7 +72,7 @@ extension AFURLSessionManager {
     case .performDefaultHandling, .cancelAuthenticationChallenge, .rejectProtectionSpace:
       answer(disposition ?? .cancelAuthenticationChallenge, nil)
     case .useCredential, nil:
-      // AFNetworking raises an exception for what is not one of these; a request that fails says it as well.
+      // For other results AFNetworking raises an exception. Here the request fails with an error.
       record(of: task)?.fail(result as? any Error ?? Self.handlerError)
       answer(.cancelAuthenticationChallenge, nil)
     }
@@ -100,7 +100,7 @@ extension AFURLSessionManager {
     answer(.cancelAuthenticationChallenge, nil)
   }
 
-  /// A server that is not trusted, in the words of Apple's systems.
+  /// The error for a server that is not trusted, with the text of Apple's systems.
   static func trustError(_ trust: SecTrust?, _ url: URL?) -> URLError {
     var info: [String: Any] = [
       NSLocalizedDescriptionKey:

@@ -3,31 +3,31 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// What becomes of a task that is over: its bytes are serialized on a concurrent queue, its handler is called on the
-/// completion queue, and the notification is posted on the main thread.
+/// The end of a task: its bytes are serialized on a concurrent queue, its handler is called on the completion queue,
+/// and the notification is posted on the main thread.
 ///
 /// ```
 ///   session's queue --failed--------------------------> completion queue: handler -> main queue: notification
 ///        '--succeeded--> processing queue: serializer ------'
 /// ```
 ///
-/// A task that nobody has to be told of on the session's queue ends on its loop's thread. A short document is read there:
-/// the way to the processing queue would take longer.
+/// A task that needs no call on the session's queue ends on the thread that runs the loop's tick. A short document is
+/// parsed there: a dispatch to the processing queue takes longer.
 extension AFURLSessionManager {
   private static let processing = DispatchQueue(
     label: "com.alamofire.networking.session.manager.processing", attributes: .concurrent)
 
-  /// So long a JSON document may be to be read on the loop's thread. Attack: documents that take long to read, while other
-  /// tasks wait.
+  /// Maximum size of a JSON document that is parsed on the loop's tick, in bytes. Attack: documents that take long to
+  /// parse, while other tasks of the loop wait.
   static let bytesReadAtOnceMax = 2048
 
-  /// Whether to read so many bytes takes less than to go to another thread. Of a program's own serializer nobody knows it.
+  /// Whether parsing inline is cheaper than a dispatch. Custom serializers are always dispatched.
   static func isReadAtOnce(_ serializer: any AFURLResponseSerialization, bytes: Int) -> Bool {
     let kind = type(of: serializer)
     return kind == AFHTTPResponseSerializer.self || kind == AFJSONResponseSerializer.self && bytes <= bytesReadAtOnceMax
   }
 
-  /// A task's end, and what has been made of it. Each step is alone with it.
+  /// The result of a task. Only one step uses it at a time.
   private final class Ending: @unchecked Sendable {
     let task: URLSessionTask
     private(set) var content: TaskRecord.Content
@@ -46,12 +46,13 @@ extension AFURLSessionManager {
       let data = task is URLSessionDownloadTask ? nil : content.data
       let problem = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
       object = serializer.responseObject(for: task.response, data: data, error: problem)
-      // There may be both: a document that came with status 404.
+      // Object and error do not exclude each other: a document may come with status 404.
       error = problem.pointee
       if let file = content.file { object = file }
     }
 
-    /// And everybody else after it. What the receiver holds goes when it has been told, and not with the notification.
+    /// Calls the receiver, and then posts the notification. Releases the receiver after its call, and not only after
+    /// the notification.
     func tellReceiver() {
       switch exchange(&content.receiver, with: .nobody) {
       case .nobody: break
@@ -105,7 +106,7 @@ extension AFURLSessionManager {
 
   // MARK: - Downloads
 
-  /// Moves a download's file to where a block says: the manager's, or else the task's.
+  /// Moves a download's file to the location that the manager's block returns, or else the task's destination.
   func place(_ task: URLSessionDownloadTask, of session: URLSession, from location: URL) {
     let record = record(of: task)
     var place = blocks.current.set.downloadTaskDidFinishDownloading?(session, task, location)
@@ -118,7 +119,7 @@ extension AFURLSessionManager {
       record?.change { $0.file = place }
       NotificationCenter.default.post(name: .AFURLSessionDownloadTaskDidMoveFileSuccessfully, object: task)
     } catch {
-      // AFNetworking tells its handler of no error, and of a file that is not there.
+      // AFNetworking reports no error here, and passes a path without a file to its handler.
       let error = error as NSError
       record?.fail(error)
       var info: [AnyHashable: Any] = error.userInfo
@@ -129,8 +130,8 @@ extension AFURLSessionManager {
   }
 }
 
-/// The user info of a request that went well, which most do. A copy of it has the same keys in the same places: they
-/// are hashed once.
+/// The user info of a successful request, which is the most common one. Performance: copies have the same keys in the
+/// same positions, so the keys are hashed only once.
 private struct SuccessInfo: @unchecked Sendable {
   private typealias Place = Dictionary<AnyHashable, Any>.Index
 
@@ -169,8 +170,8 @@ private struct SuccessInfo: @unchecked Sendable {
 }
 
 extension URLSessionTask {
-  /// The response. Without one there is one that says nothing: a block's parameter is not optional, as it is none for
-  /// Apple's importer.
+  /// The response, or an empty one if there is none: a block's parameter is not optional, because Apple's importer does
+  /// not make it optional.
   var someResponse: URLResponse {
     response
       ?? URLResponse(

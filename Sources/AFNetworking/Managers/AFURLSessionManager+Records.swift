@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// The life of a task's record: made with the task, filled by its maker, and gone with the task's end.
+/// The lifetime of a task's record: created with the task, filled by the method that creates the task, and removed at
+/// the task's end.
 extension AFURLSessionManager {
   func record(of task: URLSessionTask) -> TaskRecord? { state.withLock { $0.record(of: task) } }
 
-  /// The record of a task that somebody is about to watch.
+  /// Returns the record of a task whose progress the program wants to observe, and sets `hasWatchedTasks`.
   func watched(_ task: URLSessionTask) -> TaskRecord? {
     hasWatchedTasks.store(true, ordering: .releasing)
     return record(of: task)
@@ -18,7 +19,11 @@ extension AFURLSessionManager {
     }
   }
 
-  /// A task of the present session, with what its maker has said.
+  /// Creates a task of the current session, with its record.
+  ///
+  /// - Parameters:
+  ///   - make: Creates the task.
+  ///   - fill: Sets the record's handlers.
   func add<Kind: URLSessionTask>(
     _ make: (URLSession) -> Kind, _ fill: (inout TaskRecord.Content) -> Void
   ) -> Kind {
@@ -28,7 +33,8 @@ extension AFURLSessionManager {
     }
     record.change(fill)
     if record.isWatched { hasWatchedTasks.store(true, ordering: .releasing) }
-    // A session that has been invalidated knows its delegate no more, and ends the task at once.
+    // An invalidated session has released its delegate, and ends the task at once: the manager becomes the task's own
+    // delegate.
     if isInvalidated { task.delegate = self }
     if let refusal {
       record.fail(refusal)

@@ -3,29 +3,32 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Makes tasks of a session, and hears of them: blocks take the place of a delegate, and a response serializer makes
-/// something useful of what comes.
+/// Creates a session's tasks, and is the session's delegate: blocks take the place of delegate methods, and a response
+/// serializer makes objects of the responses.
 ///
-/// For any thread. Handlers are called on ``completionQueue``, which is the main queue if none is set, and the other
-/// blocks on ``operationQueue``. A program whose main thread does not serve the main queue sets a completion queue, or
-/// uses the async forms, which need none.
+/// Safe to use from any thread. Handlers are called on ``completionQueue``, which is the main queue by default, and the
+/// other blocks on ``operationQueue``. A program whose main thread does not serve the main queue sets a completion
+/// queue, or uses the async functions, which need none.
 ///
-/// A session keeps its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as it does
-/// on Apple's systems.
+/// A session retains its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as on
+/// Apple's systems.
 open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionSelectiveDelegate,
   URLSessionDataDelegate, URLSessionDownloadDelegate, AFResponseSerializerOwner, @unchecked Sendable
 {
   let blocks = SessionBlocks()
   let state: Mutex<ManagerState>
-  /// A subclass may have overridden any of the delegate's methods: it gets every call.
+  /// Whether the manager receives every delegate call: `true` for subclasses, which may override any of the methods.
   let hearsEverything: Bool
-  /// Whether anybody has ever wanted to see how far one of the tasks is. Until then no task has to be asked about.
+  /// Whether any task has ever had a progress observer. Before this, no task has to be looked up. `watched(_:)` and
+  /// `add(_:_:)` store `true` with release order; `urlSession(_:wants:for:)` loads with acquire order.
   let hasWatchedTasks = Atomic(false)
 
-  /// With the default configuration.
+  /// Creates a manager with the default configuration.
   public override convenience init() { self.init(sessionConfiguration: nil) }
 
-  /// - Parameter configuration: Copied. Nil: the default configuration.
+  /// Creates a manager.
+  ///
+  /// - Parameter configuration: The configuration, which is copied, or `nil` for the default one.
   public init(sessionConfiguration configuration: URLSessionConfiguration?) {
     state = Mutex(ManagerState(configuration ?? .default))
     hearsEverything = Self.mayOverride
@@ -39,12 +42,12 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.put(newValue, at: \.responseSerializer) }
   }
 
-  // MARK: - What it has
+  // MARK: - Properties
 
-  /// The session that makes the tasks. Made when it is first asked for, and anew after it has been reset.
+  /// The session that creates the tasks. Created when it is first needed, and again after a reset.
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
-  /// Where the session calls the manager and its blocks. It makes one call at a time.
+  /// The queue on which the session calls the manager and its blocks, one call at a time.
   open var operationQueue: OperationQueue {
     state.withLock { state in
       let queue = state.operationQueue ?? state.session(of: self).delegateQueue
@@ -53,34 +56,33 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     }
   }
 
-  /// Where handlers are called. Nil, as it is from the beginning: on the main queue.
+  /// The queue for handlers, or `nil`, the default, for the main queue.
   open var completionQueue: DispatchQueue? {
     get { state.withLock { $0.completionQueue } }
     set { state.put(newValue, at: \.completionQueue) }
   }
 
-  /// What handlers are called within. Nil, as it is from the beginning: a group that nobody waits for. A handler enters
-  /// it when the response has been serialized, and leaves it when it has returned.
+  /// The dispatch group for handlers, or `nil`, the default, for none. A handler enters the group when the response has
+  /// been serialized, and leaves it on return.
   open var completionGroup: DispatchGroup? {
     get { state.withLock { $0.completionGroup } }
     set { state.put(newValue, at: \.completionGroup) }
   }
 
-  /// Decides whether a server is trusted. From the beginning: as the system does. Asked for every server's certificate,
-  /// unless a block decides.
+  /// Decides whether a server is trusted. By default as the system does. Used for every server's certificate, unless a
+  /// block decides.
   open var securityPolicy: AFSecurityPolicy {
     get { state.withLock { $0.securityPolicy } }
     set { state.put(newValue, at: \.securityPolicy) }
   }
 
-  /// From the beginning the shared one.
+  /// The manager that monitors reachability: the shared one by default.
   open var reachabilityManager: AFNetworkReachabilityManager {
     get { state.withLock { $0.reachabilityManager } ?? .shared() }
     set { state.put(newValue, at: \.reachabilityManager) }
   }
 
-  /// Kept as it is set, without effect: a session makes its upload tasks at once, also one of a background
-  /// configuration.
+  /// Stored, but without effect: a session creates its upload tasks at once, also with a background configuration.
   open var attemptsToRecreateUploadTasksForBackgroundSessions: Bool {
     get { state.withLock { $0.attemptsToRecreateUploadTasks } }
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
@@ -89,7 +91,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// The tasks that are not over.
   open var tasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
-  /// The data tasks that are not over. Upload tasks are not among them.
+  /// The data tasks that are not over, without upload tasks.
   open var dataTasks: [URLSessionDataTask] {
     tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask }
   }
@@ -100,18 +102,19 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// The download tasks that are not over.
   open var downloadTasks: [URLSessionDownloadTask] { tasks.compactMap { $0 as? URLSessionDownloadTask } }
 
-  /// Ends the session, which lets go of the manager when the last task is over.
+  /// Invalidates the session, which releases the manager when the last task is over.
   ///
   /// - Parameters:
-  ///   - cancelPendingTasks: Whether the tasks are cancelled. If not, they end as they would.
-  ///   - resetSession: Whether the manager goes on with a new session. If not, the tasks that it makes from now on end
+  ///   - cancelPendingTasks: Whether to cancel the tasks. If not, they run to their end.
+  ///   - resetSession: Whether the manager continues with a new session. If not, tasks that it creates from now on end
   ///     with `URLError.cancelled`.
   open func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool) {
     guard let session = state.withLock({ $0.end(resets: resetSession, self) }) else { return }
     if cancelPendingTasks { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
   }
 
-  /// As `invalidateSessionCancelingTasks(_:resetSession:)`, with a new session if the tasks are cancelled.
+  /// Invalidates the session like `invalidateSessionCancelingTasks(_:resetSession:)`, with a new session if the tasks
+  /// are cancelled.
   @available(*, deprecated, renamed: "invalidateSessionCancelingTasks(_:resetSession:)")
   open func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool) {
     invalidateSessionCancelingTasks(cancelPendingTasks, resetSession: cancelPendingTasks)
@@ -119,14 +122,14 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Data tasks
 
-  /// A data task, which is resumed by the caller.
+  /// Creates a data task. The caller resumes it.
   ///
   /// - Parameters:
-  ///   - uploadProgressBlock: Called on ``operationQueue`` as the body leaves.
-  ///   - downloadProgressBlock: Called on ``operationQueue`` as the content comes.
-  ///   - completionHandler: Called once, on ``completionQueue``, with the response, what the serializer has made of it,
-  ///     and what has gone wrong. Without any response it is an empty `URLResponse` for the request's URL.
-  ///   - request: What is to be loaded.
+  ///   - uploadProgressBlock: Called on ``operationQueue`` while the body is sent.
+  ///   - downloadProgressBlock: Called on ``operationQueue`` while the content arrives.
+  ///   - completionHandler: Called once, on ``completionQueue``, with the response, the serializer's object, and the
+  ///     error. If there is no response, the handler receives an empty `URLResponse` for the request's URL.
+  ///   - request: The request to load.
   @discardableResult
   open func dataTask(
     with request: URLRequest, uploadProgress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -142,7 +145,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Upload tasks
 
-  /// An upload task whose body is a file.
+  /// Creates an upload task whose body is a file.
   @discardableResult
   open func uploadTask(
     with request: URLRequest, fromFile fileURL: URL, progress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -151,7 +154,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     addUpload({ $0.uploadTask(with: request, fromFile: fileURL) }, uploadProgressBlock, completionHandler)
   }
 
-  /// An upload task whose body is some bytes.
+  /// Creates an upload task whose body is bytes.
   @discardableResult
   open func uploadTask(
     with request: URLRequest, from bodyData: Data?, progress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -160,7 +163,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     addUpload({ $0.uploadTask(with: request, from: bodyData ?? Data()) }, uploadProgressBlock, completionHandler)
   }
 
-  /// An upload task whose body is the request's stream.
+  /// Creates an upload task whose body is the request's stream.
   @discardableResult
   open func uploadTask(
     withStreamedRequest request: URLRequest, progress uploadProgressBlock: ((Progress) -> Void)? = nil,
@@ -171,14 +174,15 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Download tasks
 
-  /// A download task.
+  /// Creates a download task.
   ///
   /// - Parameters:
-  ///   - downloadProgressBlock: Called on ``operationQueue`` as the content comes.
-  ///   - destination: Says where the file goes; called on ``operationQueue`` with the file that it is now, and the
-  ///     response. There must be no file there yet. Without it the file is gone when the task is over.
-  ///   - completionHandler: Called once, on ``completionQueue``, with the response, the file, and what has gone wrong.
-  ///   - request: What is to be loaded.
+  ///   - downloadProgressBlock: Called on ``operationQueue`` while the content arrives.
+  ///   - destination: Returns the final location of the file. Called on ``operationQueue`` with the file's temporary
+  ///     location, and the response. There must not be a file already. Without a destination, the file is deleted when
+  ///     the task is over.
+  ///   - completionHandler: Called once, on ``completionQueue``, with the response, the file, and the error.
+  ///   - request: The request to load.
   @discardableResult
   open func downloadTask(
     with request: URLRequest, progress downloadProgressBlock: ((Progress) -> Void)? = nil,
@@ -188,15 +192,15 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     addDownload({ $0.downloadTask(with: request) }, downloadProgressBlock, destination, completionHandler)
   }
 
-  /// A download task that goes on with an earlier one. The other parameters are those of
-  /// ``downloadTask(with:progress:destination:completionHandler:)``.
+  /// Creates a download task that resumes an earlier download. See
+  /// ``downloadTask(with:progress:destination:completionHandler:)`` for the other parameters.
   ///
   /// - Parameters:
-  ///   - resumeData: From a download's `cancel(byProducingResumeData:)`, or from the error of one that has
-  ///     failed.
+  ///   - resumeData: The result of a download's `cancel(byProducingResumeData:)`, or the resume data of a failed
+  ///     download's error.
   ///   - completionHandler: Called once, on the completion queue.
-  ///   - destination: Says where the file goes.
-  ///   - downloadProgressBlock: Called on the operation queue as the content comes.
+  ///   - destination: Returns the final location of the file.
+  ///   - downloadProgressBlock: Called on the operation queue while the content arrives.
   @discardableResult
   open func downloadTask(
     withResumeData resumeData: Data, progress downloadProgressBlock: ((Progress) -> Void)? = nil,
@@ -209,15 +213,15 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Progress
 
-  /// How far the body of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
-  /// none of the manager's, or is over.
+  /// Returns the progress of a task's request body, or `nil` if the task is over or does not belong to the manager.
+  /// Cancelling, pausing and resuming the progress acts on the task.
   open func uploadProgress(for task: URLSessionTask) -> Progress? { watched(task)?.uploadProgress }
 
-  /// How far the content of one of its tasks is. Cancelling, pausing and resuming it acts on the task. Nil: the task is
-  /// none of the manager's, or is over.
+  /// Returns the progress of a task's content, or `nil` if the task is over or does not belong to the manager.
+  /// Cancelling, pausing and resuming the progress acts on the task.
   open func downloadProgress(for task: URLSessionTask) -> Progress? { watched(task)?.downloadProgress }
 
-  // MARK: - What the session tells
+  // MARK: - Delegate methods
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
     if hearsEverything || blocks.wants(call) { return true }
@@ -242,7 +246,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     NotificationOutbox.main.post(.AFNetworkingTaskDidSuspend, task)
   }
 
-  /// A task that somebody awaits, or that has a handler of its own, tells its end to them alone.
+  /// Removes the record of a task that ended without `urlSession(_:task:didCompleteWithError:)`: an awaited task, or
+  /// one with a completion handler of its own.
   open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) { _ = state.withLock { $0.forget(task) } }
 
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
@@ -278,7 +283,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
     if let block = blocks.current.set.taskNeedNewBodyStream { return completionHandler(block(session, task)) }
-    // A form's stream can be copied, and begins anew.
+    // The stream of a form can be copied, and the copy reads from the beginning.
     let stream = task.originalRequest?.httpBodyStream as? any NSCopying
     completionHandler(stream?.copy(with: nil) as? InputStream)
   }
@@ -304,7 +309,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let record = state.withLock { $0.forget(task) }
-    // First: the handler is called on another queue, which may be quick.
+    // Before `finish`: the task's handler runs on another queue, possibly at once.
     if blocks.wants(.endOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
     if let record { finish(record, error) }
   }
@@ -368,7 +373,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open class var supportsSecureCoding: Bool { true }
 
-  /// Of a configuration an archive keeps the identifier, if it has one.
+  /// Creates a manager from an archive, which has only the configuration's identifier, if there is one.
   public required init?(coder decoder: NSCoder) {
     state = Mutex(ManagerState(.archived(in: decoder) ?? .default))
     hearsEverything = Self.mayOverride
@@ -382,11 +387,11 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A manager of the same class with a session of its own, of the same configuration. Blocks, serializers and policies
-  /// are not copied.
+  /// Returns a manager of the same class with a session of its own, with the same configuration. Blocks, serializers
+  /// and policies are not copied.
   open func copy(with zone: NSZone? = nil) -> Any { blank() ?? self }
 
-  /// One of a subclass is made by `init(coder:)`, the one initializer that every subclass has.
+  /// Creates a manager of the same class. Uses `init(coder:)`, the one initializer that every subclass has.
   func blank() -> AFURLSessionManager? {
     guard let coder = EmptyArchive.decoder(), let manager = type(of: self).init(coder: coder) else { return nil }
     let configuration = state.withLock { $0.configuration }

@@ -2,10 +2,10 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Carries what a task ends with to the caller that waits for it. No queue has to be free for that: the handler is
-/// called where the response has been serialized.
+/// Passes a task's result to the caller that awaits it. No queue is needed: the receiver is called on the thread that
+/// has serialized the response.
 final class AsyncReceiver: Sendable {
-  /// (An object: three existentials cost more to copy.)
+  /// Performance: an object, because copying three existentials costs more.
   private final class Outcome: @unchecked Sendable {
     let response: URLResponse
     let object: Any?
@@ -49,8 +49,8 @@ final class AsyncReceiver: Sendable {
     }
   }
 
-  /// Runs a task to its end, and gives what has come of it. The manager makes it as for any handler, which is told at
-  /// once.
+  /// Runs a task to its end, and returns its result. `make` creates the task with a handler, which is then changed to a
+  /// receiver that is called at once.
   static func run(
     _ manager: AFURLSessionManager, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> URLSessionTask
   ) async throws -> (object: Any?, response: URLResponse) {

@@ -2,11 +2,11 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// What a manager holds under its lock.
+/// The state of a manager, under its lock.
 struct ManagerState: @unchecked Sendable {
   private(set) var configuration: URLSessionConfiguration
   private var session: URLSession?
-  /// Set before a session is invalidated that no other follows.
+  /// Whether the session has been, or is about to be, invalidated without a successor.
   private(set) var isInvalidated = false
   var operationQueue: OperationQueue?
   var completionQueue: DispatchQueue? { didSet { completesOnMain = completionQueue?.isMain ?? true } }
@@ -16,16 +16,17 @@ struct ManagerState: @unchecked Sendable {
   var securityPolicy = AFSecurityPolicy.default()
   var reachabilityManager: AFNetworkReachabilityManager?
   var attemptsToRecreateUploadTasks = false
-  /// Why the manager may not make any request.
+  /// The reason why the manager must not make requests.
   var refusal: URLError?
-  /// By the tasks themselves, which they keep: identifiers of an old session's tasks may be those of a new one's.
+  /// Records by task. Keyed by the task object, which the record retains: a new session may reuse the task identifiers
+  /// of the old one.
   private var records: [ObjectIdentifier: TaskRecord] = [:]
 
   init(_ configuration: URLSessionConfiguration) {
     self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
   }
 
-  /// Before there is a session.
+  /// Replaces the configuration, before there is a session.
   mutating func begin(with configuration: URLSessionConfiguration) {
     if let copy = configuration.copy() as? URLSessionConfiguration { self.configuration = copy }
   }
@@ -37,10 +38,12 @@ struct ManagerState: @unchecked Sendable {
     return new
   }
 
-  /// What is to be invalidated. Nil: there is no session, and nothing to end.
+  /// Ends the current session.
+  ///
+  /// - Returns: The session to invalidate, or `nil` if there is none.
   mutating func end(resets: Bool, _ manager: AFURLSessionManager) -> URLSession? {
     guard let session else {
-      // The next one is made for a manager that has been told to end.
+      // Create the session, so that tasks of the invalidated manager end with an error.
       if !resets { isInvalidated = true }
       return resets ? nil : self.session(of: manager)
     }
@@ -54,7 +57,7 @@ struct ManagerState: @unchecked Sendable {
 
   func record(of task: URLSessionTask) -> TaskRecord? { records[ObjectIdentifier(task)] }
 
-  /// The record of a task that has none yet is made.
+  /// Returns the task's record, which is created if there is none.
   mutating func noted(_ task: URLSessionTask) -> TaskRecord {
     if let record = record(of: task) { return record }
     let record = TaskRecord(task)

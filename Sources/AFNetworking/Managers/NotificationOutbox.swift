@@ -2,23 +2,24 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Carries notifications to the main thread.
+/// Posts notifications on the main thread.
 ///
-/// All that wait go by one block, in order. To wake the main thread takes about as much work as a small request: when it
-/// has just been there, what comes next waits a moment for what follows it.
+/// One block posts all pending notifications, in order. Waking the main thread costs about as much as a small request:
+/// soon after a delivery, the next one waits a moment, so that more notifications can join it.
 ///
-/// A program whose main thread never serves its queue would keep every notification, and with it every response, for
-/// ever: when too many wait the oldest are given up, which nobody would have heard.
+/// In a program whose main thread never serves its queue, notifications would accumulate without limit, and retain
+/// their responses. Above a limit the oldest are dropped.
 final class NotificationOutbox: Sendable {
   static let main = NotificationOutbox()
 
-  /// So many notifications wait at most. Attack: a server that answers, to a program that never turns its main loop.
+  /// Maximum number of pending notifications. Attack: a server that responds to a program that never runs its main
+  /// loop.
   static let waitingMax = 4096
 
-  /// So many bytes of responses wait at most, unless it is one response alone.
+  /// Maximum number of bytes of the responses that pending notifications retain, except for a single larger response.
   static let waitingBytesMax = 64 << 20
 
-  /// The main thread is not woken sooner than this after it has been here, in nanoseconds. Nobody sees so short a time.
+  /// Minimum time between a delivery and the next wake-up of the main thread, in nanoseconds. Too short to be noticed.
   static let pauseNanoseconds: UInt64 = 5_000_000
 
   private struct Letter: @unchecked Sendable {
@@ -30,13 +31,13 @@ final class NotificationOutbox: Sendable {
 
   private struct State {
     var letters: [Letter] = []
-    /// Of the letters.
+    /// Sum of the letters' byte counts.
     var byteCount = 0
-    /// A block is on its way to the main queue, or waits for the moment to go.
+    /// Whether a block for the main queue is pending, at once or at a later moment.
     var isOnItsWay = false
-    /// The main queue is about to deliver by itself.
+    /// Whether code on the main queue delivers pending notifications when it ends.
     var isWithin = false
-    /// When it was last here, by the clock.
+    /// The time of the latest delivery, by the clock.
     var latest: UInt64?
   }
 
@@ -46,9 +47,11 @@ final class NotificationOutbox: Sendable {
   private let now: @Sendable () -> UInt64
   private let schedule: @Sendable (_ moment: UInt64?, @escaping @Sendable () -> Void) -> Void
 
+  /// Creates an outbox.
+  ///
   /// - Parameters:
   ///   - now: A clock, in nanoseconds.
-  ///   - schedule: Has a block called on the main queue, at once or at a moment of the clock.
+  ///   - schedule: Calls a block on the main queue, at once or at a moment of the clock.
   init(
     max: Int = NotificationOutbox.waitingMax, bytesMax: Int = NotificationOutbox.waitingBytesMax,
     now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds },
@@ -63,16 +66,18 @@ final class NotificationOutbox: Sendable {
     self.schedule = schedule
   }
 
+  /// Posts a notification, later and on the main thread.
+  ///
   /// - Parameters:
-  ///   - byteCount: How much content it keeps while it waits.
-  ///   - userInfo: Called on the main thread.
+  ///   - byteCount: Number of bytes of content that the notification retains while it is pending.
+  ///   - userInfo: Makes the user info. Called on the main thread.
   func post(
     _ name: NSNotification.Name, _ object: any Sendable, keeping byteCount: Int = 0,
     userInfo: @escaping () -> [AnyHashable: Any]? = { nil }
   ) {
     let letter = Letter(name: name, object: object, byteCount: byteCount, userInfo: userInfo)
     let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, [Letter]) in
-      // What is given up goes when the lock has gone.
+      // The dropped letters are released after the lock.
       var lost: [Letter] = []
       while let first = state.letters.first,
         state.letters.count >= max || state.byteCount + byteCount > bytesMax
@@ -95,15 +100,15 @@ final class NotificationOutbox: Sendable {
     }
   }
 
-  /// Calls `body` after what waits has been posted, and posts what waits then: what `body` has posted needs no block of
-  /// its own. On the main queue.
+  /// Posts the pending notifications, calls `body`, and then posts the notifications that were added meanwhile, which
+  /// so need no block of their own. Call it on the main queue.
   func within(_ body: () -> Void) {
     deliver(isWithin: true)
     body()
     deliver()
   }
 
-  /// What waits is posted now. On the main thread.
+  /// Posts the pending notifications. Call it on the main thread.
   private func deliver(isWithin: Bool = false) {
     let now = now()
     var letters = state.withLock { state in
@@ -116,7 +121,7 @@ final class NotificationOutbox: Sendable {
     for letter in letters {
       NotificationCenter.default.post(name: letter.name, object: letter.object, userInfo: letter.userInfo())
     }
-    // There is room for the next ones already.
+    // Performance: reuse the capacity of the array.
     letters.removeAll(keepingCapacity: true)
     state.withLock { if $0.letters.isEmpty { $0.letters = letters } }
   }
@@ -129,6 +134,7 @@ extension DispatchQueue {
     return key
   }()
 
-  /// Whether it is the main queue, which is another object each time that it is asked for.
+  /// Whether this is the main queue. `DispatchQueue.main` is a different object at each access, so identity does not
+  /// tell.
   var isMain: Bool { getSpecific(key: Self.mainMark) == true }
 }

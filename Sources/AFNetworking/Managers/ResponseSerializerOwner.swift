@@ -1,13 +1,13 @@
 import Larkspur
 
-/// What has a response serializer. A class of its own kind has it in a narrower type: ``AFHTTPSessionManager``'s is an
-/// ``AFHTTPResponseSerializer``, whose content types can be changed in place. Objective-C narrows a property in a
-/// subclass; Swift does so where the wider one comes from a protocol.
+/// An object with a response serializer. A conforming class can declare the property with a narrower type: that of
+/// ``AFHTTPSessionManager`` is an ``AFHTTPResponseSerializer``, whose content types can be changed in place.
+/// Objective-C can narrow a property in a subclass; Swift can only if the wider property comes from a protocol.
 public protocol AFResponseSerializerOwner: AnyObject {}
 
 extension AFResponseSerializerOwner where Self: AFURLSessionManager {
-  /// What makes something useful of responses, for tasks that end from now on. From the beginning an
-  /// ``AFJSONResponseSerializer``.
+  /// The serializer that validates responses and makes objects of them, for tasks that end from now on. An
+  /// ``AFJSONResponseSerializer`` by default.
   public var responseSerializer: any AFURLResponseSerialization {
     get { storedResponseSerializer }
     set { storedResponseSerializer = newValue }

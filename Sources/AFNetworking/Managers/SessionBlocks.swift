@@ -2,10 +2,11 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// The blocks that a program has set for a manager's session, and which calls they make worth while. For any thread.
+/// The blocks that a program has set for a manager's session, and the delegate calls that they require. Safe to use
+/// from any thread.
 ///
-/// Blocks are the program's, and need not be `Sendable`, as in Objective-C: they are called on the session's queue, one
-/// after another.
+/// Blocks belong to the program, and need not be `Sendable`, as in Objective-C: they are called on the session's queue,
+/// one after another, except `didFinishEvents`, which is called on the main queue.
 final class SessionBlocks: Sendable {
   struct Set: @unchecked Sendable {
     var sessionDidBecomeInvalid: ((URLSession, any Error) -> Void)?
@@ -42,7 +43,7 @@ final class SessionBlocks: Sendable {
     }
   }
 
-  /// What does not change any more: a reader keeps it with one reference.
+  /// An immutable set of blocks. Performance: a reader retains a single object.
   final class Snapshot: Sendable {
     let set: Set
 
@@ -50,7 +51,8 @@ final class SessionBlocks: Sendable {
   }
 
   private let snapshot = Mutex(Snapshot(Set()))
-  /// The calls that there are blocks for: asked several times for each request, and nearly always none.
+  /// The calls that have blocks, as bits. Read several times for each request, and nearly always zero. `change(_:)`
+  /// stores with release order, `wants(_:)` loads with acquire order.
   private let wanted = Atomic<UInt8>(0)
 
   var current: Snapshot { snapshot.withLock { $0 } }
@@ -85,7 +87,7 @@ final class SessionBlocks: Sendable {
       }
       return snapshot
     }
-    // A block that is replaced may take something with it on its way: not while the lock is held.
+    // Release replaced blocks after the lock: their deinitializers may run the program's code.
     withExtendedLifetime(old) {}
   }
 }

@@ -1,19 +1,19 @@
 import Foundation
 import Synchronization
 
-/// What a manager keeps of one task, from its making to its end. For any thread; what belongs to the content is told on
-/// the session's queue, one call after another.
+/// A manager's record of a task, from its creation to its end. Safe to use from any thread. The session reports the
+/// task's content on its queue, one call after another.
 final class TaskRecord: Sendable {
   typealias Completion = (URLResponse, Any?, (any Error)?) -> Void
   typealias ProgressBlock = (Progress) -> Void
   typealias Destination = (URL, URLResponse) -> URL
 
-  /// Who is told of the end.
+  /// The receiver of the result.
   enum Receiver: @unchecked Sendable {
     case nobody
-    /// On the manager's completion queue.
+    /// A handler, called on the manager's completion queue.
     case handler(Completion)
-    /// At once, on whatever thread: a caller that waits for it.
+    /// An awaiting caller: called at once, on any thread.
     case waiting(Completion)
   }
 
@@ -25,15 +25,15 @@ final class TaskRecord: Sendable {
     var uploadProgress: Progress?
     var downloadProgress: Progress?
     var data = Data()
-    /// Where a download has landed.
+    /// The final location of a download's file.
     var file: URL?
-    /// What is to be told in place of the session's error.
+    /// An error that replaces the session's error.
     var failure: (any Error)?
     var metrics: URLSessionTaskMetrics?
 
     var watchesUpload: Bool { uploadBlock != nil || uploadProgress != nil }
     var watchesDownload: Bool { downloadBlock != nil || downloadProgress != nil }
-    /// Whoever watches a task is told on the session's queue, one call after another.
+    /// Whether the task has progress observers, which are called on the session's queue, one call after another.
     var isWatched: Bool { watchesUpload || watchesDownload }
   }
 
@@ -42,7 +42,7 @@ final class TaskRecord: Sendable {
 
   init(_ task: URLSessionTask) { self.task = task }
 
-  /// A download goes on in place of a data task.
+  /// Creates the record of a download task that replaces a data task.
   convenience init(_ task: URLSessionTask, of other: TaskRecord) {
     self.init(task)
     let content = other.content.withLock { $0 }
@@ -51,7 +51,7 @@ final class TaskRecord: Sendable {
 
   func change(_ body: (inout Content) -> Void) { content.withLock { body(&$0) } }
 
-  /// What has come of it; the record keeps nothing of it.
+  /// Returns the content, and empties the record.
   func take() -> Content { content.withLock { exchange(&$0, with: Content()) } }
 
   func fail(_ error: any Error) { content.withLock { $0.failure = error } }
@@ -69,7 +69,7 @@ final class TaskRecord: Sendable {
     return progress
   }
 
-  /// Made when somebody asks for it.
+  /// Returns the progress at `path`, which is created if there is none.
   private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
     if let progress = content.withLock({ Carried($0[keyPath: path]) }).value { return progress }
     let new = Carried(Self.progress(of: task))
@@ -111,7 +111,7 @@ final class TaskRecord: Sendable {
     received(task.countOfBytesReceived, of: task.countOfBytesExpectedToReceive)
   }
 
-  /// The content is complete: who did not know its length knows it now.
+  /// The content is complete: if its length was unknown, reports it now.
   func ended() {
     guard watchesDownload, task.countOfBytesExpectedToReceive < 0, task.countOfBytesReceived > 0 else { return }
     received(task.countOfBytesReceived, of: task.countOfBytesReceived)

@@ -1,48 +1,48 @@
 import Foundation
 import Larkspur
 
-/// Takes the parts of a form. It is for the block that it is given to, and for as long as that runs.
+/// Collects the parts of a multipart form. Use it only in the block that receives it, and only until the block returns.
 public protocol AFMultipartFormData {
-  /// A file, under its own name and with the type that its extension says. It is read when the form is sent; of what is
-  /// appended to it until then nothing is sent.
+  /// Appends a file, with its own name and the type of its extension. The file is read when the form is sent, up to the
+  /// length that it has now: bytes that are appended later are not sent.
   ///
-  /// - Throws: An error in `AFURLRequestSerializationErrorDomain` if there is no such file, or nobody may read it.
+  /// - Throws: An error in `AFURLRequestSerializationErrorDomain` if there is no such file, or it cannot be read.
   func appendPart(withFileURL fileURL: URL, name: String) throws
 
-  /// A file, under a name and with a type of your choice.
+  /// Appends a file, with the given name and type.
   func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-  /// The bytes of a stream, as a file. They can be sent once: if the form has to be sent again, after a redirection or a
-  /// challenge, the task fails, unless the stream conforms to `NSCopying`.
+  /// Appends the bytes of a stream as a file. They can be sent only once: if the form has to be sent again, after a
+  /// redirection or a challenge, the task fails, unless the stream conforms to `NSCopying`.
   ///
   /// - Parameters:
-  ///   - inputStream: Opened when it is its turn, and closed after it. Nil is an empty part.
-  ///   - length: How many bytes of it are sent. If it has fewer the task fails.
-  ///   - mimeType: The type that the part says it has.
-  ///   - fileName: The file's name, as the part says it.
+  ///   - inputStream: The stream. It is opened when its part is sent, and closed afterwards. `nil` gives an empty part.
+  ///   - length: Number of bytes to send. If the stream has fewer, the task fails.
+  ///   - mimeType: The type in the part's header.
+  ///   - fileName: The file's name in the part's header.
   ///   - name: The field's name.
   func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
 
-  /// Bytes, as a file.
+  /// Appends bytes as a file.
   func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
 
-  /// Bytes, as a field.
+  /// Appends bytes as a field.
   func appendPart(withForm data: Data, name: String)
 
-  /// Bytes with header fields of your choice. Fields that are none (RFC 9110 5.1) are left out, line ends in values become
-  /// spaces.
+  /// Appends bytes with the given header fields. Names that are not valid (RFC 9110 5.1) are skipped; line ends in
+  /// values become spaces.
   func appendPart(withHeaders headers: [String: String]?, body: Data)
 
-  /// Sends the form more slowly.
+  /// Limits the rate at which the form is sent.
   ///
   /// - Parameters:
-  ///   - numberOfBytes: How many bytes are taken from the form at a time, at most.
-  ///   - delay: In seconds: how long to wait after each. A thread waits.
+  ///   - numberOfBytes: Maximum number of bytes to read from the form at a time.
+  ///   - delay: Time to wait after each read, in seconds. The wait blocks a thread.
   func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
 }
 
-/// What to throttle to where a network is slow: 16 KiB at a time.
+/// The suggested packet size for slow networks: 16 KiB.
 public let kAFUploadStream3GSuggestedPacketSize: UInt = 1024 * 16
 
-/// What to wait after each packet where a network is slow, in seconds.
+/// The suggested delay after each packet for slow networks, in seconds.
 public let kAFUploadStream3GSuggestedDelay: TimeInterval = 0.2

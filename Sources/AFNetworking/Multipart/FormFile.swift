@@ -2,11 +2,11 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// Writes bodies into files.
+/// Writes request bodies into files.
 enum FormFile {
-  /// How much is written at a time.
+  /// Number of bytes to read and write at a time.
   private static let pieceBytes = 64 * 1024
-  /// How long a stream that is open and has nothing is left alone, in seconds.
+  /// Time to wait before reading again from an open stream that has no bytes, in seconds.
   private static let pause: TimeInterval = 0.01
 
   static func write(_ request: URLRequest, to url: URL, handler: (((any Error)?) -> Void)?) {
@@ -64,7 +64,7 @@ enum FormFile {
         try handle.write(contentsOf: Data(buffer[..<count]))
       }
     } catch {
-      // Half a body is none.
+      // Do not leave a part of a body behind.
       try? FileManager.default.removeItem(at: url)
       throw error
     }

@@ -1,19 +1,22 @@
 import Foundation
 
-/// Media types by the extensions of files.
+/// Media types by file extension.
 struct MIMETypes: Sendable {
   private let types: [String: String]
 
-  /// Those of this system, read when they are first asked for.
+  /// The types of this system, read at first use.
   static let system = MIMETypes(path: "/etc/mime.types")
 
-  /// A file that is larger is not read: it is no table of types.
+  /// Maximum size of the file, in bytes. A larger file is not a table of types, and is not read.
   static let fileBytesMax = 4 << 20
 
-  /// What is not known.
+  /// The type of unknown extensions.
   static let unknown = "application/octet-stream"
 
-  /// - Parameter path: A table in the form of `/etc/mime.types`. If there is none a small one of our own counts.
+  /// Reads a table of types.
+  ///
+  /// - Parameter path: A table in the format of `/etc/mime.types`. If it cannot be read or is empty, a small built-in
+  ///   table is used.
   init(path: String) {
     let size = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? NSNumber
     guard let size, size.intValue <= Self.fileBytesMax, let data = FileManager.default.contents(atPath: path) else {
@@ -24,10 +27,11 @@ struct MIMETypes: Sendable {
     types = table.isEmpty ? Self.common : table
   }
 
-  /// The type of files with this extension, in either case of letters.
+  /// Returns the type of files with this extension. Ignores case.
   func type(ofExtension name: String) -> String { types[name.lowercased()] ?? Self.unknown }
 
-  /// Lines of a type and its extensions; `#` begins a comment. The first line that names an extension counts.
+  /// Parses lines of a type and its extensions; `#` begins a comment. If several lines name an extension, the first one
+  /// counts.
   private static func parsed(_ text: String) -> [String: String] {
     var types: [String: String] = [:]
     for line in text.split(whereSeparator: \.isNewline) {

@@ -2,15 +2,15 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A form's body: what is in it, one after the other. A value; it can be read as often as its streams can.
+/// The body of a form: its segments in order. A value type; it can be read as often as its streams can be read.
 struct MultipartBody {
   var segments: [MultipartSegment]
-  /// How many bytes are read at a time, at most.
+  /// Maximum number of bytes in one read.
   var packetBytesMax = Int.max
-  /// What is waited after each read, in seconds.
+  /// Time to wait after each read, in seconds.
   var delay: TimeInterval = 0
 
-  /// Bytes. A caller may say of its streams that they are as long as he likes.
+  /// Number of bytes. Callers may state any length for their streams, so the sum saturates at `Int64.max`.
   var count: Int64 {
     segments.reduce(0) { sum, segment in
       let (sum, overflows) = sum.addingReportingOverflow(segment.count)
@@ -19,7 +19,7 @@ struct MultipartBody {
   }
 }
 
-/// A piece of a body, and where it is.
+/// A segment of a body, and its source.
 enum MultipartSegment {
   case bytes([UInt8])
   case data(Data)
@@ -34,7 +34,7 @@ enum MultipartSegment {
     }
   }
 
-  /// What its bytes are read from. Nil: it has been taken already, or there is no need of one.
+  /// A stream that reads the segment, or `nil` if the segment needs none, or its stream has been taken already.
   var stream: InputStream? {
     switch self {
     case .file(let url, _): InputStream(url: url)
@@ -44,7 +44,7 @@ enum MultipartSegment {
   }
 }
 
-/// A caller's stream, which is in all copies of a body, and can be read for one of them.
+/// A caller's stream, which all copies of a body share. If it cannot be copied, only one of them can read it.
 final class SharedStream: Sendable {
   private let stream: Mutex<Carried<InputStream>?>
 
@@ -53,7 +53,7 @@ final class SharedStream: Sendable {
     self.stream = Mutex(carried)
   }
 
-  /// A stream to read: a copy of the caller's, or else that itself. Nil: it has been taken.
+  /// - Returns: A copy of the caller's stream, or else the stream itself, or `nil` if it has been taken already.
   func take() -> InputStream? {
     let taken = stream.withLock { held in
       let taken = held
@@ -65,25 +65,25 @@ final class SharedStream: Sendable {
 }
 
 extension InputStream {
-  /// One to read from the beginning, if it can be copied. Else it can be read once only.
+  /// A copy that reads from the beginning, or, if the stream cannot be copied, the stream itself.
   var copyOrSelf: InputStream { (self as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? self }
 }
 
-/// Reads a form's body. It holds one open file at most, and no bytes of it.
+/// Reads a form's body. Has at most one file open, and buffers none of its bytes.
 ///
-/// A copy reads from the beginning, however far this one has been read.
+/// A copy reads from the beginning, regardless of the position of the original.
 final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream {
   private let body: MultipartBody
   private let pause: @Sendable (TimeInterval) -> Void
   private var status = Stream.Status.notOpen
   private var problem: (any Error)?
-  /// Where it is being read.
+  /// The position: the index of the segment, and the offset in it.
   private var index = 0
   private var offset: Int64 = 0
-  /// Of the segment that is being read.
+  /// The stream of the current segment.
   private var source: InputStream?
 
-  /// - Parameter pause: Waits for so many seconds; only tests have a reason to do it otherwise.
+  /// - Parameter pause: Waits for a number of seconds. Tests replace it.
   init(_ body: MultipartBody, pause: @escaping @Sendable (TimeInterval) -> Void = { Thread.sleep(forTimeInterval: $0) })
   {
     self.body = body
@@ -106,14 +106,14 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     status = .closed
   }
 
-  /// What is in it is there, unless somebody's stream is to bring it, or it is to be slow.
+  /// Whether reads return without waiting: not if a part is a caller's stream, or if there is a delay.
   var isReadWithoutWaiting: Bool {
     body.delay == 0 && !body.segments.contains { if case .stream = $0 { true } else { false } }
   }
 
   override var streamStatus: Stream.Status { status }
   override var streamError: (any Error)? { problem }
-  /// A part that is a stream may have nothing yet.
+  /// A part that is a stream may have no bytes yet.
   override var hasBytesAvailable: Bool { status == .open && source?.hasBytesAvailable != false }
 
   override func fill(_ target: inout StreamTarget) -> Bool {
@@ -127,7 +127,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
       problem = error
       status = .error
       letGo()
-      // What has been read before is given first.
+      // Deliver the bytes that came before the error first.
       return target.count > 0
     }
     if index == body.segments.count { status = .atEnd }
@@ -135,7 +135,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     return true
   }
 
-  /// False: there is nothing yet.
+  /// - Returns: `false` if the segment has no bytes yet.
   private func read(_ segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int) throws -> Bool {
     let rest = segment.count - offset
     guard rest > 0 else {
@@ -157,7 +157,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     return true
   }
 
-  /// A file that says that it is empty and is not (as those in `/proc` are) is not sent as if it were.
+  /// Throws if a file of size 0 has content after all, as those in `/proc` do: sending it as empty would be wrong.
   private func checkEmptiness(of segment: MultipartSegment) throws {
     guard case .file(let url, count: 0) = segment else { return }
     let source = self.source ?? segment.stream
@@ -170,7 +170,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     }
   }
 
-  /// Zero: there is nothing yet.
+  /// - Returns: Number of bytes read, or 0 if there are none yet.
   private func readStream(
     of segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
   ) throws -> Int64 {
@@ -189,7 +189,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
     return Int64(taken)
   }
 
-  /// A stream has told its length, and a file has been looked at: what they lack cannot be made up.
+  /// The error for a stream or a file that is shorter than its stated length, which has been sent already.
   private static func shortage(_ rest: Int64, _ error: (any Error)?) -> NSError {
     RequestProblem.make(
       .requestBodyStreamExhausted, "A part of the form ended \(rest) bytes before its length.", underlying: error)

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-/// A form while it is being made.
+/// A form under construction.
 final class MultipartForm: AFMultipartFormData {
   private let boundary: String
   private var parts: [Part] = []
@@ -15,7 +15,7 @@ final class MultipartForm: AFMultipartFormData {
   }
 
   init(types: MIMETypes = .system) {
-    // 128 bits of the system's randomness: nobody can write a part that holds it.
+    // 128 random bits from the system: the boundary cannot be guessed, so no part can contain it on purpose.
     boundary = (0..<16).reduce(into: "Boundary+") { text, _ in
       let byte = String(UInt8.random(in: 0...255), radix: 16, uppercase: true)
       text += byte.count == 1 ? "0" + byte : byte
@@ -23,9 +23,9 @@ final class MultipartForm: AFMultipartFormData {
     self.types = types
   }
 
-  /// Parameters as fields, with the keys of a query.
+  /// Appends parameters as fields, with the keys of a query.
   ///
-  /// - Throws: `URLError.cannotDecodeContentData` for a text that the encoding does not have all characters of.
+  /// - Throws: `URLError.cannotDecodeContentData` for a text with characters that the encoding does not have.
   func append(_ parameters: [String: Any], encoding: String.Encoding) throws {
     for pair in QueryString.pairs(of: parameters) {
       let data: Data? =
@@ -51,7 +51,7 @@ final class MultipartForm: AFMultipartFormData {
     guard fileURL.isFileURL else { throw RequestProblem.make(.badURL, "Expected URL to be a file URL") }
     let attributes: [FileAttributeKey: Any]
     do {
-      // The size is that of the file, and not of a link to it.
+      // Take the size of the file, not of a link to it.
       attributes = try FileManager.default.attributesOfItem(atPath: fileURL.resolvingSymlinksInPath().path)
     } catch {
       throw RequestProblem.make(.badURL, "File URL not reachable.", underlying: error)
@@ -87,7 +87,7 @@ final class MultipartForm: AFMultipartFormData {
     parts.append(Part(head: head, content: content))
   }
 
-  /// The body, with its delimiters (RFC 2046 5.1.1). Nil: it has no parts.
+  /// Returns the body with its delimiters (RFC 2046 5.1.1), or `nil` if the form has no parts.
   func body() -> MultipartBody? {
     guard !parts.isEmpty else { return nil }
     var segments: [MultipartSegment] = []
@@ -99,7 +99,7 @@ final class MultipartForm: AFMultipartFormData {
     return MultipartBody(segments: segments, packetBytesMax: packetBytesMax, delay: delay)
   }
 
-  /// Makes the form a request's body. A form without parts changes nothing.
+  /// Makes the form the request's body. A form without parts changes nothing.
   func finish(_ request: NSMutableURLRequest) {
     guard let body = body() else { return }
     request.httpBodyStream = MultipartBodyStream(body)
@@ -108,7 +108,7 @@ final class MultipartForm: AFMultipartFormData {
   }
 }
 
-/// The header fields of parts, with the empty line that ends them.
+/// Writes the header fields of parts, with the empty line that ends them.
 enum FormHead {
   static func field(name: String) -> [UInt8] {
     lines([("Content-Disposition", "form-data; name=\"\(escaped(newlines(name)))\"")])
@@ -123,7 +123,7 @@ enum FormHead {
     ])
   }
 
-  /// In the order of a part's fields elsewhere: the disposition, the type, and then by name.
+  /// Orders the fields like those of other parts: first the disposition, then the type, then the others by name.
   static func fields(_ fields: [String: String]) -> [UInt8] {
     func rank(_ name: String) -> Int {
       switch name.lowercased() {
@@ -141,12 +141,13 @@ enum FormHead {
     Array((fields.map { "\($0.name): \(oneLine($0.value))\r\n" }.joined() + "\r\n").utf8)
   }
 
-  /// What ends a line would start a field, or the body (RFC 9110 5.5).
+  /// Replaces line ends and NUL, which could start another field or the body (RFC 9110 5.5), by spaces.
   private static func oneLine(_ value: String) -> String {
     String(String.UnicodeScalarView(value.unicodeScalars.map { ["\r", "\n", "\0"].contains($0) ? " " : $0 }))
   }
 
-  /// What would end the name, or the line (WHATWG HTML, multipart form data). Everything else goes as UTF-8.
+  /// Escapes the characters that would end the name or the line (WHATWG HTML, multipart form data). All others are sent
+  /// as UTF-8.
   private static func escaped(_ name: String) -> String {
     var result = ""
     for scalar in name.unicodeScalars {
@@ -160,7 +161,7 @@ enum FormHead {
     return result
   }
 
-  /// Names, but not file names, have all their line ends as CR LF (WHATWG HTML, multipart form data).
+  /// Converts all line ends to CR LF, in names, but not in file names (WHATWG HTML, multipart form data).
   private static func newlines(_ name: String) -> String {
     var result = String.UnicodeScalarView()
     var previous: Unicode.Scalar?
@@ -174,7 +175,7 @@ enum FormHead {
     return String(result)
   }
 
-  /// RFC 9110 5.6.2.
+  /// Whether the name is a token (RFC 9110 5.6.2).
   private static func isToken(_ name: String) -> Bool {
     !name.isEmpty
       && name.utf8.allSatisfy { byte in

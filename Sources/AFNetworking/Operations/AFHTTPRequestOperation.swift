@@ -2,24 +2,25 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// Loads one HTTP request as an operation, and makes an object of the response by a serializer.
+/// An operation that loads one HTTP request, and makes an object of the response with a serializer.
 ///
-/// After a pause it goes on where it had stopped, if the server can send parts (RFC 9110 14); if not, it loads all
-/// again. It fails with a status or a content type that its ``responseSerializer`` does not accept.
+/// After a pause the operation continues where it stopped if the server supports range requests (RFC 9110 14);
+/// otherwise it loads everything again. The operation fails if its ``responseSerializer`` does not accept the status or
+/// the content type.
 open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
-  /// An operation for `urlRequest`, with an `AFHTTPResponseSerializer`.
+  /// Creates an operation for `urlRequest`, with an `AFHTTPResponseSerializer`.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     let serializer = Self.makeResponseSerializer()
     read { $0.responseSerializer = serializer }
   }
 
-  /// The serializer of a new operation. It accepts what the class accepts.
+  /// Creates the serializer of a new operation, which accepts what the class accepts.
   class func makeResponseSerializer() -> AFHTTPResponseSerializer {
     accepting(AFHTTPResponseSerializer())
   }
 
-  /// The serializer, which accepts what the class accepts.
+  /// Returns the serializer, changed to accept what the class accepts.
   package class func accepting(_ serializer: AFHTTPResponseSerializer) -> AFHTTPResponseSerializer {
     serializer.acceptableStatusCodes = acceptedStatusCodes
     serializer.acceptableContentTypes = acceptedContentTypes
@@ -28,17 +29,17 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   open override var response: HTTPURLResponse! { super.response as? HTTPURLResponse }
 
-  /// Why it failed: the load's error, or the serializer's, which looks at the response now if it has not done so yet.
+  /// The error of the load or of the serializer. If the response has not been serialized yet, this happens now.
   open override var error: (any Error)! {
     serialize()
     return read { $0.serializationError } ?? super.error
   }
 
-  /// What validates the response and makes ``responseObject``. An `AFHTTPResponseSerializer` at first.
+  /// The serializer that validates the response and makes ``responseObject``. An `AFHTTPResponseSerializer` by default.
   open var responseSerializer: AFHTTPResponseSerializer {
     get { read { $0.responseSerializer } ?? AFHTTPResponseSerializer() }
     set {
-      // What was there goes when the lock has gone: it may be the program's.
+      // Release the old values after the lock: they may be the program's objects.
       _ = read { details in
         defer {
           details.responseSerializer = newValue
@@ -51,14 +52,14 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     }
   }
 
-  /// What ``responseSerializer`` makes of the content. It is made when it is asked for first, on the thread that asks,
-  /// once the operation has finished; ``error`` then says what was wrong with it. Nil before.
+  /// The serializer's object for the content, or `nil` before the operation has finished. The object is made when it is
+  /// first read, on the reading thread; ``error`` then has the serializer's error.
   open var responseObject: Any! {
     serialize()
     return read { $0.responseObject }
   }
 
-  /// Makes the object, unless that has been done.
+  /// Makes the response object, unless this has been done.
   func serialize() {
     let (isDue, serializer, response, data, usesOldDomain) = read { details in
       (
@@ -71,7 +72,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     let object = serializer.responseObject(for: response, data: data, error: &failure)
     let error = failure.map { usesOldDomain ? inAFNetworkingErrorDomain($0) : $0 }
     read { details in
-      // Another thread may have been here, or another serializer may be wanted by now.
+      // Another thread may have been faster, or the serializer may have been replaced.
       guard !details.isSerialized, details.responseSerializer === serializer else { return }
       details.isSerialized = true
       details.responseObject = object
@@ -82,15 +83,15 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   private static let processingQueue = DispatchQueue(
     label: "afnetworking.http-request.processing", attributes: .concurrent)
 
-  /// Sets `completionBlock` to one that makes the response object on a queue of its own, and then calls one of the
-  /// blocks on the completion queue: `success` with the object, or `failure` with the error. A cancelled operation
-  /// fails.
+  /// Sets `completionBlock` to a block that makes the response object on a queue of its own, and then calls one of the
+  /// given blocks on the completion queue: `success` with the object, or `failure` with the error. A cancelled
+  /// operation fails.
   open func setCompletionBlockWithSuccess(
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) {
     let blocks = Carried((success, failure))
     completionBlock = { [weak self] in
-      // Whoever calls the block has the operation.
+      // The caller of the block retains the operation.
       guard let self else { return }
       let group = self.completionGroupOrShared
       group.enter()
@@ -105,7 +106,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     }
   }
 
-  /// Where results are delivered.
+  /// Returns the queue for results.
   func resultQueue(isSuccess: Bool) -> DispatchQueue {
     let own = read { isSuccess ? $0.successQueue : $0.failureQueue }
     return own ?? completionQueueOrMain
@@ -115,33 +116,34 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     RangeContinuation.request(request, after: response, count: count)
   }
 
-  // MARK: - What the class accepts, as AFNetworking 1 has it
+  // MARK: - Acceptance by class, as in AFNetworking 1
 
-  /// The status codes that operations of this class accept; nil is all of them. 200 to 299, and what has been added.
+  /// The status codes that operations of this class accept, or `nil` for all. 200 to 299 and added codes by default.
   ///
-  /// A new operation's ``responseSerializer`` goes by it.
+  /// The ``responseSerializer`` of a new operation accepts these.
   open class func acceptableStatusCodes() -> IndexSet? {
     IndexSet(integersIn: 200..<300).union(AcceptanceAdditions.statusCodes(for: self))
   }
 
-  /// Adds to what this class and its subclasses accept, for operations that are made from now on.
+  /// Adds status codes that this class and its subclasses accept, for operations that are created from now on.
   public class func addAcceptableStatusCodes(_ statusCodes: IndexSet) {
     AcceptanceAdditions.add(statusCodes, [], for: self)
   }
 
-  /// The content types that operations of this class accept; nil, as it is in this class, is all of them.
+  /// The content types that operations of this class accept, or `nil` for all, which is the default in this class
+  /// unless types have been added.
   open class func acceptableContentTypes() -> Set<AnyHashable>? {
     let added = AcceptanceAdditions.contentTypes(for: self)
     return added.isEmpty ? nil : added
   }
 
-  /// Adds to what this class and its subclasses accept, for operations that are made from now on.
+  /// Adds content types that this class and its subclasses accept, for operations that are created from now on.
   public class func addAcceptableContentTypes(_ contentTypes: Set<AnyHashable>) {
     AcceptanceAdditions.add([], contentTypes, for: self)
   }
 
-  /// Whether this class is the one for a request: it accepts a type that the request's `Accept` names. This class
-  /// itself is good for all.
+  /// Whether this class is suitable for a request: whether it accepts a type of the request's `Accept` field. This
+  /// class itself is suitable for all requests.
   open class func canProcess(_ urlRequest: URLRequest) -> Bool {
     guard self != AFHTTPRequestOperation.self else { return true }
     let wanted = AFContentTypesFromHTTPHeader(urlRequest.value(forHTTPHeaderField: "Accept"))
@@ -152,37 +154,40 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// The Objective-C spelling of ``canProcess(_:)``.
   public class func canProcessRequest(_ urlRequest: URLRequest) -> Bool { canProcess(urlRequest) }
 
-  /// With what has been added, if a subclass has said its own. Nil: every type.
+  /// The accepted content types, or `nil` for all. Additions count even if a subclass overrides
+  /// `acceptableContentTypes()`.
   class var acceptedContentTypes: Set<String>? {
     acceptableContentTypes().map { types in
       Set(types.union(AcceptanceAdditions.contentTypes(for: self)).compactMap { $0.base as? String })
     }
   }
 
-  /// Nil: every status.
+  /// The accepted status codes, or `nil` for all. Additions count even if a subclass overrides
+  /// `acceptableStatusCodes()`.
   class var acceptedStatusCodes: IndexSet? {
     acceptableStatusCodes().map { $0.union(AcceptanceAdditions.statusCodes(for: self)) }
   }
 
-  /// Whether there is a response, and its status is acceptable.
+  /// Whether there is a response with an acceptable status.
   open var hasAcceptableStatusCode: Bool {
     guard let response else { return false }
     return responseSerializer.acceptableStatusCodes?.contains(response.statusCode) ?? true
   }
 
-  /// Whether there is a response, and its content type is acceptable. What has no type is `application/octet-stream`.
+  /// Whether there is a response with an acceptable content type. A response without a type counts as
+  /// `application/octet-stream`.
   open var hasAcceptableContentType: Bool {
     guard let response else { return false }
     return responseSerializer.acceptableContentTypes?.contains(response.mimeType ?? "application/octet-stream") ?? true
   }
 
-  /// Where success is told. Nil, as at first: on `completionQueue`.
+  /// The queue for the success block, or `nil`, the default, for `completionQueue`.
   open var successCallbackQueue: DispatchQueue? {
     get { read { $0.successQueue } }
     set { read { $0.successQueue = newValue } }
   }
 
-  /// Where failure is told. Nil, as at first: on `completionQueue`.
+  /// The queue for the failure block, or `nil`, the default, for `completionQueue`.
   open var failureCallbackQueue: DispatchQueue? {
     get { read { $0.failureQueue } }
     set { read { $0.failureQueue = newValue } }

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-// The spellings of earlier importers: methods in capitals, and a `failure` that always gets an operation.
+// Names of earlier importers: methods in capitals, and a `failure` that always receives an operation.
 
 extension AFHTTPRequestOperationManager {
   /// See `get(_:parameters:success:failure:)`.
@@ -13,7 +13,8 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `GET` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func get(
@@ -23,7 +24,8 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `GET` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func GET(
@@ -42,7 +44,8 @@ extension AFHTTPRequestOperationManager {
     head(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `HEAD` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func head(
@@ -52,7 +55,8 @@ extension AFHTTPRequestOperationManager {
     head(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `HEAD` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func HEAD(
@@ -71,7 +75,8 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `POST` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func post(
@@ -81,7 +86,8 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `POST` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func POST(
@@ -100,7 +106,8 @@ extension AFHTTPRequestOperationManager {
     put(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `PUT` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func put(
@@ -110,7 +117,8 @@ extension AFHTTPRequestOperationManager {
     put(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `PUT` request. The block `failure` always receives an operation: if no request could be made, one that was
+  /// never started.
   @discardableResult
   @_disfavoredOverload
   public func PUT(
@@ -129,7 +137,8 @@ extension AFHTTPRequestOperationManager {
     patch(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `PATCH` request. The block `failure` always receives an operation: if no request could be made, one that
+  /// was never started.
   @discardableResult
   @_disfavoredOverload
   public func patch(
@@ -139,7 +148,8 @@ extension AFHTTPRequestOperationManager {
     patch(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `PATCH` request. The block `failure` always receives an operation: if no request could be made, one that
+  /// was never started.
   @discardableResult
   @_disfavoredOverload
   public func PATCH(
@@ -158,7 +168,8 @@ extension AFHTTPRequestOperationManager {
     delete(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `DELETE` request. The block `failure` always receives an operation: if no request could be made, one that
+  /// was never started.
   @discardableResult
   @_disfavoredOverload
   public func delete(
@@ -168,7 +179,8 @@ extension AFHTTPRequestOperationManager {
     delete(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// The same in capitals.
+  /// Runs a `DELETE` request. The block `failure` always receives an operation: if no request could be made, one that
+  /// was never started.
   @discardableResult
   @_disfavoredOverload
   public func DELETE(
@@ -189,7 +201,8 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, constructingBodyWith: block, success: success, failure: failure)
   }
 
-  /// The same with a `failure` that always gets an operation: one that was not run if there is no request.
+  /// Runs a `POST` request with a multipart form. The block `failure` always receives an operation: if no request could
+  /// be made, one that was never started.
   @discardableResult
   @_disfavoredOverload
   public func post(

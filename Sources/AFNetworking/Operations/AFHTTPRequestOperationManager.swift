@@ -2,11 +2,11 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// Makes and runs ``AFHTTPRequestOperation``s for one service: requests by a serializer, relative to a base URL, with
-/// one security policy, in one queue.
+/// Creates and runs ``AFHTTPRequestOperation``s for one service: with a request serializer, a base URL, one security
+/// policy, and one queue.
 ///
-/// It is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or `URLSession` itself. For any
-/// thread.
+/// This is AFNetworking 2's class of this name. New code uses `AFHTTPSessionManager`, or `URLSession` itself. Safe to
+/// use from any thread.
 open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   private struct Details {
     var requestSerializer: AFHTTPRequestSerializer = AFHTTPRequestSerializer()
@@ -22,72 +22,75 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   private let details = Guarded(Details())
 
-  /// What relative URLs are relative to. It ends in a slash if it has a path.
+  /// The base of relative URLs. If it has a path, the path ends in a slash.
   public let baseURL: URL?
 
-  /// A manager for absolute URLs.
+  /// Creates a manager for absolute URLs.
   public convenience override init() { self.init(baseURL: nil) }
 
-  /// - Parameter url: A slash is added to its path, so that paths go on from its end and not from its last segment.
+  /// Creates a manager.
+  ///
+  /// - Parameter url: The base URL. The manager adds a slash to its path, so that relative paths extend the path
+  ///   instead of replacing its last segment.
   public required init(baseURL url: URL?) {
     baseURL = url?.asFolder
     super.init()
   }
 
-  /// A new manager for absolute URLs.
+  /// Creates a manager for absolute URLs.
   open class func manager() -> Self { Self(baseURL: nil) }
 
   // MARK: - Settings
 
-  /// What makes requests. An `AFHTTPRequestSerializer` at first.
+  /// The serializer that creates requests. An `AFHTTPRequestSerializer` by default.
   open var requestSerializer: AFHTTPRequestSerializer {
     get { details.read { $0.requestSerializer } }
     set { details.put(newValue, at: \.requestSerializer) }
   }
 
-  /// What validates responses and makes objects of them. An `AFJSONResponseSerializer` at first.
+  /// The serializer that validates responses and makes objects of them. An `AFJSONResponseSerializer` by default.
   open var responseSerializer: AFHTTPResponseSerializer {
     get { details.read { $0.responseSerializer } }
     set { details.put(newValue, at: \.responseSerializer) }
   }
 
-  /// Where operations run.
+  /// The queue that runs the operations.
   open var operationQueue: OperationQueue {
     get { details.read { $0.operationQueue } }
     set { details.put(newValue, at: \.operationQueue) }
   }
 
-  /// Whether operations take credentials from the storage. True at first.
+  /// Whether operations use credentials from the storage. `true` by default.
   open var shouldUseCredentialStorage: Bool {
     get { details.read { $0.usesCredentialStorage } }
     set { details.read { $0.usesCredentialStorage = newValue } }
   }
 
-  /// What answers first challenges.
+  /// The credential for a challenge's first attempt.
   open var credential: URLCredential! {
     get { details.read { $0.credential } }
     set { details.put(newValue, at: \.credential) }
   }
 
-  /// What decides whether servers are trusted. The default policy at first.
+  /// The policy that decides whether servers are trusted. The default policy at first.
   open var securityPolicy: AFSecurityPolicy {
     get { details.read { $0.securityPolicy } }
     set { details.put(newValue, at: \.securityPolicy) }
   }
 
-  /// Tells whether the network can be reached. The shared one at first; it has no influence on operations.
+  /// The manager that monitors reachability, the shared one by default. It does not affect operations.
   open var reachabilityManager: AFNetworkReachabilityManager {
     get { details.read { $0.reachabilityManager } }
     set { details.put(newValue, at: \.reachabilityManager) }
   }
 
-  /// Where results are delivered. Nil, as at first: the main queue.
+  /// The queue for results, or `nil`, the default, for the main queue.
   open var completionQueue: DispatchQueue? {
     get { details.read { $0.completionQueue } }
     set { details.put(newValue, at: \.completionQueue) }
   }
 
-  /// The group that results are delivered in. Nil, as at first: one that all operations without a group share.
+  /// The dispatch group for results, or `nil`, the default, for a group that all operations without one share.
   open var completionGroup: DispatchGroup? {
     get { details.read { $0.completionGroup } }
     set { details.put(newValue, at: \.completionGroup) }
@@ -95,8 +98,8 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   // MARK: - Operations
 
-  /// An operation with this manager's settings. It is not started, nor put into the queue. All other methods make
-  /// theirs by it.
+  /// Creates an operation with this manager's settings. The operation is neither started nor added to the queue. All
+  /// other methods create their operations with this one.
   open func httpRequestOperation(
     with request: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)?,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)?
@@ -113,7 +116,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     return operation
   }
 
-  /// Runs a request that `make` makes.
+  /// Runs a request that `make` creates.
   func run(
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, _ failure: ((AFHTTPRequestOperation?, any Error) -> Void)?,
     by make: () throws -> NSMutableURLRequest
@@ -132,15 +135,16 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     return operation
   }
 
-  /// What a relative URL stands for. What is no URL stays as it is, for the serializer to refuse.
+  /// Returns the absolute form of a URL. A string that is not a URL is returned unchanged, and the serializer then
+  /// refuses it.
   func absolute(_ urlString: String) -> String {
     URL(string: urlString, relativeTo: baseURL)?.absoluteString ?? urlString
   }
 
   // MARK: - Verbs
   //
-  // `urlString` is relative to the base URL. A serializer that fails gives nil, and `failure` is told without an
-  // operation, on the completion queue.
+  // The parameter `urlString` is relative to the base URL. If the serializer fails, these methods return `nil`, and
+  // call `failure` without an operation on the completion queue.
 
   /// Runs a `GET` request.
   @discardableResult
@@ -196,8 +200,8 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     run("DELETE", urlString, parameters, success, failure)
   }
 
-  /// Runs a `POST` request whose body is a form in parts; `block` appends to it. It is sent as it is read: see
-  /// `AFMultipartFormData`.
+  /// Runs a `POST` request with a multipart form, to which `block` appends parts. The body is read while it is sent:
+  /// see `AFMultipartFormData`.
   @discardableResult
   open func post(
     _ urlString: String, parameters: Any? = nil, constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
@@ -242,7 +246,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     if let policy: AFSecurityPolicy = decoder.object(forKey: Key.securityPolicy) { securityPolicy = policy }
   }
 
-  /// Writes the base URL, the serializers and the security policy: no queues and no credential.
+  /// Writes the base URL, the serializers and the security policy, but no queues and no credential.
   open func encode(with coder: NSCoder) {
     coder.encode(baseURL as NSURL?, forKey: Key.baseURL)
     coder.encode(requestSerializer, forKey: Key.requestSerializer)
@@ -252,7 +256,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A manager with copies of the serializers, the same security policy and an empty queue of its own.
+  /// Returns a manager with copies of the serializers, the same security policy and an empty queue of its own.
   open func copy(with zone: NSZone? = nil) -> Any {
     let own = details.read { $0 }
     let copy = type(of: self).init(baseURL: baseURL)

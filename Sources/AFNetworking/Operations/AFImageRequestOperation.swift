@@ -2,24 +2,26 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for images. It accepts what ``AFImageResponseSerializer`` accepts, and requests whose
-/// path ends in `.png`, `.jpg`, `.gif` and the like.
+/// AFNetworking 1's operation for images. Accepts the types of ``AFImageResponseSerializer`` and `image/x-png`, and can
+/// process requests whose path ends in `.png`, `.jpg`, `.gif` and similar extensions.
 ///
-/// Images are ``AFImage``: type and size, and the bytes as they are. A program with a decoder of its own sets it in the
-/// `responseSerializer` and takes its images from ``AFHTTPRequestOperation/responseObject``.
+/// Images are ``AFImage`` objects: format and size, and the undecoded bytes. A program with a decoder of its own sets
+/// it in the `responseSerializer`, and gets its images from ``AFHTTPRequestOperation/responseObject``.
 open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
-  /// An operation with a block, which gets the image on the main queue, or where the operation's queues say.
+  /// Creates an operation with a block that receives the image on the main queue, unless the operation's queue
+  /// properties name another.
   public convenience init(request urlRequest: URLRequest, success: ((AFImage?) -> Void)?) {
     self.init(request: urlRequest, imageProcessingBlock: nil, success: { _, _, image in success?(image) }, failure: nil)
   }
 
-  /// An operation with blocks, which are called on the main queue, or where the operation's queues say.
+  /// Creates an operation with blocks that are called on the main queue, unless the operation's queue properties name
+  /// another.
   ///
   /// - Parameters:
-  ///   - urlRequest: What is loaded.
-  ///   - imageProcessingBlock: Makes another image of the one that has come, on a queue of its own.
-  ///   - success: Gets the image; nil if the bytes are of no known format.
-  ///   - failure: Gets the error.
+  ///   - urlRequest: The request to load.
+  ///   - imageProcessingBlock: Makes another image from the received one, on a queue of its own.
+  ///   - success: Receives the image, or `nil` if the bytes are of no known format, or the processing returns `nil`.
+  ///   - failure: Receives the error.
   public convenience init(
     request urlRequest: URLRequest, imageProcessingBlock: ((AFImage) -> AFImage?)? = nil,
     success: ((URLRequest, HTTPURLResponse?, AFImage?) -> Void)?,
@@ -48,7 +50,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
 
   private static let imageQueue = DispatchQueue(label: "afnetworking.image-request.processing", attributes: .concurrent)
 
-  /// An operation for `urlRequest`, which begins when it is started.
+  /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()
@@ -59,17 +61,17 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
     usesAFNetworkingErrorDomain()
   }
 
-  /// The image. Nil: the bytes are of no known format, or are not acceptable, and `error` says so; or the operation
-  /// has not finished.
+  /// The image, or `nil` if the bytes are of no known format, if they are not acceptable, in which case `error` has the
+  /// reason, or if the operation has not finished.
   open var responseImage: AFImage! { responseObject as? AFImage }
 
-  /// Pixels for each unit of an image's size. 1 at first.
+  /// Pixels for each unit of an image's size. 1 by default.
   open var imageScale: CGFloat {
     get { (responseSerializer as? AFImageResponseSerializer)?.imageScale ?? 1 }
     set { (responseSerializer as? AFImageResponseSerializer)?.imageScale = newValue }
   }
 
-  /// Whether a decoder is to unpack the pixels at once. True at first.
+  /// Whether a decoder decompresses the pixels at once. `true` by default.
   open var automaticallyInflatesResponseImage: Bool {
     get { (responseSerializer as? AFImageResponseSerializer)?.automaticallyInflatesResponseImage ?? true }
     set { (responseSerializer as? AFImageResponseSerializer)?.automaticallyInflatesResponseImage = newValue }

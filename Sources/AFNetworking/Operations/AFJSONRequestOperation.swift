@@ -1,15 +1,16 @@
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for JSON. It accepts `application/json`, `text/json` and `text/javascript`, and requests
-/// whose path ends in `.json`.
+/// AFNetworking 1's operation for JSON. Accepts `application/json`, `text/json` and `text/javascript`, and can process
+/// requests whose path ends in `.json`.
 open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
-  /// An operation with blocks. They are called on the main queue, or where the operation's queues say.
+  /// Creates an operation with blocks that are called on the main queue, unless the operation's queue properties name
+  /// another.
   ///
   /// - Parameters:
-  ///   - urlRequest: What is loaded.
-  ///   - success: Gets the object; nil if there is no content.
-  ///   - failure: Gets the error, and the object if there is one all the same.
+  ///   - urlRequest: The request to load.
+  ///   - success: Receives the object, or `nil` if there is no content.
+  ///   - failure: Receives the error, and the object if there is one in spite of the error.
   public convenience init(
     request urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, Any?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, Any?) -> Void)? = nil
@@ -22,7 +23,7 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     }
   }
 
-  /// An operation for `urlRequest`, which begins when it is started.
+  /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()
@@ -33,11 +34,11 @@ open class AFJSONRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
     usesAFNetworkingErrorDomain()
   }
 
-  /// What the content says. Nil: it is no JSON, and `error` says why; or there is none; or the operation has not
-  /// finished.
+  /// The parsed content, or `nil` if the content is not JSON, in which case `error` has the reason, if there is no
+  /// content, or if the operation has not finished.
   open var responseJSON: Any! { responseObject }
 
-  /// How the content is read. No options at first.
+  /// The options for parsing. Empty by default.
   open var jsonReadingOptions: JSONSerialization.ReadingOptions {
     get { (responseSerializer as? AFJSONResponseSerializer)?.readingOptions ?? [] }
     set { (responseSerializer as? AFJSONResponseSerializer)?.readingOptions = newValue }

@@ -1,15 +1,16 @@
 import Foundation
 import Larkspur
 
-/// AFNetworking 1's operation for property lists. It accepts `application/x-plist`, and requests whose path ends in
-/// `.plist`.
+/// AFNetworking 1's operation for property lists. Accepts `application/x-plist`, and can process requests whose path
+/// ends in `.plist`.
 open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
-  /// An operation with blocks. They are called on the main queue, or where the operation's queues say.
+  /// Creates an operation with blocks that are called on the main queue, unless the operation's queue properties name
+  /// another.
   ///
   /// - Parameters:
-  ///   - urlRequest: What is loaded.
-  ///   - success: Gets the property list.
-  ///   - failure: Gets the error, and the property list if there is one all the same.
+  ///   - urlRequest: The request to load.
+  ///   - success: Receives the property list.
+  ///   - failure: Receives the error, and the property list if there is one in spite of the error.
   public convenience init(
     request urlRequest: URLRequest, success: ((URLRequest, HTTPURLResponse?, Any?) -> Void)?,
     failure: ((URLRequest, HTTPURLResponse?, any Error, Any?) -> Void)? = nil
@@ -23,7 +24,7 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     }
   }
 
-  /// An operation for `urlRequest`, which begins when it is started.
+  /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
     super.init(request: urlRequest)
     usesAFNetworkingErrorDomain()
@@ -34,10 +35,11 @@ open class AFPropertyListRequestOperation: AFHTTPRequestOperation, @unchecked Se
     usesAFNetworkingErrorDomain()
   }
 
-  /// What the content says. Nil: it is no property list, and `error` says why; or the operation has not finished.
+  /// The parsed content, or `nil` if the content is not a property list, in which case `error` has the reason, or if
+  /// the operation has not finished.
   open var responsePropertyList: Any! { responseObject }
 
-  /// How the content is read. No options at first.
+  /// The options for parsing. Empty by default.
   open var propertyListReadOptions: PropertyListSerialization.ReadOptions {
     get { (responseSerializer as? AFPropertyListResponseSerializer)?.readOptions ?? [] }
     set { (responseSerializer as? AFPropertyListResponseSerializer)?.readOptions = newValue }

@@ -2,16 +2,15 @@ import Dispatch
 import Foundation
 
 extension AFURLConnectionOperation {
-  /// Makes a batch of operations: they, and behind them one more that depends on all of them. All have to be added to a
-  /// queue.
+  /// Makes a batch of operations, with one more operation that depends on all of them. The caller adds all to a queue.
   ///
   /// - Parameters:
-  ///   - operations: Of this class, or of any other that is an `Operation`. Each gets a group for its blocks, and a
-  ///     completion block that calls the one that it had.
-  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: how many
-  ///     have finished, and how many there are.
-  ///   - completionBlock: Called on the main queue when all have finished and their blocks have returned.
-  /// - Returns: The operations and the last one: each an `Operation`.
+  ///   - operations: Operations of this class, or of any other `Operation` class. An operation of this class gets the
+  ///     batch's completion group, and a completion block that calls its original one.
+  ///   - progressBlock: Called for each operation of this class that has finished, on its completion queue: the number
+  ///     of those that have finished, and the number of all operations.
+  ///   - completionBlock: Called on the main queue when all operations have finished and their blocks have returned.
+  /// - Returns: The operations, followed by the additional one: each an `Operation`.
   public class func batch(
     ofRequestOperations operations: [Any]?, progressBlock: ((UInt, UInt) -> Void)? = nil,
     completionBlock: (([Any]) -> Void)? = nil
@@ -54,7 +53,7 @@ extension AFURLConnectionOperation {
   }
 }
 
-/// What depends on all operations of a batch.
+/// The operation that depends on all operations of a batch.
 private final class BatchEnd: BlockOperation, @unchecked Sendable {
   override func start() {
     super.start()
@@ -64,8 +63,8 @@ private final class BatchEnd: BlockOperation, @unchecked Sendable {
   deinit { leave(dependencies) }
 }
 
-/// That something is still to come in a group. It ends with its last reference at the latest: a group that is let go of
-/// with something still to come would end the process.
+/// A pending entry in a dispatch group. Ends with its last reference at the latest, because Dispatch ends the process
+/// if a group with pending entries is released.
 private final class GroupMembership: Sendable {
   private let group: DispatchGroup
   private let isOpen = Guarded(true)

@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
 
-// What AFNetworking 1 calls otherwise, and blocks whose arguments are all optional, as its importer gives them: its
-// headers do not say what may be nil.
+// AFNetworking 1's names, and overloads for blocks with all-optional arguments: its importer gives blocks this form,
+// because AFNetworking 1's headers have no nullability annotations.
 
 extension AFURLConnectionOperation {
-  /// What is compared with the certificates in the main bundle. Setting it sets a new ``securityPolicy``.
+  /// The pinning mode: the pins are the certificates of the main bundle. Setting this property sets a new
+  /// ``securityPolicy``.
   public var sslPinningMode: AFSSLPinningMode {
     get { securityPolicy.sslPinningMode }
     set {
@@ -15,8 +16,8 @@ extension AFURLConnectionOperation {
     }
   }
 
-  /// Whether certificates are taken that are not valid, or for another host. False at first. Dangerous: whoever sits on
-  /// the way can be the server. Setting it sets a new ``securityPolicy``.
+  /// Whether certificates are accepted that are not valid, or are for another host. `false` by default. Dangerous: an
+  /// attacker on the network path can impersonate the server. Setting this property sets a new ``securityPolicy``.
   public var allowsInvalidSSLCertificate: Bool {
     get { securityPolicy.allowInvalidCertificates && !securityPolicy.validatesDomainName }
     set {

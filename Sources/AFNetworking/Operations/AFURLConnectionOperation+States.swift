@@ -2,20 +2,21 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// States, and the loads that follow from them.
+/// The operation's states, and the loads that they start and stop.
 extension AFURLConnectionOperation {
-  /// What a group is for operations that have none of their own.
+  /// The dispatch group of operations that have none of their own.
   private static let completionGroup = DispatchGroup()
 
   var completionGroupOrShared: DispatchGroup { read { $0.completionGroup } ?? Self.completionGroup }
   var completionQueueOrMain: DispatchQueue { read { $0.completionQueue } ?? .main }
 
-  /// Tells the machine something, and does what it decides.
+  /// Passes a fact to the machine, and performs its action.
   func hear(data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action) {
     perform(decide(data: data, error: error, fact))
   }
 
-  /// Tells the machine something. Whoever sees that the operation has finished sees its result as well.
+  /// Passes a fact to the machine. Stores the result under the same lock as the state, so that a thread that sees a
+  /// finished operation also sees its result.
   func decide(
     data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action
   ) -> Decision {
@@ -35,13 +36,13 @@ extension AFURLConnectionOperation {
     }
   }
 
-  /// What the machine has decided, and about which load: another one may have begun when it is carried out.
+  /// The machine's action, with the load that it refers to: another load may have started when the action is performed.
   struct Decision {
     var action: OperationMachine.Action
     fileprivate var load: OperationLoad?
   }
 
-  /// Does what the machine has decided, outside of the lock.
+  /// Performs the machine's action, outside of the lock.
   func perform(_ decision: Decision) {
     switch decision.action {
     case .nothing: break
@@ -58,7 +59,7 @@ extension AFURLConnectionOperation {
     }
   }
 
-  /// Begins to load. The machine has seen to it that nobody else does.
+  /// Starts a load. The machine ensures that only one thread does this at a time.
   private func load() {
     let (settings, request, output) = read { details -> (OperationSessions.Settings, URLRequest, OperationOutput) in
       let output = details.output ?? OperationOutput(details.outputStream)
@@ -73,7 +74,7 @@ extension AFURLConnectionOperation {
       details.load = load
       return details.machine.wantsLoad
     }
-    // Cancelled or paused just now: whoever did so has not seen this load.
+    // A cancellation or a pause that came just now has not seen this load.
     if !isWanted { load.stop() }
     post(.AFNetworkingOperationDidStart)
     load.begin()
@@ -89,14 +90,14 @@ extension AFURLConnectionOperation {
     }
   }
 
-  /// A load is over: the last call for it.
+  /// Reports the end of a load: its last call.
   func loadEnded(_ load: OperationLoad, data: Data?, error: (any Error)?) {
     read { $0.load = nil }
     hear(data: data, error: error) { $0.loadEnded() }
   }
 
   private func finish() {
-    // What is let go of here goes when the call returns, and not while the lock is held.
+    // The old values are released when this call returns, and not while the lock is held.
     let own = read { details in
       defer {
         details.exitClaim = nil
@@ -119,7 +120,7 @@ extension AFURLConnectionOperation {
     guard let completion = own.completion else { return }
     let queue = completionQueueOrMain
     queue.async(group: completionGroupOrShared) {
-      // The notification of the end comes first.
+      // Post the end's notification before the completion block is called.
       withExtendedLifetime(self) { queue.isMain ? NotificationOutbox.main.within(completion) : completion() }
     }
   }
@@ -128,12 +129,12 @@ extension AFURLConnectionOperation {
 
   enum Direction { case up, down }
 
-  /// Tells the block of the direction, one call after another.
+  /// Calls the progress block of the direction, one call after another.
   func tellProgress(_ direction: Direction, _ count: Int64, _ total: Int64, expected: Int64) {
     let (block, queue) = read { details -> (ProgressBlock?, DispatchQueue?) in
       let block = direction == .up ? details.uploadProgress : details.downloadProgress
       guard block != nil else { return (nil, nil) }
-      // Serial, whatever the completion queue is.
+      // A serial queue, because the completion queue may be concurrent.
       let queue =
         details.progressQueue
         ?? DispatchQueue(label: "afnetworking.operation-progress", target: details.completionQueue ?? .main)

@@ -2,16 +2,16 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// Loads one request, as an operation: with dependencies, a priority, and a pause.
+/// An operation that loads one request, with dependencies, a priority, and pauses.
 ///
-/// It is AFNetworking 2's class of this name on a `URLSession`: operations that need no settings of their own share
-/// one session. For any thread. All blocks but those that decide about the load are called on ``completionQueue``, or
-/// else on the main queue: a program whose main thread runs no loop (`dispatchMain()`, `RunLoop.main.run()`) has to set
-/// a queue.
+/// This is AFNetworking 2's class of this name on a `URLSession`: operations without settings of their own share one
+/// session. Safe to use from any thread. Blocks that decide about the load are called on the session's queue; all
+/// others are called on ``completionQueue``, or else on the main queue: a program whose main thread does not serve the
+/// main queue (`dispatchMain()`, `RunLoop.main.run()`) has to set a queue.
 ///
-/// An operation that is in a queue is started by its queue. One that is in no queue begins with ``start()``.
+/// An operation in a queue is started by its queue. An operation outside a queue begins with ``start()``.
 open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unchecked Sendable {
-  /// Bytes of the last piece, bytes in all, bytes expected: below 0 if nobody knows.
+  /// Parameters: bytes of the last piece, bytes in total, and bytes expected, which is negative if unknown.
   typealias ProgressBlock = (UInt, Int64, Int64) -> Void
   typealias ChallengeBlock = (NSURLConnection, URLAuthenticationChallenge) -> Void
   typealias RedirectBlock = (NSURLConnection, URLRequest, URLResponse) -> URLRequest?
@@ -19,17 +19,17 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   struct Details {
     var machine = OperationMachine()
-    /// What the operation was made with.
+    /// The request that the operation was created with.
     var request: URLRequest
-    /// What was sent last: after a pause with the range that is missing.
+    /// The latest request sent: after a pause, one for the missing range.
     var sentRequest: URLRequest?
     var response: URLResponse?
     var error: (any Error)?
     var responseData: Data?
     var responseString: String?
-    /// Kept while it is under way.
+    /// The current load.
     var load: OperationLoad?
-    /// Made for the first load, and kept over pauses.
+    /// Created for the first load, and kept over pauses.
     var output: OperationOutput?
     var outputStream: OutputStream?
     var bytesRead: Int64 = 0
@@ -49,10 +49,10 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
     var exitClaim: ExitGrace.Claim?
-    /// Of one that has finished.
+    /// The dependencies of a finished operation.
     var formerDependencies: [Operation] = []
 
-    // What AFHTTPRequestOperation adds.
+    // State of AFHTTPRequestOperation.
     var responseSerializer: AFHTTPResponseSerializer?
     var responseObject: Any?
     var serializationError: (any Error)?
@@ -66,7 +66,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.read(body) }
 
-  /// An operation for `urlRequest`, which begins when it is started.
+  /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
     details = Guarded(Details(request: urlRequest))
     super.init()
@@ -77,28 +77,30 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     read { $0.outputStream }?.close()
   }
 
-  // MARK: - What it is
+  // MARK: - Properties
 
-  /// Kept as it is set, without effect: no run loop takes part.
+  /// Stored, but without effect: the operation uses no run loop.
   open var runLoopModes: Set<AnyHashable> {
     get { read { $0.runLoopModes } }
     set { read { $0.runLoopModes = newValue } }
   }
 
-  /// What the operation was made with, or, after a pause, what was sent to go on: with the fields `Range` and
-  /// `If-Range`.
+  /// The request that the operation was created with, or, after a pause, the request that was sent to continue: with
+  /// the fields `Range` and `If-Range`.
   open var request: URLRequest { read { $0.sentRequest ?? $0.request } }
 
-  /// The latest response. Nil until there is one.
+  /// The latest response, or `nil` before there is one.
   open var response: URLResponse! { read { $0.response } }
 
-  /// Why it failed. Nil while it runs, and when it has succeeded. A cancelled one fails with `URLError.cancelled`.
+  /// The error, or `nil` while the operation runs and after a success. The error of a cancelled operation is
+  /// `URLError.cancelled`.
   open var error: (any Error)! { read { $0.error } }
 
-  /// The content, when the load has succeeded and no other ``outputStream`` took it.
+  /// The content, or `nil` before the load has succeeded, or if ``outputStream`` is not a stream to memory.
   open var responseData: Data! { read { $0.responseData } }
 
-  /// The content as text, by ``responseStringEncoding``, or `nil` if there is none, or if it is no text in that encoding.
+  /// The content as text in ``responseStringEncoding``, or `nil` if there is none, or the bytes are not valid in that
+  /// encoding.
   open var responseString: String! {
     let encoding = responseStringEncoding
     return read { details in
@@ -109,49 +111,52 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
   }
 
-  /// The raw value of a `String.Encoding`: what the response says, or UTF-8 if it says nothing that is known.
+  /// The text encoding of the content, as the raw value of a `String.Encoding`: the one that the response names, or
+  /// UTF-8 if it names none that is known.
   ///
-  /// Known are the names of the IANA's registry, and what is written in their place, of ASCII and all of Unicode's encodings,
-  /// ISO-8859-1 to -16, windows-1250 to -1258 and -874, the IBM code pages 437 to 950, KOI8-R and -U, TIS-620, GB2312, GBK and GB18030,
-  /// HZ, Big5 and Big5-HKSCS, EUC-TW, EUC-KR, ISO-2022-KR, Shift_JIS, EUC-JP, ISO-2022-JP, -JP-1 and -JP-2, ISO-2022-CN, and of
-  /// Macintosh's Western, Greek, Cyrillic, Central European and Turkish. As browsers do (WHATWG Encoding 4.2), GB2312 is read as GBK, and EUC-KR as
-  /// windows-949. Foundation on Linux cannot decode Johab, VISCII, ISO-2022-JP-3, Shift_JISX0213 and Macintosh's other sets: these
-  /// count as unknown.
+  /// Known are the names in the IANA registry, and common alternatives, of ASCII and all of Unicode's encodings,
+  /// ISO-8859-1 to -16, windows-1250 to -1258 and -874, the IBM code pages 437 to 950, KOI8-R and -U, TIS-620, GB2312,
+  /// GBK and GB18030, HZ, Big5 and Big5-HKSCS, EUC-TW, EUC-KR, ISO-2022-KR, Shift_JIS, EUC-JP, ISO-2022-JP, -JP-1 and
+  /// -JP-2, ISO-2022-CN, and of Macintosh's Western, Greek, Cyrillic, Central European and Turkish. As in browsers
+  /// (WHATWG Encoding 4.2), GB2312 is read as GBK, and EUC-KR as windows-949. Foundation on Linux cannot decode Johab,
+  /// VISCII, ISO-2022-JP-3, Shift_JISX0213 and Macintosh's other sets: these count as unknown.
   open var responseStringEncoding: UInt {
     let name = read { $0.response }?.textEncodingName
     return (name.flatMap { TextEncodingName.encoding(of: $0) } ?? .utf8).rawValue
   }
 
-  /// Whether credentials come from the storage if ``credential`` is nil. True at first.
+  /// Whether credentials come from the storage if ``credential`` does not answer a challenge. `true` by default.
   open var shouldUseCredentialStorage: Bool {
     get { read { $0.usesCredentialStorage } }
     set { read { $0.usesCredentialStorage = newValue } }
   }
 
-  /// What answers a first challenge. A user in the request's URL goes before it.
+  /// The credential for a challenge's first attempt, if the challenge comes from the request's own origin. A user name
+  /// in the request's URL takes precedence.
   open var credential: URLCredential! {
     get { read { $0.credential } }
     set { details.put(newValue, at: \.credential) }
   }
 
-  /// What decides whether a server is trusted. Counts if it is set before the operation starts.
+  /// The policy that decides whether a server is trusted. Set it before the operation starts.
   open var securityPolicy: AFSecurityPolicy {
     get { read { $0.securityPolicy } }
     set { details.put(newValue, at: \.securityPolicy) }
   }
 
-  /// The stream that the request's body is read from. One that cannot be copied can be sent once only: a redirection or
-  /// a challenge that wants the body again then fails.
+  /// The stream that the request's body is read from. A stream that cannot be copied can be sent only once: a
+  /// redirection or a challenge that needs the body again then fails.
   open var inputStream: InputStream! {
     get { request.httpBodyStream }
     set { details.put(newValue, at: \.request.httpBodyStream) }
   }
 
-  /// Where the content goes, piece by piece. It is opened when the operation starts, and closed at its end. With a
-  /// stream that is not to memory ``responseData`` stays nil. Its writes may block, which delays other operations. Set
-  /// while the operation runs it has no effect.
+  /// The stream that receives the content, piece by piece. The operation opens it when the response arrives, and closes
+  /// it when it finishes. Unless this is a stream to memory, ``responseData`` stays `nil`. Writes may block, which
+  /// delays other operations. Setting the stream while the operation runs has no effect.
   ///
-  /// Asked for before anybody has set it, it is a stream to memory; once the content is in ``responseData``, nil.
+  /// If it has not been set, the first read creates a stream to memory. Once the content is in ``responseData``, this
+  /// property is `nil`.
   open var outputStream: OutputStream! {
     get {
       read { details in
@@ -163,7 +168,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
     set {
       let old = read { details -> OutputStream? in
-        // It is in use.
+        // The current stream is in use.
         guard details.output == nil else { return newValue }
         defer { details.outputStream = newValue }
         return details.outputStream
@@ -172,19 +177,20 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     }
   }
 
-  /// Where ``completionBlock``, progress and the results are delivered. Nil, as at first: the main queue.
+  /// The queue for ``completionBlock``, progress and results, or `nil`, the default, for the main queue.
   open var completionQueue: DispatchQueue? {
     get { read { $0.completionQueue } }
     set { details.put(newValue, at: \.completionQueue) }
   }
 
-  /// The group that those blocks are part of. Nil, as at first: one that all operations without a group share.
+  /// The dispatch group for the completion block and the results, or `nil`, the default, for a group that all
+  /// operations without one share.
   open var completionGroup: DispatchGroup? {
     get { read { $0.completionGroup } }
     set { details.put(newValue, at: \.completionGroup) }
   }
 
-  /// For whoever made the operation. No meaning here.
+  /// Values of the program. The operation does not use them.
   open var userInfo: [AnyHashable: Any] {
     get { read { $0.userInfo } }
     set { details.put(newValue, at: \.userInfo) }
@@ -192,39 +198,42 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   // MARK: - Blocks
 
-  /// Called once when the operation has finished, on ``completionQueue``, and let go then.
+  /// Called once on ``completionQueue`` when the operation has finished, and then released.
   open override var completionBlock: (@Sendable () -> Void)? {
     get { read { $0.completion } }
     set { details.put(newValue, at: \.completion) }
   }
 
-  /// Called when a piece of the body has been sent: bytes since the last call, bytes in all, and bytes expected, which
-  /// are below 0 if nobody knows. One call after another, on ``completionQueue``.
+  /// Sets the block that is called while the body is sent: bytes since the last call, bytes in total, and bytes
+  /// expected, which is negative if unknown. One call after another, on ``completionQueue``.
   open func setUploadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) {
     details.put(block, at: \.uploadProgress)
   }
 
-  /// Called when a piece of the content has come: bytes since the last call, bytes in all, and bytes expected, which
-  /// are below 0 if the server does not say. One call after another, on ``completionQueue``.
+  /// Sets the block that is called while the content arrives: bytes since the last call, bytes in total, and bytes
+  /// expected, which is negative if the server does not state it. One call after another, on ``completionQueue``.
   open func setDownloadProgressBlock(_ block: ((UInt, Int64, Int64) -> Void)?) {
     details.put(block, at: \.downloadProgress)
   }
 
-  /// Called for every challenge, in place of ``securityPolicy`` and ``credential``. It answers by the challenge's
-  /// sender, now or later and on any thread; a challenge that it lets go of without an answer is cancelled.
+  /// Sets the block that is called for every challenge, in place of ``securityPolicy`` and ``credential``. The block
+  /// answers through the challenge's sender, at once or later, on any thread. If the block releases a challenge without
+  /// an answer, the challenge is cancelled.
   ///
-  /// The operation then has connections of its own: what the block trusts, no other operation trusts.
+  /// The operation then has connections of its own, so that no other operation uses a connection that this block has
+  /// trusted.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: ((NSURLConnection, URLAuthenticationChallenge) -> Void)?
   ) { details.put(block, at: \.challengeBlock) }
 
-  /// Called for every redirection. It returns the request that is to be made next; with nil the redirecting response
-  /// itself is the result. Not called for the first request, as NSURLConnection's delegate was.
+  /// Sets the block that is called for every redirection. It returns the next request, or `nil` to make the redirecting
+  /// response the result. Not called for the first request, unlike NSURLConnection's delegate method.
   open func setRedirectResponseBlock(_ block: ((NSURLConnection, URLRequest, URLResponse) -> URLRequest?)?) {
     details.put(block, at: \.redirectBlock)
   }
 
-  /// Called when the response is about to be stored. It returns what is to be stored; nil is nothing.
+  /// Sets the block that is called before a response is stored in the cache. It returns the response to store, or `nil`
+  /// for none.
   open func setCacheResponseBlock(_ block: ((NSURLConnection, CachedURLResponse) -> CachedURLResponse?)?) {
     details.put(block, at: \.cacheBlock)
   }
@@ -237,20 +246,21 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
   open override var isAsynchronous: Bool { true }
 
-  /// What it depends on, and has depended on.
+  /// The operations that this one depends on, or depended on before it finished.
   open override var dependencies: [Operation] { read { $0.formerDependencies } + super.dependencies }
 
-  /// Begins to load, unless it has begun or waits for other operations. If it is paused it begins when it is resumed.
-  /// The call returns at once.
+  /// Starts loading, unless the operation has begun or waits for other operations. A paused operation begins when it is
+  /// resumed. This call returns at once.
   ///
-  /// A queue does this for the operations in it. To call it for one that waits in a queue confuses Foundation's queue.
+  /// A queue calls this method for its operations. Calling it for an operation that waits in a queue confuses
+  /// Foundation's queue.
   open override func start() {
     let isReady = super.isReady
     hear { $0.started(isReady: isReady) }
   }
 
-  /// Ends the operation with `URLError.cancelled`: once its task has ended, or, if it has not begun, once it is
-  /// started.
+  /// Cancels the operation, which then finishes with `URLError.cancelled`: when its task has ended, or, if it has not
+  /// begun, when it is started. An operation that is paused, and whose task has ended, finishes at once.
   open override func cancel() {
     let decision = decide { $0.cancelled() }
     guard decision.action != .nothing else { return }
@@ -258,20 +268,22 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     perform(decision)
   }
 
-  /// Stops: a paused operation is neither ready nor executing nor finished, and stays in its queue until it is resumed
-  /// or cancelled. No effect on one that is paused, cancelled or finished.
+  /// Pauses the operation. A paused operation is neither ready nor executing nor finished, and stays in its queue until
+  /// it is resumed or cancelled. No effect if the operation is paused, cancelled or finished already, or about to
+  /// finish.
   open func pause() { hear { $0.paused() } }
 
-  /// Whether it is paused.
+  /// Whether the operation is paused.
   open func isPaused() -> Bool { read { $0.machine.state } == .paused }
 
-  /// Goes on: loads the request again from its beginning, or, for ``AFHTTPRequestOperation``, what is missing. One that
-  /// had not begun when it was paused is ready again, and begins when its queue, or whoever else, starts it.
+  /// Resumes the operation. It loads the request again from the beginning; an ``AFHTTPRequestOperation`` loads only the
+  /// missing part if possible. An operation that had not begun when it was paused becomes ready again, and begins when
+  /// its queue or the program starts it.
   open func resume() { hear { $0.resumed() } }
 
-  // MARK: - What subclasses here do otherwise
+  // MARK: - Overridden by subclasses in this module
 
-  /// The request that goes on after a pause, and nil if all has to be loaded again.
+  /// Returns the request that continues the load after a pause, or `nil` to load everything again.
   func continuation(of request: URLRequest, after response: URLResponse?, count: Int64) -> URLRequest? { nil }
 
   // MARK: - Archives and copies
@@ -290,7 +302,9 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     static let totalBytesRead = "totalBytesRead"
   }
 
-  /// Nil: the archive has no request.
+  /// Creates an operation from an archive.
+  ///
+  /// - Returns: The operation, or `nil` if the archive has no request.
   public required init?(coder decoder: NSCoder) {
     guard let request = decoder.object(NSURLRequest.self, forKey: Key.request) else { return nil }
     var details = Details(request: request as URLRequest)
@@ -304,8 +318,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     super.init()
   }
 
-  /// Pauses the operation, and writes what it has: no blocks and no streams. One that has not finished is ready to
-  /// begin anew when it is read again. Of an error's `userInfo` the texts and URLs are kept.
+  /// Pauses the operation, and writes its state without blocks and streams. An operation that has not finished is ready
+  /// to start from the beginning after decoding. Of an error's `userInfo`, texts and URLs are kept.
   open func encode(with coder: NSCoder) {
     pause()
     let details = read { $0 }
@@ -319,7 +333,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     coder.encode(isFinished ? details.bytesRead : 0, forKey: Key.totalBytesRead)
   }
 
-  /// Foundation's archives of errors end the process.
+  /// Writes the parts of the error: Foundation's own archiving of errors ends the process.
   private static func encode(_ error: NSError, with coder: NSCoder) {
     var texts: [String: String] = [:]
     for (key, value) in error.userInfo {
@@ -340,8 +354,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A new operation for the same request, with the same blocks and queues, but without ``completionBlock`` and
-  /// streams: to try again.
+  /// Returns a new operation for a further attempt at the request, with the same blocks and queues, but without
+  /// ``completionBlock`` and streams.
   open func copy(with zone: NSZone? = nil) -> Any {
     let own = read { $0 }
     let other = type(of: self).init(request: own.request)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The media types in the value of an `Accept` or `Content-Type` field, without their parameters. Nil: there is no
-/// field.
+/// Returns the media types in the value of an `Accept` or `Content-Type` field, without their parameters, or `nil` if
+/// there is no field.
 public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
   guard let string else { return nil }
   let types = string.split(separator: ",").map { range in
@@ -10,7 +10,8 @@ public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
   return Set(types.filter { !$0.isEmpty })
 }
 
-/// What programs have added to what classes of operations accept. It counts for a class and its subclasses.
+/// Status codes and content types that programs have added to operation classes. An addition counts for a class and its
+/// subclasses.
 enum AcceptanceAdditions {
   private struct Addition {
     var statusCodes = IndexSet()

@@ -1,5 +1,5 @@
-/// Carries what the compiler cannot know to be safe: blocks of programs that are older than its rules. Whoever sets a
-/// block knows where it will be called.
+/// A value whose safety the compiler cannot check: blocks of programs that predate the rules for concurrency. The
+/// program that sets a block knows on which queue it is called.
 struct Carried<Value>: @unchecked Sendable {
   let value: Value
 

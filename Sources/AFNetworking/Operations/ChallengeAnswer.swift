@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// The sender of a challenge that a block has to answer. The first answer counts. A challenge that its block lets go of
-/// without an answer is cancelled: nobody could answer it any more.
+/// The sender of a challenge that a block answers. Only the first answer counts. If the block releases the challenge
+/// without an answer, the challenge is cancelled, because no answer can come any more.
 final class ChallengeAnswer: NSObject, URLAuthenticationChallengeSender {
   typealias Reply = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 

@@ -1,16 +1,13 @@
 import Dispatch
 import Foundation
 
-/// Has the end of the process wait for operations that are to finish first.
-///
-/// It takes the place of an application's time in the background: what ends here is the process, by `exit` or by a
-/// return from `main`.
+/// Delays the end of the process, by `exit` or by a return from `main`, until certain operations have finished. This
+/// replaces the background time of an application on Apple's systems.
 enum ExitGrace {
-  /// How long the end waits, in seconds, for all operations together. systemd kills a service 90 seconds after it has
-  /// asked it to stop.
+  /// Maximum delay for all operations together, in seconds. systemd kills a service 90 seconds after asking it to stop.
   static let secondsMax = 30
 
-  /// An operation that is waited for.
+  /// An operation that the end of the process waits for.
   final class Claim: @unchecked Sendable {
     fileprivate weak var operation: AFURLConnectionOperation?
     fileprivate let handler: (() -> Void)?
@@ -25,7 +22,7 @@ enum ExitGrace {
 
     deinit { end() }
 
-    /// The operation has finished.
+    /// Ends the claim, because the operation has finished.
     func end() {
       let wasHeld = isHeld.read { isHeld in
         defer { isHeld = false }
@@ -34,7 +31,7 @@ enum ExitGrace {
       if wasHeld { isOver.leave() }
     }
 
-    /// False: the time is up.
+    /// - Returns: `false` if the deadline has passed.
     fileprivate func wait(until deadline: DispatchTime) -> Bool { isOver.wait(timeout: deadline) == .success }
   }
 
@@ -44,7 +41,7 @@ enum ExitGrace {
 
   private static let claims = Guarded<[Weak]>([])
 
-  /// Once for the process.
+  /// Registers the handler, once for the process.
   private static let isRegistered: Bool = atexit { ExitGrace.wait(until: .now() + .seconds(ExitGrace.secondsMax)) } == 0
 
   static func claim(_ operation: AFURLConnectionOperation, _ handler: (() -> Void)?) -> Claim {
@@ -57,8 +54,8 @@ enum ExitGrace {
     return claim
   }
 
-  /// Blocks until the operations that run have finished. When the time is up their handlers are called here, and they
-  /// are cancelled.
+  /// Blocks until the executing operations have finished. After the deadline, calls the handlers of the others on this
+  /// thread, and cancels them.
   static func wait(until deadline: DispatchTime) {
     for claim in claims.read({ $0.compactMap(\.claim) }) {
       guard let operation = claim.operation, operation.isExecuting, !claim.wait(until: deadline) else { continue }
@@ -69,14 +66,14 @@ enum ExitGrace {
 }
 
 extension AFURLConnectionOperation {
-  /// Has the end of the process wait for this operation while it runs: `exit`, or the return from `main`.
+  /// Delays the end of the process, by `exit` or by a return from `main`, while this operation runs.
   ///
-  /// On Apple's systems it is the application's way into the background that waits. All operations together are given
-  /// 30 seconds. Then `handler` is called, on the thread that ends the process, and the operation is cancelled. Blocks
-  /// for the main queue are not called any more: the main thread is ending.
+  /// On Apple's systems this method delays an application's suspension in the background. All operations together have
+  /// 30 seconds. After this time, `handler` is called on the thread that ends the process, and the operation is
+  /// cancelled. Blocks for the main queue are no longer called, because the main thread is ending.
   ///
-  /// A signal that kills the process does not wait. A program that is to end well at `SIGTERM` handles the signal and
-  /// calls `exit`.
+  /// A signal that kills the process is not delayed. A program that has to end cleanly at `SIGTERM` handles the signal
+  /// and calls `exit`.
   public func setShouldExecuteAsBackgroundTaskWithExpirationHandler(_ handler: (() -> Void)?) {
     let isFirst = read { $0.exitClaim == nil && $0.machine.state != .finished }
     guard isFirst else { return }

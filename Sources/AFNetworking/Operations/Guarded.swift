@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// State behind a lock, of any type. Nobody is called while the lock is held.
+/// State of any type, behind a lock. No foreign code is called while the lock is held.
 final class Guarded<State>: @unchecked Sendable {
   private let lock = NSLock()
   private var state: State
@@ -14,8 +14,8 @@ final class Guarded<State>: @unchecked Sendable {
     return try body(&state)
   }
 
-  /// Sets something that is the program's. What was there goes when the lock has gone: a block that is let go of may take
-  /// its owner with it, who does on his way what he likes.
+  /// Sets a value that belongs to the program. The old value is released after the lock: releasing a block may run the
+  /// deinitializer of an object that it captures, which is the program's code.
   func put<Value>(_ value: Value, at place: WritableKeyPath<State, Value>) {
     let old = read { state in
       defer { state[keyPath: place] = value }
@@ -26,7 +26,7 @@ final class Guarded<State>: @unchecked Sendable {
 }
 
 extension Mutex where Value: Sendable {
-  /// As `Guarded.put(_:at:)`.
+  /// Sets a value that belongs to the program, and releases the old value after the lock, like `Guarded.put(_:at:)`.
   func put<Part>(_ value: Part, at place: WritableKeyPath<Value, Part>) {
     let new = Carried(value)
     let old = withLock { state in

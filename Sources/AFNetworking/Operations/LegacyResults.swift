@@ -7,10 +7,11 @@ import Larkspur
 public let AFNetworkingErrorDomain = "AFNetworkingErrorDomain"
 
 extension AFHTTPRequestOperation {
-  /// From now on the serializer's errors are those of AFNetworking 1.
+  /// Switches the serializer's errors to those of AFNetworking 1.
   package func usesAFNetworkingErrorDomain() { read { $0.usesOldDomain = true } }
 
-  /// A serializer's word on status or content type, as AFNetworking 1 says it. Errors of the reading stay as they are.
+  /// Converts a serializer's error about status or content type to AFNetworking 1's error. Errors of parsing stay
+  /// unchanged.
   func inAFNetworkingErrorDomain(_ error: NSError) -> any Error {
     guard error.domain == AFURLResponseSerializationErrorDomain else { return error }
     var info = error.userInfo

@@ -1,23 +1,23 @@
 import Foundation
 import Larkspur
 
-/// What the blocks of request operations are given as the connection that they are called for.
+/// The connection that a request operation passes to its blocks.
 ///
-/// It stands for the load of an operation's request, on its way through redirections. It cannot be made, and loads
-/// nothing by itself: new code uses `URLSession`. Immutable, and for any thread.
+/// Stands for the load of the operation's request, including its redirections. Programs cannot create a connection, and
+/// it loads nothing itself: new code uses `URLSession`. Immutable, and safe to use from any thread.
 public final class NSURLConnection: NSObject, Sendable {
   private let task: URLSessionTask
 
   init(_ task: URLSessionTask) { self.task = task }
 
-  /// The request that the operation has made.
+  /// The operation's request.
   public var originalRequest: URLRequest { task.originalRequest ?? currentRequest }
 
-  /// The request that is loaded at present: after redirections another one.
+  /// The request that is currently loaded: after a redirection, the latest one.
   public var currentRequest: URLRequest {
     task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
   }
 
-  /// Ends the load, and the operation with it, with `URLError.cancelled`.
+  /// Cancels the load, and so ends the operation with `URLError.cancelled`.
   public func cancel() { task.cancel() }
 }

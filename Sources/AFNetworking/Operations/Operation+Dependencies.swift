@@ -1,10 +1,11 @@
 import Foundation
 
 extension Operation {
-  /// Has those that this one depends on forget it. Foundation's operations know who depends on them by address, look for them
-  /// when they finish, and hold their own lock meanwhile.
+  /// Removes dependencies, so that these operations forget this one. Foundation's operations store their dependents by
+  /// address, and look them up when they finish, under their own lock.
   ///
-  /// So who has finished takes its leave at once: it may be freed before they finish, as when it was cancelled, or within
-  /// that lock. In a `deinit` it is for those that have never run.
+  /// A finished operation removes its dependencies at once, because it may be freed before these finish, for example
+  /// after a cancellation, or while one of them holds that lock. The call in `deinit` is for operations that have never
+  /// run.
   func leave(_ dependencies: [Operation]) { for dependency in dependencies { removeDependency(dependency) } }
 }

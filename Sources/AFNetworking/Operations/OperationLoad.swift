@@ -2,10 +2,11 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// One task of an operation: from its start to its end, or to a pause. It keeps its operation until the task is over,
-/// as a connection kept its delegate.
+/// One task of an operation: from its start to its end, or to a pause. Retains its operation until the task is over, as
+/// a connection retained its delegate.
 ///
-/// All of it but `stop` and what makes it is called on the session's delegate queue, one call after another.
+/// All methods except `stop` and those that create and start the task run on the session's delegate queue, one call
+/// after another.
 final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   private let operation: AFURLConnectionOperation
   private let output: OperationOutput
@@ -13,17 +14,18 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   /// Set before the task begins.
   private var task: URLSessionDataTask?
   private var ownSession: URLSession?
-  /// Nobody wants anything of it any more.
+  /// Whether the load has been stopped, so that its results are ignored. `stop()` stores with release order, `isWanted`
+  /// loads with acquire order.
   private let isStopped = Atomic(false)
   private let challengeIsRefused = Atomic(false)
 
-  // The delegate queue's.
+  // Used on the delegate queue only.
   private var isContinuation: Bool
-  /// How many bytes stand before what this task brings.
+  /// Number of bytes of the content before those of this task.
   private var offset: Int64 = 0
-  /// How many bytes this task has to bring, if its answer to a request for the rest says it.
+  /// Number of bytes that this task has to deliver, if the response states it.
   private var wantedCount: Int64?
-  /// Why it ends, if it is not the task's own end.
+  /// The reason for the end, if it is not the task's own end.
   private var ending: Ending?
 
   private enum Ending {
@@ -135,7 +137,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     completionHandler(block(NSURLConnection(task), request, response))
   }
 
-  /// Answers a challenge of the task. The session's delegate passes them on: see `OperationChallenges`.
+  /// Answers a challenge of the task. The session's delegate passes the challenges on: see `OperationChallenges`.
   func answer(
     _ challenge: URLAuthenticationChallenge, of task: URLSessionTask,
     _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -157,7 +159,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
-    // A stream can be read once; one that can be copied can be read again.
+    // A stream can be read only once, but a copy of it can be read again.
     let stream = request.httpBodyStream
     completionHandler((stream as? any NSCopying)?.copy(with: nil) as? InputStream)
   }
@@ -193,7 +195,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     }
   }
 
-  /// NSURLConnection's error for a challenge that was cancelled; a session says `cancelled`.
+  /// Returns NSURLConnection's error for a cancelled challenge, because a session only reports `cancelled`.
   private func refusal(_ error: any Error) -> any Error {
     var info = (error as NSError).userInfo
     if let url = request.url { info[NSURLErrorFailingURLErrorKey] = url }
@@ -203,7 +205,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
 }
 
 extension AFURLConnectionOperation {
-  /// What is done about a challenge if no block is asked.
+  /// Returns the answer to a challenge for which there is no block.
   func answer(to challenge: URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
     let space = challenge.protectionSpace
     if space.authenticationMethod == NSURLAuthenticationMethodServerTrust {
@@ -214,7 +216,7 @@ extension AFURLConnectionOperation {
     }
     let (credential, usesStorage, url) = read { ($0.credential, $0.usesCredentialStorage, $0.request.url) }
     let isNamedByURL = url?.user != nil && space.authenticationMethod != NSURLAuthenticationMethodClientCertificate
-    // Who redirects elsewhere, and proxies, ask for themselves.
+    // The credential is only for the request's own origin, not for proxies and the targets of redirections.
     let isOwn = url.map { BaseOrigin($0).contains(space) } == true
     if let credential, isOwn, challenge.previousFailureCount == 0, !isNamedByURL { return (.useCredential, credential) }
     return usesStorage || isNamedByURL ? (.performDefaultHandling, nil) : (.useCredential, nil)

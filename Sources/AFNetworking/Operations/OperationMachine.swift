@@ -1,4 +1,4 @@
-/// What a request operation is doing, and what has to be done next.
+/// Decides about the states of a request operation, and about its loads.
 ///
 ///     ready --start--> executing --loadEnded--> finished
 ///       |  ^             |    ^
@@ -6,12 +6,13 @@
 ///       v  |             v    |
 ///     paused           paused (begun)
 ///
-/// It owns the state and whether a load is under way. It knows nothing of requests, threads or `Foundation.Operation`.
+/// The machine owns the state, and whether a load is in progress. It knows nothing of requests, threads or
+/// `Foundation.Operation`.
 ///
-/// Invariants: at most one load is under way. A load that was stopped by a pause ends before the next one begins, so
-/// that no two ever write to one stream. Nothing leads out of `finished`.
+/// Invariants: at most one load is in progress. A load that was stopped by a pause ends before the next one starts, so
+/// that two loads never write to one stream. Nothing leads out of `finished`.
 struct OperationMachine: Hashable, Sendable {
-  /// The numbers are those that archives have.
+  /// The raw values are those in archives.
   enum State: Int, Sendable {
     case paused = -1
     case ready = 1
@@ -22,44 +23,44 @@ struct OperationMachine: Hashable, Sendable {
   enum Action: Hashable, Sendable {
     /// Nothing changes.
     case nothing
-    /// The operation is ready, or is not any more: queues want to know.
+    /// Readiness has changed: notify the queues.
     case tellReadiness
-    /// The operation executes from now on: begin a load.
+    /// The operation executes from now on: start a load.
     case load
-    /// As `load`, when the load that was stopped has ended.
+    /// The operation executes from now on: start a load when the stopped one has ended.
     case loadLater
-    /// Stop the load; its end is no end of the operation.
+    /// Stop the load; its end is not the end of the operation.
     case stopLoad
-    /// Stop the load; its end is the operation's.
+    /// Stop the load; its end is the end of the operation.
     case cancelLoad
-    /// End with the error of a cancelled request.
+    /// Finish with the error of a cancelled request.
     case finishCancelled
-    /// End with what the load has brought.
+    /// Finish with the result of the load.
     case finish
   }
 
   private(set) var state = State.ready
   private(set) var isCancelled = false
-  /// Whether it has been started, or executed when it was paused.
+  /// Whether the operation has been started.
   private var hasBegun = false
   private var isLoading = false
-  /// The load that is under way has been stopped by a pause.
+  /// Whether the current load has been stopped by a pause.
   private var isStopped = false
-  /// The load that is under way is about to end, and cannot be stopped any more.
+  /// Whether the current load is about to end, and cannot be stopped any more.
   private var isEnding = false
 
-  /// Whether the load that is under way has to go on.
+  /// Whether the current load has to continue.
   var wantsLoad: Bool { isLoading && !isStopped && !isCancelled }
 
   init(state: State = .ready) { self.state = state }
 
-  /// - Parameter isReady: Whether all that the operation depends on is done.
+  /// - Parameter isReady: Whether all dependencies have finished.
   mutating func started(isReady: Bool) -> Action {
     switch state {
     case .ready where isCancelled: return finishing(.finishCancelled)
     case .ready: return isReady ? begin() : .nothing
     case .paused:
-      // A queue may have been on its way to start it, and does so once.
+      // A queue may have decided to start the operation before the pause, and does so only once.
       if isReady { hasBegun = true }
       return .nothing
     case .executing, .finished: return .nothing
@@ -72,7 +73,7 @@ struct OperationMachine: Hashable, Sendable {
     case .ready:
       state = .paused
       return .tellReadiness
-    // What it has brought is not to be loaded again.
+    // Keep the content, which is complete, instead of loading it again.
     case .executing where isEnding: return .nothing
     case .executing:
       state = .paused
@@ -102,20 +103,22 @@ struct OperationMachine: Hashable, Sendable {
     case .executing: return finishing(.finishCancelled)
     case .paused where hasBegun: return isLoading ? .cancelLoad : finishing(.finishCancelled)
     case .paused:
-      // Its queue is to start it, and see it end.
+      // The queue has to start the operation, to see it finish.
       state = .ready
       return .tellReadiness
     case .ready, .finished: return .tellReadiness
     }
   }
 
-  /// The load that is under way has nothing more to come, and its end follows. False: nobody wants what it has brought.
+  /// The current load has no more content, and its end follows.
+  ///
+  /// - Returns: `false` if the result is not wanted any more.
   mutating func loadEnds() -> Bool {
     isEnding = wantsLoad
     return isEnding
   }
 
-  /// The load that was under way is over.
+  /// The current load is over.
   mutating func loadEnded() -> Action {
     guard isLoading else { return .nothing }
     isLoading = false

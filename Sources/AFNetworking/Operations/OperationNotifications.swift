@@ -1,11 +1,11 @@
 import Foundation
 
 extension NSNotification.Name {
-  /// A request operation has begun to load, for the first time or after a pause. The object is the operation. Posted on
-  /// the main queue: a program whose main thread runs no loop does not see it.
+  /// A request operation has started to load, for the first time or after a pause. The object is the operation. Posted
+  /// on the main queue: not seen by a program whose main thread does not serve this queue.
   public static let AFNetworkingOperationDidStart = NSNotification.Name("com.alamofire.networking.operation.start")
 
-  /// A request operation has finished, or has been paused while it loaded. The object is the operation. Posted on the
+  /// A request operation has finished, or has been paused during a load. The object is the operation. Posted on the
   /// main queue.
   public static let AFNetworkingOperationDidFinish = NSNotification.Name("com.alamofire.networking.operation.finish")
 }

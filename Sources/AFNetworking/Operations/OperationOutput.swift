@@ -1,17 +1,17 @@
 import Foundation
 import Larkspur
 
-/// Where an operation's content goes: a buffer of its own, or the stream of its owner's. One load at a time uses it,
-/// and so one thread.
+/// The destination of an operation's content: a buffer, or the program's stream. Only one load uses it at a time, and
+/// so only one thread.
 final class OperationOutput: @unchecked Sendable {
-  /// Nil: the buffer.
+  /// The program's stream, or `nil` to use the buffer.
   let stream: OutputStream?
   private var buffer = Data()
-  /// How many bytes of the present content have been taken.
+  /// Number of bytes of the current content so far.
   private(set) var count: Int64 = 0
-  /// How many have ever been written from the stream's beginning on.
+  /// Maximum number of bytes written from the start position of the content, by this and earlier loads.
   private var countMax: Int64 = 0
-  /// Where the present content begins in a stream to memory, which cannot go back.
+  /// The start of the current content in a stream to memory, which cannot seek.
   private var memoryStart = 0
 
   init(_ stream: OutputStream?) { self.stream = stream }
@@ -30,7 +30,7 @@ final class OperationOutput: @unchecked Sendable {
     countMax = max(countMax, count)
   }
 
-  /// The content begins anew. Throws if the stream cannot go back.
+  /// Starts the content again from the beginning. Throws if the stream cannot seek.
   func rewind() throws {
     defer { count = 0 }
     guard let stream, count > 0 else { return buffer.removeAll() }
@@ -46,7 +46,8 @@ final class OperationOutput: @unchecked Sendable {
 
   func close() { stream?.close() }
 
-  /// The content, if it is in memory. Throws if the stream still has something of an earlier content behind this one.
+  /// Returns the content if it is in memory. Throws if the stream still has bytes of an earlier, longer content after
+  /// the current one.
   func finish() throws -> Data? {
     defer { close() }
     guard let stream else { return buffer }

@@ -1,19 +1,20 @@
 import Foundation
 import Larkspur
 
-/// The sessions that operations load by.
+/// The sessions that load operations' requests.
 ///
-/// Those that need no settings of their own share one. A connection that one security policy has trusted must not serve
-/// an operation with another policy, and what one credential has opened must not open for another: operations that
-/// differ in these have different sessions, which are kept for the next operation with the same.
+/// Operations without settings of their own share one session. A connection that one security policy has trusted must
+/// not serve an operation with another policy, and a connection that one credential has authenticated must not serve
+/// another credential: operations that differ in these have different sessions, which are kept for later operations
+/// with equal settings.
 enum OperationSessions {
-  /// What operations of one session have in common.
+  /// The settings that the operations of one session share.
   struct Settings {
     fileprivate var usesCredentialStorage: Bool
     fileprivate var credential: URLCredential?
     fileprivate var policy: AFSecurityPolicy
     fileprivate var policySettings: PolicySettings
-    /// A block decides about trust: nobody else may use what it has trusted.
+    /// Whether a block decides about trust: no other operation may use a connection that the block has trusted.
     fileprivate var isForOneLoad: Bool
 
     init(_ details: AFURLConnectionOperation.Details) {
@@ -29,7 +30,7 @@ enum OperationSessions {
         && type(of: policy) == AFSecurityPolicy.self
     }
 
-    /// Two objects of a subclass may decide differently, whatever their settings say.
+    /// Two objects of a subclass may decide differently even if their settings are equal.
     fileprivate func isSame(as other: Settings) -> Bool {
       let isSamePolicy =
         policy === other.policy
@@ -39,7 +40,8 @@ enum OperationSessions {
     }
   }
 
-  /// What a policy decides by, at the time of its use.
+  /// The settings of a policy that separate sessions, as they are when a load starts. `validatesCertificateChain` is
+  /// not among them.
   fileprivate struct PolicySettings: Equatable {
     var mode = AFSSLPinningMode.none
     var allowsInvalid = false
@@ -60,14 +62,14 @@ enum OperationSessions {
     }
   }
 
-  /// A session, for one load or for any number.
+  /// A session for one load, or for any number of loads.
   struct Lent {
     var session: URLSession
     var isForOneLoad: Bool
   }
 
-  /// How many sessions with settings of their own are kept. The one that was used the longest time ago goes first: its
-  /// tasks end, and its connections are closed.
+  /// Maximum number of kept sessions with settings of their own. The least recently used one is removed first: its
+  /// tasks run to their end, and its connections are closed.
   static let keptSessionsMax = 16
 
   private static let shared = session(with: .default)
@@ -103,10 +105,11 @@ enum OperationSessions {
   }
 }
 
-/// Passes the challenges of a session's tasks on to their operations.
+/// Passes the challenges of a session's tasks to their operations.
 ///
-/// A connection that a task's own delegate has decided about serves that delegate's tasks and no others. What the session's
-/// delegate decides counts for the whole session, and all operations of a session decide in the same way: so they share connections.
+/// A connection that a task's own delegate has decided about serves only the tasks of that delegate. A decision of the
+/// session's delegate counts for the whole session. All operations of a session decide in the same way, so they share
+/// connections.
 private final class OperationChallenges: NSObject, URLSessionTaskDelegate {
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,

@@ -1,47 +1,50 @@
 import Foundation
 import Larkspur
 
-/// How a load that was stopped goes on: with the rest of the content, where that can be had (RFC 9110 14), or else from
-/// its beginning.
+/// Continues a load that was stopped: with the rest of the content if the server can send it (RFC 9110 14), or else
+/// from the beginning.
 enum RangeContinuation {
-  /// The request for the rest. Nil: all of it has to be loaded again.
+  /// Creates the request for the rest.
   ///
   /// - Parameters:
   ///   - request: The first request.
-  ///   - response: What has been answered to it, or to the one before.
-  ///   - count: How many bytes of the content are there.
+  ///   - response: The response to that request, or to the one before.
+  ///   - count: Number of bytes received so far.
+  /// - Returns: The request, or `nil` if all of the content has to be loaded again.
   static func request(_ request: URLRequest, after response: URLResponse?, count: Int64) -> URLRequest? {
-    // Range is defined for GET only (RFC 9110 14.2), and bytes are counted before a coding is undone.
+    // Range is defined for GET only (RFC 9110 14.2), and refers to the bytes before a content coding is decoded.
     guard count > 0, request.httpMethod == "GET", let response = response as? HTTPURLResponse,
       response.statusCode == 200 || response.statusCode == 206, !isCoded(response),
       let validator = validator(of: response),
       let asked = AskedRange(request.value(forHTTPHeaderField: "Range")),
-      // A 200 has the content from its first byte on, whatever was asked for.
+      // A 200 response has the content from its first byte, regardless of the requested range.
       response.statusCode == 206 || asked == AskedRange(nil)
     else { return nil }
     var next = request
     next.setValue(asked.rest(after: count), forHTTPHeaderField: "Range")
-    // What is counted is the content itself, so it must come as it is.
+    // The range counts the bytes of the content itself, so the response must not be coded.
     next.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     next.setValue(validator, forHTTPHeaderField: "If-Range")
     return next
   }
 
-  /// What has to be done with the answer to such a request.
+  /// The kind of response to a request for the rest.
   enum Answer: Equatable {
-    /// The rest follows: so many bytes.
+    /// The rest follows, with this number of bytes.
     case rest(count: Int64)
-    /// All of it follows: so many bytes, if that is known.
+    /// All of the content follows, with this number of bytes, if it is known.
     case whole(count: Int64?)
     /// There is no rest: the content is complete.
     case complete
-    /// Something else follows than was asked for, or the answer contradicts itself.
+    /// The response is not what was requested, or contradicts itself.
     case wrong
   }
 
+  /// Classifies the response to a request for the rest.
+  ///
   /// - Parameters:
   ///   - request: The request for the rest.
-  ///   - known: The response that has the content's first bytes.
+  ///   - known: The response with the content's first bytes.
   static func answer(_ response: URLResponse, to request: URLRequest, after known: URLResponse?) -> Answer {
     guard let response = response as? HTTPURLResponse else { return .whole(count: nil) }
     let asked = AskedRange(request.value(forHTTPHeaderField: "Range"))
@@ -57,30 +60,31 @@ enum RangeContinuation {
       else { return .wrong }
       return .rest(count: count)
     case 200, 203:
-      // A 200 with a part contradicts itself (RFC 9110 14.4).
+      // A 200 response with a part contradicts itself (RFC 9110 14.4).
       if field != nil, range?.isWhole != true || isMultipart(response) { return .wrong }
       let ofVersion = known.flatMap { isSameVersion(response, $0) } == true ? total : nil
       guard !isCoded(response), let count = range?.total ?? ofVersion else { return .whole(count: nil) }
       guard count == ofVersion ?? count, count == length(of: response) ?? count else { return .wrong }
       return .whole(count: count)
     case 416:
-      // The condition held, or the range would have been ignored: one version has one length.
+      // The condition in `If-Range` held, or the server would have ignored the range: this is the known version, and it
+      // has one length.
       guard let first = asked?.first, range?.total == first else { return .whole(count: nil) }
       return total == nil || total == first ? .complete : .wrong
     default: return .whole(count: nil)
     }
   }
 
-  /// Whether a part is just what was asked for. RFC 9110 15.3.7 allows others: to be put behind what is there a part must
-  /// begin there, and what ends before the content does is not the rest of it.
+  /// Whether a part is the requested one. RFC 9110 15.3.7 allows others: but a part must start where the received bytes
+  /// end, and a part that ends before the content does is not the rest.
   private static func fits(_ range: ContentRange, _ asked: AskedRange, total: Int64?) -> Bool {
     guard let last = range.last, range.first == asked.first else { return false }
-    // What is left of a content whose length is not known, nothing tells.
+    // The total length is unknown, and so is the length of the rest.
     guard let whole = total ?? range.total else { return last <= asked.last ?? .max }
     return range.total ?? whole == whole && last == min(asked.last ?? .max, whole - 1)
   }
 
-  /// How many bytes the whole has that a response has a part of, or all.
+  /// The total number of bytes of the content of which the response has a part, or all.
   private static func total(of response: HTTPURLResponse) -> Int64? {
     guard response.statusCode == 206 else { return length(of: response) }
     return response.value(forHTTPHeaderField: "Content-Range").flatMap { ContentRange($0) }?.total
@@ -90,7 +94,7 @@ enum RangeContinuation {
     response.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
   }
 
-  /// Whether two responses have the same validator, or `nil` if the first one has none: a 206 may leave it out.
+  /// Whether two responses have the same validator, or `nil` if the first one has none: a 206 response may omit it.
   private static func isSameVersion(_ response: HTTPURLResponse, _ known: HTTPURLResponse) -> Bool? {
     let name = known.value(forHTTPHeaderField: "ETag") == nil ? "Last-Modified" : "ETag"
     return response.value(forHTTPHeaderField: name).map { $0 == known.value(forHTTPHeaderField: name) }
@@ -106,8 +110,8 @@ enum RangeContinuation {
     return !coding.isEmpty && coding.caseInsensitiveCompare("identity") != .orderedSame
   }
 
-  /// Nil: nothing would say whether the rest is of the same content. A weak tag does not, and a date serves only where there
-  /// is no tag (RFC 9110 13.1.5).
+  /// Returns the validator, or `nil` if none can show that the rest belongs to the same content. A weak tag cannot, and
+  /// a date is used only if there is no tag (RFC 9110 13.1.5).
   private static func validator(of response: HTTPURLResponse) -> String? {
     guard let tag = response.value(forHTTPHeaderField: "ETag") else {
       return response.value(forHTTPHeaderField: "Last-Modified")
@@ -116,13 +120,15 @@ enum RangeContinuation {
   }
 }
 
-/// One range of bytes, as a request asks for it.
+/// One range of bytes in a request.
 struct AskedRange: Equatable {
   var first: Int64
-  /// Nil: to the end.
+  /// The last byte, or `nil` for the end of the content.
   var last: Int64?
 
-  /// No field asks for all. Nil: something that cannot be continued, such as several ranges, or the last bytes.
+  /// Parses a `Range` field. No field stands for the whole content.
+  ///
+  /// - Returns: The range, or `nil` if it cannot be continued, such as several ranges, or the last bytes.
   init?(_ field: String?) {
     guard let field else {
       first = 0
@@ -148,10 +154,10 @@ struct AskedRange: Equatable {
 
 /// The value of `Content-Range` (RFC 9110 14.4).
 struct ContentRange: Equatable {
-  /// Nil: the range cannot be satisfied.
+  /// The first byte, or `nil` if the range cannot be satisfied.
   var first: Int64?
   var last: Int64?
-  /// Nil: unknown.
+  /// The total number of bytes, or `nil` if it is unknown.
   var total: Int64?
 
   var count: Int64? {
@@ -179,7 +185,8 @@ struct ContentRange: Equatable {
     self.last = last
   }
 
-  /// - Returns: The number of 1 to 18 digits: sums of two do not overflow.
+  /// - Returns: The number, or `nil` if the text does not have 1 to 18 digits. Sums of two such numbers do not
+  ///   overflow.
   private static func number(_ text: Substring) -> Int64? {
     1...18 ~= text.utf8.count && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Text as bytes, and back, in the encodings that have a name.
+/// Converts text to bytes and back, in the encodings that have a name.
 enum TextCoding {
-  /// - Returns: The text, or `nil` if the bytes are none in that encoding.
+  /// - Returns: The text, or `nil` if the bytes are not valid in that encoding.
   static func text(of data: Data, in encoding: String.Encoding) -> String? {
     isJapaneseEUC(encoding) ? JapaneseEUC.text(of: data) : String(data: data, encoding: usable(encoding))
   }
@@ -16,10 +16,10 @@ enum TextCoding {
     encoding == .japaneseEUC || encoding.rawValue == 1 << 31 | 0x920
   }
 
-  /// The number under which Foundation has a converter.
+  /// Returns the encoding whose number has a converter in Foundation.
   private static func usable(_ encoding: String.Encoding) -> String.Encoding {
     switch encoding.rawValue {
-    // Under its own number Foundation's table of Macintosh's Western set is a wrong one, and some texts end the process.
+    // Under the usual number of Macintosh's Western set, Foundation's table is wrong, and some texts end the process.
     case String.Encoding.macOSRoman.rawValue: String.Encoding(rawValue: 1 << 31)
     case 1 << 31 | 0x631: String.Encoding(rawValue: 1 << 31 | 0x421)
     default: encoding
@@ -27,8 +27,8 @@ enum TextCoding {
   }
 }
 
-/// EUC-JP, for which Foundation on Linux has no converter. Shift_JIS has the characters of JIS X 0208 in another order, and
-/// ISO-2022-JP-1 has the characters of JIS X 0212 as they are.
+/// Converts EUC-JP, for which Foundation on Linux has no converter. Shift_JIS has the characters of JIS X 0208 in a
+/// different arrangement, and ISO-2022-JP-1 has the characters of JIS X 0212 unchanged.
 private enum JapaneseEUC {
   private static let shiftJIS = String.Encoding(rawValue: 1 << 31 | 0x420)
   private static let iso2022JP1 = String.Encoding(rawValue: 1 << 31 | 0x822)
@@ -60,7 +60,7 @@ private enum JapaneseEUC {
         guard let second = rest.popFirst(), 0xA1...0xFE ~= second else { return nil }
         let (row, cell) = (byte - 0xA1, second - 0xA1)
         pending.append(row / 2 + (row < 62 ? 0x81 : 0xC1))
-        // Two rows are one of Shift_JIS, without the byte 0x7F.
+        // Two rows form one row of Shift_JIS, which skips the byte 0x7F.
         pending.append(row % 2 == 0 ? cell + (cell < 63 ? 0x40 : 0x41) : cell + 0x9F)
       default: return nil
       }
@@ -84,7 +84,7 @@ private enum JapaneseEUC {
         } else {
           bytes += [row + 1 + 0xA1, second - 0x9F + 0xA1]
         }
-      // Companies' own characters, which EUC-JP does not have.
+      // Vendor-specific characters, which EUC-JP does not have.
       default: return nil
       }
     }

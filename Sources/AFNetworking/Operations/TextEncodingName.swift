@@ -1,17 +1,17 @@
 import Foundation
 
-/// The names of text encodings, as servers say them: those of the IANA's registry of character sets, and what is often written in
-/// their place (the labels of WHATWG Encoding 4.2).
+/// The names of text encodings in HTTP: those of the IANA registry of character sets, and common alternatives (the
+/// labels of WHATWG Encoding 4.2).
 enum TextEncodingName {
-  /// - Returns: The encoding of that name, or `nil` if the name is unknown or Foundation cannot decode it on Linux.
+  /// - Returns: The encoding of that name, or `nil` if the name is unknown, or Foundation on Linux cannot decode it.
   static func encoding(of name: String) -> String.Encoding? { encodings[name.lowercased()] }
 
-  /// What requests say of their bodies.
+  /// Returns the name for a request body's `Content-Type`.
   ///
-  /// - Returns: The name that is preferred for MIME, or `nil` if the encoding has none.
+  /// - Returns: The preferred MIME name, or `nil` if the encoding has none.
   static func name(of encoding: String.Encoding) -> String? { names[encoding.rawValue] }
 
-  /// Core Foundation's number, as Foundation writes it.
+  /// Returns the encoding for a number of Core Foundation, in Foundation's representation.
   private static func foundation(_ number: UInt) -> String.Encoding { String.Encoding(rawValue: 1 << 31 | number) }
 
   /// The encodings with their names, the preferred one first.
@@ -36,12 +36,12 @@ enum TextEncodingName {
       (.windowsCP1254, "windows-1254 cp1254 x-cp1254"), (foundation(0x505), "windows-1255 cp1255 x-cp1255"),
       (foundation(0x506), "windows-1256 cp1256 x-cp1256"), (foundation(0x507), "windows-1257 cp1257 x-cp1257"),
       (foundation(0x508), "windows-1258 cp1258 x-cp1258"), (foundation(0x41D), "windows-874 cp874 dos-874"),
-      // The table of Macintosh's Western set under Foundation's own number, 30, is a wrong one on Linux.
+      // Foundation's own number for Macintosh's Western set, 30, has a wrong table on Linux.
       (foundation(0), "macintosh mac x-mac-roman macroman csmacintosh"), (foundation(6), "x-mac-greek"),
       (foundation(7), "x-mac-cyrillic x-mac-ukrainian"), (foundation(29), "x-mac-ce x-mac-centraleurroman"),
       (foundation(35), "x-mac-turkish"),
       (foundation(0xA02), "koi8-r koi8 koi8_r koi cskoi8r"), (foundation(0xA08), "koi8-u koi8-ru"),
-      // Browsers and servers mean the larger set by the name of the smaller one.
+      // Browsers and servers use the name of the smaller set for the larger one.
       (
         foundation(0x421),
         "gbk gb2312 gb_2312 gb_2312-80 gb2312-80 csgb2312 csiso58gb231280 iso-ir-58 chinese x-gbk cp936 ms936 windows-936 csgbk"
@@ -88,7 +88,7 @@ enum TextEncodingName {
       names[foundation(number).rawValue] = "iso-8859-\(part)"
     }
     names[String.Encoding.macOSRoman.rawValue] = "macintosh"
-    // Programs for Darwin say these encodings by Core Foundation's numbers.
+    // Programs for Darwin use Core Foundation's numbers for these encodings.
     for (other, usual) in [
       (0x631, foundation(0x421)), (0x940, foundation(0x422)), (0x920, .japaneseEUC), (0xA01, .shiftJIS),
       (0x820, .iso2022JP), (0x201, .isoLatin1), (0x202, .isoLatin2), (0x500, .windowsCP1252), (0x501, .windowsCP1250),

@@ -1,9 +1,11 @@
 import Foundation
 
 extension OutputStream {
-  /// Writes all of `data`, and blocks for as long as the stream does. False: the stream has failed, or takes no more.
+  /// Writes all of `data`. Blocks while the stream blocks.
+  ///
+  /// - Returns: `false` if the stream fails, or accepts no more bytes.
   func writeAll(_ data: Data) -> Bool {
-    // Safe: the stream reads at most as many bytes as there are, while they are lent.
+    // Safe: the stream reads at most `rest.count` bytes, and only during the call.
     unsafe data.withUnsafeBytes { bytes in
       var rest = unsafe bytes.bindMemory(to: UInt8.self)[...]
       while let base = unsafe UnsafeBufferPointer(rebasing: rest).baseAddress, unsafe !rest.isEmpty {

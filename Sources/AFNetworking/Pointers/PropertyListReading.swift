@@ -1,19 +1,20 @@
 import Foundation
 
-/// Reading of property lists, whose function takes a pointer for the format that it finds.
+/// Reads property lists. Foundation's function takes a pointer for the format that it finds, so the call is unsafe.
 enum PropertyListReading {
-  /// So much a list may come to, beyond twice the bytes that it has: one whose objects are not referred to twice has less than
-  /// them.
+  /// The maximum expanded size of a list, in addition to twice its number of bytes. A list without shared objects
+  /// expands to less than its number of bytes.
   private static let growthMax = 1_000_000
 
-  /// The format does not matter: the bytes say it themselves. A list that grows beyond all measure when it is read is no list.
+  /// Reads a property list of any format. A binary list that expands beyond the limit fails with
+  /// `propertyListReadCorrupt`.
   static func object(
     from data: Data, options: PropertyListSerialization.ReadOptions
   ) throws -> Any {
     if let list = BinaryPropertyList(data), list.hasMore(than: growthMax + 2 * data.count) {
       throw CocoaError(.propertyListReadCorrupt)
     }
-    // Safe: there is no pointer.
+    // Safe: the pointer argument is `nil`.
     return try unsafe PropertyListSerialization.propertyList(from: data, options: options, format: nil)
   }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import Larkspur
 
-/// Reading of a `struct sockaddr` that a pointer leads to.
+/// Reads a `struct sockaddr` through a pointer.
 enum SocketAddressReading {
-  /// Of an address of another family: a way that never is.
+  /// Returns the reachability of the address. An address of any family other than IPv4 and IPv6 is never reachable.
   @safe static func reachability(at address: UnsafeRawPointer) -> NetworkReachability {
-    // Safe: whoever passes a socket address passes one that is as long as its family says; the family stands first.
+    // Safe: a socket address starts with its family, and the caller passes one that is as long as its family requires.
     let family = unsafe address.loadUnaligned(as: UInt16.self)
     let count = family == 10 ? 28 : family == 2 ? 16 : 2
     let bytes = unsafe Data(bytes: address, count: count)

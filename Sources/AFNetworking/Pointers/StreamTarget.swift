@@ -1,27 +1,29 @@
 import Foundation
 
-/// Where a stream puts the bytes that it is asked for.
+/// The memory that one read of a stream fills.
 @safe
 struct StreamTarget {
   private let base: UnsafeMutablePointer<UInt8>
   private let capacity: Int
   private(set) var count = 0
 
-  /// For as long as somebody else lends the memory.
+  /// Creates a target over memory that the caller lends.
   @unsafe
   init(_ base: UnsafeMutablePointer<UInt8>, capacity: Int) {
-    // Safe: the pointer is used as long as this is, within one call of the function that was given it.
+    // Safe: the target is used only during the call of the function that received the pointer.
     unsafe self.base = unsafe base
     self.capacity = max(capacity, 0)
   }
 
-  /// How many bytes are still wanted.
+  /// The number of bytes that still fit.
   var room: Int { capacity - count }
 
-  /// Takes as many as there is room for. Returns how many that are.
+  /// Copies as many bytes as fit.
+  ///
+  /// - Returns: The number of bytes copied.
   mutating func append(_ bytes: ArraySlice<UInt8>) -> Int {
     let taken = min(bytes.count, room)
-    // Safe: `taken` bytes fit behind the `count` that are there, and the source has as many.
+    // Safe: `taken` bytes fit after the first `count`, and the source has at least as many.
     unsafe bytes.withUnsafeBufferPointer { source in
       if let start = source.baseAddress { unsafe (base + count).update(from: start, count: taken) }
     }
@@ -29,39 +31,45 @@ struct StreamTarget {
     return taken
   }
 
-  /// As `append(_:)`.
+  /// Copies as many bytes as fit.
+  ///
+  /// - Returns: The number of bytes copied.
   mutating func append(_ data: Data) -> Int {
     let taken = min(data.count, room)
-    // Safe: `taken` bytes fit behind the `count` that are there, and the source has as many.
+    // Safe: `taken` bytes fit after the first `count`, and the source has at least as many.
     unsafe data.copyBytes(to: base + count, count: taken)
     count += taken
     return taken
   }
 
-  /// Reads once. Returns what the stream returned, and nothing that does not fit.
+  /// Reads once from `stream`, at most `wanted` bytes and at most as many as fit.
+  ///
+  /// - Returns: The stream's result, but never more than was asked for.
   mutating func append(from stream: InputStream, max wanted: Int) -> Int {
     let wanted = min(wanted, room)
     guard wanted > 0 else { return 0 }
-    // Safe: the stream writes at most as many bytes as there is room for. One of a caller's own that says it wrote more
-    // than that is not believed.
+    // Safe: the stream writes at most `wanted` bytes, which fit. A program's own stream may report that it wrote more;
+    // `min` ignores the excess.
     let taken = unsafe min(stream.read(base + count, maxLength: wanted), wanted)
     count += max(taken, 0)
     return taken
   }
 }
 
-/// An input stream whose bytes are told without pointers.
+/// An input stream whose subclasses produce bytes without pointers.
 class TargetStream: InputStream {
-  /// As `read(_:maxLength:)`: puts bytes into `target`. False: it has failed.
+  /// Puts bytes into `target`, in place of `read(_:maxLength:)`.
+  ///
+  /// - Returns: `false` if the stream has failed.
   func fill(_ target: inout StreamTarget) -> Bool { true }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
-    // Safe: the caller lends `len` bytes, for as long as this call.
+    // Safe: the caller lends `len` bytes for the duration of the call.
     var target = unsafe StreamTarget(buffer, capacity: len)
     return fill(&target) ? target.count : -1
   }
 
-  /// The bytes are nowhere where they could be looked at.
+  /// Returns `false`: the stream has no buffer to expose.
   override func getBuffer(
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
   ) -> Bool { false }

@@ -3,22 +3,22 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Whether, and how, something can be reached.
+/// Whether a target can be reached, and over which type of link.
 public enum AFNetworkReachabilityStatus: Int, Hashable, Sendable {
-  /// Nothing is known yet, or the kernel does not tell.
+  /// Not known yet, or the kernel gives no information.
   case unknown = -1
-  /// No way leads there.
+  /// There is no route to the target.
   case notReachable = 0
-  /// Over a modem.
+  /// Reachable over a modem.
   case reachableViaWWAN = 1
-  /// Over anything else: a radio, a cable, a tunnel, or this machine itself.
+  /// Reachable over any other link: a radio, a cable, a tunnel, or this machine itself.
   case reachableViaWiFi = 2
 }
 
-/// Watches over which links a host, an address or anywhere can be reached.
+/// Monitors whether a host, an address or any destination is reachable, and over which type of link.
 ///
-/// It follows the kernel's routes: see `NetworkReachability` for what that says and what it does not. A wired network counts as
-/// WiFi, as it does on a Mac: the question that programs ask is whether bytes cost money.
+/// The manager follows the kernel's routes: see `NetworkReachability` for the meaning and the limits of this
+/// information. A wired network counts as WiFi, as on a Mac: programs want to know whether traffic costs money.
 ///
 /// ```swift
 /// let manager = AFNetworkReachabilityManager.shared()
@@ -26,74 +26,77 @@ public enum AFNetworkReachabilityStatus: Int, Hashable, Sendable {
 /// manager.startMonitoring()
 /// ```
 ///
-/// The block and the notification come on the main queue, as with AFNetworking, once after the start and then after each
-/// change. A program without a main loop sets ``callbackQueue``, or looks at ``networkReachabilityStatus``, which is up to
-/// date in any case.
+/// The manager calls the block and posts the notification on the main queue, as AFNetworking does: once after the
+/// start, and then after each change. A program without a main loop sets ``callbackQueue``, or reads
+/// ``networkReachabilityStatus``, which is up to date in any case.
 open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
-  /// Told of a new status.
+  /// A block that is called with the new status.
   public typealias StatusBlock = (AFNetworkReachabilityStatus) -> Void
 
-  /// The block is the program's, and is called on the program's queue: it need not be `Sendable`.
+  /// The block belongs to the program and is called on the program's queue, so it need not be `Sendable`.
   private struct State: @unchecked Sendable {
     var status = AFNetworkReachabilityStatus.unknown
     var block: StatusBlock?
     var queue = DispatchQueue.main
     var observation: NetworkReachability.Observation?
-    /// Counts the starts: what an earlier one still has to tell is not told.
+    /// Number of starts and stops. Events of an earlier run are dropped.
     var run = 0
   }
 
   private let reachability: NetworkReachability
   private let state = Mutex(State())
 
-  /// - Parameter reachability: What is watched. `SCNetworkReachability` is its name on Darwin.
+  /// Creates a manager.
+  ///
+  /// - Parameter reachability: The target to monitor. On Darwin its type has the name `SCNetworkReachability`.
   public init(reachability: SCNetworkReachability) { self.reachability = reachability }
 
-  /// Watches whether there is a way anywhere at all.
+  /// Creates a manager that monitors whether any destination is reachable at all.
   public convenience override init() { self.init(reachability: NetworkReachability()) }
 
-  /// Watches the way to a host.
+  /// Creates a manager that monitors the route to a host.
   ///
-  /// - Parameter domain: A name or an address. The name is looked up again each time the network changes.
+  /// - Parameter domain: A name or an address. A name is resolved again each time the network changes.
   public convenience init(forDomain domain: String) { self.init(reachability: NetworkReachability(host: domain)) }
 
-  /// Watches the way to an address.
+  /// Creates a manager that monitors the route to an address.
   ///
-  /// - Parameter address: A `sockaddr_in` or a `sockaddr_in6`. One of all zeros means anywhere; one of another family
-  ///   has no way.
+  /// - Parameter address: A `sockaddr_in` or a `sockaddr_in6`. An address of all zeros stands for any destination; an
+  ///   address of another family is never reachable.
   @safe public convenience init(forAddress address: UnsafeRawPointer) {
     self.init(reachability: SocketAddressReading.reachability(at: address))
   }
 
   private static let sharedManager = AFNetworkReachabilityManager()
 
-  /// The one that managers have at first: of anywhere.
+  /// The manager that managers use by default: it monitors whether any destination is reachable.
   open class func shared() -> AFNetworkReachabilityManager { sharedManager }
 
-  /// The same as `init()`.
+  /// Creates a manager; equivalent to `init()`.
   open class func manager() -> AFNetworkReachabilityManager { AFNetworkReachabilityManager() }
 
   deinit { stopMonitoring() }
 
-  /// What is known now: `unknown` until ``startMonitoring()`` has been called and the first look is over.
+  /// The current status: `unknown` until ``startMonitoring()`` has been called and the first check is complete.
   open var networkReachabilityStatus: AFNetworkReachabilityStatus { state.withLock { $0.status } }
 
-  /// Whether there is a way.
+  /// Whether the target is reachable.
   open var isReachable: Bool { isReachableViaWWAN || isReachableViaWiFi }
 
-  /// Whether there is one over a modem.
+  /// Whether the target is reachable over a modem.
   open var isReachableViaWWAN: Bool { networkReachabilityStatus == .reachableViaWWAN }
 
-  /// Whether there is one over anything else.
+  /// Whether the target is reachable over any other link.
   open var isReachableViaWiFi: Bool { networkReachabilityStatus == .reachableViaWiFi }
 
-  /// Where the block is called and the notification is posted: the main queue at first. Only AFNetworking on Linux has it.
+  /// The queue for the block and the notification: the main queue by default. Only AFNetworking on Linux has this
+  /// property.
   open var callbackQueue: DispatchQueue {
     get { state.withLock { $0.queue } }
     set { state.withLock { $0.queue = newValue } }
   }
 
-  /// Begins to watch. If it does so already it begins anew, and tells once more.
+  /// Starts monitoring. If monitoring is already active, restarts it and reports the status once more.
   open func startMonitoring() {
     stopMonitoring()
     let run = state.withLock { state in
@@ -109,7 +112,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     if isLate { observation.cancel() }
   }
 
-  /// Ends it. The status stays as it was.
+  /// Stops monitoring. The status keeps its last value.
   open func stopMonitoring() {
     let observation = state.withLock { state in
       state.run += 1
@@ -118,12 +121,12 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     observation?.cancel()
   }
 
-  /// The status in words.
+  /// The status as text.
   open func localizedNetworkReachabilityStatusString() -> String {
     AFStringFromNetworkReachabilityStatus(networkReachabilityStatus)
   }
 
-  /// Sets what is called after each change. Nil: nothing.
+  /// Sets the block that is called once after the start and after each change, or removes it if `block` is `nil`.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
     state.put(block, at: \.block)
   }
@@ -161,16 +164,17 @@ extension AFNetworkReachabilityStatus {
 }
 
 extension NSNotification.Name {
-  /// Posted by a reachability manager when its status has changed, and once after each start. Its object is the manager; under
-  /// ``AFNetworkingReachabilityNotificationStatusItem`` stands the status.
+  /// Posted by a reachability manager when its status changes, and once after each start. The object is the manager;
+  /// the user info has the status under ``AFNetworkingReachabilityNotificationStatusItem``.
   public static let AFNetworkingReachabilityDidChange = NSNotification.Name(
     "com.alamofire.networking.reachability.change")
 }
 
-/// In the notification's user info: an `NSNumber` of the raw value of an ``AFNetworkReachabilityStatus``.
+/// The key for the status in the notification's user info: an `NSNumber` with the raw value of an
+/// ``AFNetworkReachabilityStatus``.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
-/// A status in words: `Not Reachable`, `Reachable via WWAN`, `Reachable via WiFi`, `Unknown`.
+/// Returns a status as text: `Not Reachable`, `Reachable via WWAN`, `Reachable via WiFi`, `Unknown`.
 public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilityStatus) -> String {
   switch status {
   case .notReachable: "Not Reachable"

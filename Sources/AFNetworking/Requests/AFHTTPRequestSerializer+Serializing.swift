@@ -3,7 +3,7 @@ import Larkspur
 import Synchronization
 
 extension AFHTTPRequestSerializer {
-  /// A request with the default fields that it lacks, and the parameters.
+  /// Returns the request with the default fields that it lacks, and with the parameters.
   func serialized(_ request: URLRequest, _ parameters: Any?) throws -> URLRequest {
     var result = request
     for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
@@ -12,7 +12,7 @@ extension AFHTTPRequestSerializer {
     return try complete(result, parameters)
   }
 
-  /// A request that has its fields, with the parameters.
+  /// Returns a request that already has its fields, with the parameters.
   func complete(_ request: URLRequest, _ parameters: Any?) throws -> URLRequest {
     var result = request
     if httpMethodsEncodingParametersInURI.contains((request.httpMethod ?? "GET").uppercased()) {
@@ -27,7 +27,7 @@ extension AFHTTPRequestSerializer {
     return result
   }
 
-  /// Nil: there are no parameters, or the block gives nothing.
+  /// - Returns: The query, or `nil` if there are no parameters, or the program's block returns `nil`.
   func query(of parameters: Any?, for request: URLRequest) throws -> String? {
     guard let parameters else { return nil }
     let (style, block) = state.withLock { ($0.style, $0.query) }
@@ -39,7 +39,7 @@ extension AFHTTPRequestSerializer {
     }
   }
 
-  /// After the query that is there, and before the fragment.
+  /// Appends a query after the existing one, and before the fragment.
   private static func append(_ query: String, to request: inout URLRequest) throws {
     guard let url = request.url else { throw RequestProblem.make(.badURL, "The request has no URL.") }
     let text = url.absoluteString
@@ -52,14 +52,14 @@ extension AFHTTPRequestSerializer {
   }
 }
 
-/// Requests as the objects that methods of Objective-C give.
+/// Requests as `NSMutableURLRequest` objects, which AFNetworking's methods return.
 enum MutableRequest {
   static func make(_ request: URLRequest) -> NSMutableURLRequest {
     let object = request._bridgeToObjectiveC().mutableCopy()
     return object as? NSMutableURLRequest ?? nowhere(request.httpMethod)
   }
 
-  /// It fails when it is loaded: nothing is sent that nobody wanted.
+  /// Returns a request without a URL. It fails when it is loaded, so that nothing is sent by mistake.
   static func nowhere(_ method: String?) -> NSMutableURLRequest {
     let request = NSMutableURLRequest(url: URL(filePath: "/"))
     request.url = nil

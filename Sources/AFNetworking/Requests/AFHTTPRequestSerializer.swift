@@ -2,64 +2,65 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Makes requests with parameters in the URL's query, or in a form body (`application/x-www-form-urlencoded`), and with the
-/// header fields that every request is to have.
+/// Creates requests with parameters in the URL's query, or in a form body (`application/x-www-form-urlencoded`), and
+/// with default header fields.
 ///
-/// It may be used on any thread. A copy has all that this one has; an archive has all but the query block.
+/// Safe to use from any thread. A copy has all settings; an archive has all but the query block.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchecked Sendable {
-  /// Turns parameters into a query. It is called on the thread that makes the request.
+  /// Turns parameters into a query. It is called on the thread that creates the request.
   public typealias QueryStringSerialization = (URLRequest, Any, NSErrorPointer) -> String?
 
   let state: Mutex<RequestSerializerState>
 
-  /// With `Accept-Language` and `User-Agent` as the default header fields.
+  /// Creates a serializer with `Accept-Language` and `User-Agent` as its default header fields.
   public override init() {
     state = Mutex(RequestSerializerState(fields: DefaultFields.current))
     super.init()
   }
 
-  /// A serializer with the default settings.
+  /// Creates a serializer with the default settings.
   open class func serializer() -> AFHTTPRequestSerializer { AFHTTPRequestSerializer() }
 
   // MARK: - Properties of requests
 
-  /// How form bodies are written, as `String.Encoding.rawValue`. UTF-8 by default.
+  /// The encoding of form bodies, as `String.Encoding.rawValue`. UTF-8 by default.
   open var stringEncoding: UInt {
     get { state.withLock { $0.stringEncoding } }
     set { state.withLock { $0.stringEncoding = newValue } }
   }
 
-  /// Requests get this, and the five below, only if it has been set here.
+  /// The property `allowsCellularAccess` of requests. `true` by default. Requests get this property, and the five
+  /// below, only if it has been set here.
   open var allowsCellularAccess: Bool {
     get { state.withLock { $0.settings.allowsCellularAccess } ?? true }
     set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
   }
 
-  /// `.useProtocolCachePolicy` by default.
+  /// The property `cachePolicy` of requests. `.useProtocolCachePolicy` by default.
   open var cachePolicy: NSURLRequest.CachePolicy {
     get { state.withLock { $0.settings.cachePolicy } ?? .useProtocolCachePolicy }
     set { state.withLock { $0.settings.cachePolicy = newValue } }
   }
 
-  /// True by default.
+  /// The property `httpShouldHandleCookies` of requests. `true` by default.
   open var httpShouldHandleCookies: Bool {
     get { state.withLock { $0.settings.handlesCookies } ?? true }
     set { state.withLock { $0.settings.handlesCookies = newValue } }
   }
 
-  /// False by default.
+  /// The property `httpShouldUsePipelining` of requests. `false` by default.
   open var httpShouldUsePipelining: Bool {
     get { state.withLock { $0.settings.usesPipelining } ?? false }
     set { state.withLock { $0.settings.usesPipelining = newValue } }
   }
 
-  /// `.default` by default.
+  /// The property `networkServiceType` of requests. `.default` by default.
   open var networkServiceType: NSURLRequest.NetworkServiceType {
     get { state.withLock { $0.settings.networkServiceType } ?? .default }
     set { state.withLock { $0.settings.networkServiceType = newValue } }
   }
 
-  /// In seconds; 60 by default.
+  /// The property `timeoutInterval` of requests, in seconds. 60 by default.
   open var timeoutInterval: TimeInterval {
     get { state.withLock { $0.settings.timeoutInterval } ?? 60 }
     set { state.withLock { $0.settings.timeoutInterval = newValue } }
@@ -67,41 +68,41 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   // MARK: - Header fields
 
-  /// What every request gets, but for fields that it has already.
+  /// The default header fields. A request gets those that it does not have already.
   open var httpRequestHeaders: [String: String] { state.withLock { $0.fields } }
 
-  /// Sets a default field in place of any of that name, or removes it if `value` is nil. Names are compared without regard
-  /// to case.
+  /// Sets a default field in place of any of the same name, or removes it if `value` is `nil`. Compares the names
+  /// case-insensitively.
   open func setValue(_ value: String?, forHTTPHeaderField field: String) {
     state.withLock { $0.setField(field, to: value) }
   }
 
-  /// The value of a default field, whose name is compared without regard to case.
+  /// Returns the value of a default field. Compares the names case-insensitively.
   open func value(forHTTPHeaderField field: String) -> String? { state.withLock { $0.field(field) } }
 
-  /// Sets `Authorization` to Basic (RFC 7617), in UTF-8.
+  /// Sets the `Authorization` field to Basic (RFC 7617), in UTF-8.
   open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
     setValue("Basic " + Data("\(username):\(password)".utf8).base64EncodedString(), forHTTPHeaderField: "Authorization")
   }
 
-  /// Sets `Authorization` to a token as Rails understands it.
+  /// Sets the `Authorization` field to a token in the notation of Rails.
   @available(*, deprecated, message: "Use setValue(_:forHTTPHeaderField:).")
   open func setAuthorizationHeaderFieldWithToken(_ token: String) {
     setValue("Token token=\"\(token)\"", forHTTPHeaderField: "Authorization")
   }
 
-  /// Removes `Authorization`.
+  /// Removes the `Authorization` field.
   open func clearAuthorizationHeader() { setValue(nil, forHTTPHeaderField: "Authorization") }
 
   // MARK: - Queries
 
-  /// The methods whose parameters go into the URL: GET, HEAD and DELETE by default, in upper case.
+  /// The methods whose parameters go into the URL, in upper case: GET, HEAD and DELETE by default.
   open var httpMethodsEncodingParametersInURI: Set<String> {
     get { state.withLock { $0.methodsWithQuery } }
     set { state.withLock { $0.methodsWithQuery = newValue } }
   }
 
-  /// Sets how a query is written, and takes a block that has been set away.
+  /// Sets the style of queries, and removes a block that was set before.
   open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
     state.withLock {
       $0.style = style
@@ -109,7 +110,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     }
   }
 
-  /// Sets who writes queries and form bodies from now on. If it sets the error there is no request.
+  /// Sets a block that writes queries and form bodies. If the block sets its error, no request is made.
   open func setQueryStringSerializationWith(_ block: QueryStringSerialization?) {
     let carried = block.map(Carried.init)
     state.put(carried, at: \.query)
@@ -117,9 +118,10 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   // MARK: - Requests
 
-  /// A request with the properties that have been set here, the default fields and the parameters.
+  /// Creates a request with the properties that have been set here, the default fields and the parameters.
   ///
-  /// - Throws: An error in `AFURLRequestSerializationErrorDomain` if the URL is none; what the parameters' writer throws.
+  /// - Throws: An error in `AFURLRequestSerializationErrorDomain` if `urlString` is not a URL, or the error of the
+  ///   parameters' serialization.
   open func request(withMethod method: String, urlString: String, parameters: Any?) throws -> NSMutableURLRequest {
     guard let url = URL(string: urlString) else {
       throw RequestProblem.make(.badURL, "\(urlString) is no URL.")
@@ -131,9 +133,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     return MutableRequest.make(ready)
   }
 
-  /// As `request(withMethod:urlString:parameters:)`, which it calls.
+  /// Creates a request like `request(withMethod:urlString:parameters:)`, which this method calls.
   ///
-  /// - Returns: If something is wrong, a request without a URL, which fails when it is loaded.
+  /// - Returns: The request. After an error, a request without a URL, which fails when it is loaded.
   open func request(withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer)
     -> NSMutableURLRequest
   {
@@ -142,18 +144,18 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     } ?? MutableRequest.nowhere(method)
   }
 
-  /// A request whose body is a form in parts (`multipart/form-data`, RFC 7578). The body is a stream: files are read as it
-  /// is sent, and it can be sent again as often as need be, but for parts that are streams themselves. `Content-Length`
-  /// says its exact length.
+  /// Creates a request with a multipart form (`multipart/form-data`, RFC 7578) as its body. The body is a stream: files
+  /// are read while it is sent, and it can be sent any number of times, unless a part is itself a stream.
+  /// `Content-Length` is exact.
   ///
   /// - Parameters:
   ///   - method: Neither GET nor HEAD.
-  ///   - parameters: Parts of their own, before those of the block; keys as in a query. `Data` goes as it is, `NSNull` is
-  ///     an empty part.
+  ///   - parameters: Parts before those of the block, with the keys of a query. `Data` is written unchanged, `NSNull`
+  ///     is an empty part.
   ///   - block: Appends parts. It is called before this function returns.
-  ///   - error: Takes what went wrong, but for what the block does: its calls throw for themselves.
-  ///   - urlString: Relative to the base URL, or a whole URL.
-  /// - Returns: If something is wrong, a request without a URL, which fails when it is loaded.
+  ///   - error: Receives an error, except for errors in the block, whose calls throw themselves.
+  ///   - urlString: An absolute URL.
+  /// - Returns: The request. After an error, a request without a URL, which fails when it is loaded.
   open func multipartFormRequest(
     withMethod method: String, urlString: String, parameters: [String: Any]?,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
@@ -173,15 +175,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     } ?? MutableRequest.nowhere(method)
   }
 
-  /// Writes the body stream of a request into a file, on a queue of the system.
+  /// Writes the body stream of a request into a file, on a global dispatch queue.
   ///
-  /// The stream is copied if it can be, as a form's can: the request may still be sent then.
+  /// A stream that can be copied, as a form's can, is copied first, so that the request can still be sent.
   ///
   /// - Parameters:
-  ///   - fileURL: A file that is there is written over. If writing fails there is no file.
-  ///   - handler: Called on the main queue. A program whose main thread does not run it (by `RunLoop.main.run()`,
-  ///     `dispatchMain()` or an async `main`) hears nothing: it uses the async form.
-  ///   - request: What is to be loaded.
+  ///   - fileURL: The file. An existing file is replaced. If writing fails, the file is removed.
+  ///   - handler: Called on the main queue. In a program whose main thread does not serve that queue (by
+  ///     `RunLoop.main.run()`, `dispatchMain()` or an async `main`), it is never called: use the async form there.
+  ///   - request: The request whose body is written.
   /// - Returns: The request without its body, to be sent with the file.
   @discardableResult
   open func request(
@@ -203,9 +205,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     AutoreleasingUnsafeMutablePointer<NSError?>.reported(to: error) { try serialized(request, parameters) }
   }
 
-  /// What kinds of bodies differ in: the type, and the bytes. Nil: no body.
+  /// Returns the type and the bytes of a body, or `nil` for no body. Subclasses override this method.
   func body(of parameters: Any?, for request: URLRequest) throws -> (type: String, bytes: Data)? {
-    // No parameters are an empty form.
+    // Without parameters the form is empty.
     let text = try query(of: parameters, for: request) ?? ""
     let encoding = String.Encoding(rawValue: stringEncoding)
     guard let bytes = TextCoding.bytes(of: text, in: encoding) else {
@@ -227,7 +229,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A serializer of the same class. One of a subclass is made by `init(coder:)` from what `encode(with:)` writes.
+  /// Returns a serializer of the same class with the same settings. For subclasses, `init(coder:)` creates it from the
+  /// archive that `encode(with:)` writes.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = blank() ?? AFHTTPRequestSerializer()
     let state = state.withLock { $0 }
@@ -235,7 +238,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
     return copy
   }
 
-  /// An object of this class, whatever its settings.
+  /// Creates an object of this class. Its settings are not defined.
   func blank() -> AFHTTPRequestSerializer? {
     if type(of: self) == AFHTTPRequestSerializer.self { return AFHTTPRequestSerializer() }
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
@@ -248,7 +251,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 }
 
 extension AFHTTPRequestSerializer {
-  /// For `error: &error`.
+  /// Creates a request, for callers that write `error: &error`.
   public func request(withMethod method: String, urlString: String, parameters: Any?, error: inout NSError?)
     -> NSMutableURLRequest
   {
@@ -257,7 +260,7 @@ extension AFHTTPRequestSerializer {
     }
   }
 
-  /// For `error: &error`.
+  /// Creates a request with a multipart form, for callers that write `error: &error`.
   public func multipartFormRequest(
     withMethod method: String, urlString: String, parameters: [String: Any]?,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?
@@ -268,7 +271,8 @@ extension AFHTTPRequestSerializer {
     }
   }
 
-  /// As `multipartFormRequest(withMethod:urlString:parameters:constructingBodyWith:error:)`, and throws its error.
+  /// Creates a request like `multipartFormRequest(withMethod:urlString:parameters:constructingBodyWith:error:)`, and
+  /// throws its error.
   public func multipartFormRequest(
     withMethod method: String, urlString: String, parameters: [String: Any]?,
     constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -279,7 +283,9 @@ extension AFHTTPRequestSerializer {
     }
   }
 
-  /// As the form with a handler, and returns when the file is complete.
+  /// Writes the body stream of a request into a file, and returns when the file is complete.
+  ///
+  /// - Returns: The request without its body, to be sent with the file.
   public func request(withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL) async throws
     -> URLRequest
   {

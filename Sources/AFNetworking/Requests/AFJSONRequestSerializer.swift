@@ -2,10 +2,10 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Writes parameters as JSON (`application/json`), for methods whose parameters do not go into the URL. Requests without
-/// parameters get no body.
+/// Writes parameters as JSON (`application/json`), for methods whose parameters do not go into the URL. Requests
+/// without parameters get no body.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-  /// None by default.
+  /// The options for `JSONSerialization`. Empty by default.
   open var writingOptions: JSONSerialization.WritingOptions {
     get { state.withLock { $0.writingOptions } }
     set { state.withLock { $0.writingOptions = newValue } }
@@ -13,7 +13,7 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
 
   public override init() { super.init() }
 
-  /// As `init()`, with options.
+  /// Creates a serializer with writing options.
   public convenience init(writingOptions: JSONSerialization.WritingOptions) {
     self.init()
     self.writingOptions = writingOptions

@@ -5,13 +5,13 @@ import Synchronization
 /// Writes parameters as a property list (`application/x-plist`), for methods whose parameters do not go into the URL.
 /// Requests without parameters get no body.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-  /// XML by default. Nobody writes `.openStep` any more: it is an error.
+  /// The format of property lists. XML by default. `.openStep` is an error: Foundation cannot write this format.
   open var format: PropertyListSerialization.PropertyListFormat {
     get { state.withLock { $0.format } }
     set { state.withLock { $0.format = newValue } }
   }
 
-  /// Without effect: there are none.
+  /// No effect: Foundation defines no write options.
   open var writeOptions: PropertyListSerialization.WriteOptions {
     get { state.withLock { $0.writeOptions } }
     set { state.withLock { $0.writeOptions = newValue } }
@@ -19,7 +19,7 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
 
   public override init() { super.init() }
 
-  /// As `init()`, with a format and options.
+  /// Creates a serializer with a format and options.
   public convenience init(
     format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
   ) {
@@ -38,7 +38,7 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
 
   override func body(of parameters: Any?, for request: URLRequest) throws -> (type: String, bytes: Data)? {
     guard let parameters else { return nil }
-    // Foundation ends the process here.
+    // Foundation ends the process for this format.
     guard format != .openStep else { throw CocoaError(.propertyListWriteInvalid) }
     let bytes = try PropertyListSerialization.data(
       fromPropertyList: parameters, format: format, options: writeOptions)

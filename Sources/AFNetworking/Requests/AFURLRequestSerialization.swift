@@ -1,21 +1,22 @@
 import Foundation
 import Larkspur
 
-/// What puts parameters into requests: into the query, or into the body with the header fields that say what it is.
+/// Adds parameters to requests: to the query, or to the body, with the header fields that describe the body.
 public protocol AFURLRequestSerialization: NSObjectProtocol, NSSecureCoding, NSCopying {
-  /// A copy of a request with the parameters in it.
+  /// Returns a copy of a request with the parameters in it.
   ///
   /// - Parameters:
-  ///   - request: Stays as it is.
-  ///   - parameters: What the serializer can write; mostly a dictionary.
-  ///   - error: Takes what went wrong.
-  /// - Returns: Nil if something went wrong.
+  ///   - request: The original request, which does not change.
+  ///   - parameters: A value that the serializer can write; mostly a dictionary.
+  ///   - error: Receives an error.
+  /// - Returns: The request, or `nil` after an error.
   func request(bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer)
     -> URLRequest?
 }
 
 extension AFURLRequestSerialization {
-  /// As `request(bySerializingRequest:withParameters:error:)`, and throws its error.
+  /// Returns a copy of a request with the parameters in it, like `request(bySerializingRequest:withParameters:error:)`,
+  /// and throws its error.
   public func request(bySerializingRequest request: URLRequest, withParameters parameters: Any?) throws -> URLRequest {
     let result = try AutoreleasingUnsafeMutablePointer<NSError?>.thrown {
       self.request(bySerializingRequest: request, withParameters: parameters, error: $0)
@@ -26,7 +27,7 @@ extension AFURLRequestSerialization {
     return result
   }
 
-  /// For `error: &error`.
+  /// Returns a copy of a request with the parameters in it, for callers that write `error: &error`.
   public func request(
     bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: inout NSError?
   ) -> URLRequest? {
@@ -39,20 +40,20 @@ extension AFURLRequestSerialization {
 /// The domain of request serializers' errors. Their codes are those of `NSURLErrorDomain`.
 public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serialization.request"
 
-/// In the user info of an error in `AFURLRequestSerializationErrorDomain`: the request (`URLRequest`) that it is about, if
-/// there is one.
+/// The user info key for the failed request (`URLRequest`), if there is one, in errors of
+/// `AFURLRequestSerializationErrorDomain`.
 public let AFNetworkingOperationFailingURLRequestErrorKey = "com.alamofire.serialization.request.error.response"
 
-/// How a query is written. There is one style.
+/// The style of a query. There is only one.
 public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Sendable {
-  /// `a[b]=c`, `a[]=b`, keys in their order.
+  /// `a[b]=c`, `a[]=b`, with sorted keys.
   case defaultStyle = 0
 
-  /// The other spelling of `defaultStyle`.
+  /// An alternative name of `defaultStyle`.
   public static var `default`: AFHTTPRequestQueryStringSerializationStyle { .defaultStyle }
 }
 
-/// What goes wrong in this room, as errors.
+/// Creates the errors of request serialization.
 enum RequestProblem {
   static func make(_ code: URLError.Code, _ reason: String, request: URLRequest? = nil, underlying: (any Error)? = nil)
     -> NSError

@@ -1,17 +1,18 @@
 import Foundation
 import Larkspur
 
-/// The origin that the credentials of a manager with a base URL are for (RFC 6454): they are not shown to the server of a
-/// whole URL that is given in place of a path, which may come from somebody else.
+/// The origin (RFC 6454) that the credentials of a manager with a base URL are meant for. Credentials are not sent to
+/// other origins: a program may pass an absolute URL in place of a path, and the URL may come from an untrusted source.
 struct BaseOrigin {
   private let baseURL: URL
 
   init(_ baseURL: URL) { self.baseURL = baseURL }
 
-  /// The field that is for the origin alone. Who means another one says so in the call's own headers.
+  /// The field that is meant for the origin only. A program that wants to send it elsewhere passes it in the headers of
+  /// the call.
   private static let privateField = "Authorization"
 
-  /// Takes off a request what is for the origin alone, if it is for another one.
+  /// Removes the private field from a request to another origin.
   func protect(_ request: inout URLRequest) {
     guard request.value(forHTTPHeaderField: Self.privateField) != nil, let url = request.url, !contains(url) else {
       return
@@ -19,14 +20,15 @@ struct BaseOrigin {
     request.setValue(nil, forHTTPHeaderField: Self.privateField)
   }
 
-  /// Of fields for any request, those for one to `url`.
+  /// Returns the default fields for a request to `url`: without the private field if the URL has another origin.
   func fields(_ fields: [String: String], for url: URL) -> [String: String] {
     let isPrivate: (String) -> Bool = { $0.caseInsensitiveCompare(Self.privateField) == .orderedSame }
     guard fields.keys.contains(where: isPrivate), !contains(url) else { return fields }
     return fields.filter { !isPrivate($0.key) }
   }
 
-  /// Whether a server asks for its own credentials: also one that has sent its client on to TLS.
+  /// Whether a challenge comes from the origin itself, or from its HTTPS server on port 443 if the origin is HTTP on
+  /// port 80, which may have redirected there.
   func contains(_ space: URLProtectionSpace) -> Bool {
     guard !space.isProxy() else { return false }
     let (asking, own) = (

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The header fields that a serializer starts with.
+/// The initial header fields of a serializer.
 enum DefaultFields {
-  /// Of this process.
+  /// The fields for this process.
   static let current: [String: String] = {
     var fields: [String: String] = [:]
     let environment = ProcessInfo.processInfo.environment
@@ -13,10 +13,11 @@ enum DefaultFields {
     return fields
   }()
 
-  /// So many languages at most: weights go down to 0.5.
+  /// Maximum number of languages: weights go down to 0.5.
   static let languagesMax = 6
 
-  /// In order, with weights from 1 down in steps of a tenth (RFC 9110 12.5.4). Nil: no language is known.
+  /// Returns the languages in order, with weights from 1 down in steps of 0.1 (RFC 9110 12.5.4), or `nil` if there are
+  /// none.
   static func acceptLanguage(_ languages: [String]) -> String? {
     guard !languages.isEmpty else { return nil }
     return languages.prefix(languagesMax).enumerated().map { index, language in
@@ -24,21 +25,22 @@ enum DefaultFields {
     }.joined(separator: ", ")
   }
 
-  /// What the user reads, as the environment says it (POSIX 8.2; `LANGUAGE` is gettext's list), as language tags.
+  /// Returns the user's languages as language tags, from the environment (POSIX 8.2; `LANGUAGE` is a list for gettext).
   static func languages(_ environment: [String: String], otherwise fallback: [String]) -> [String] {
     let names = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
     let locale = names.flatMap(tag)
-    // gettext does not look at its list in the C locale.
+    // gettext ignores its list in the C locale.
     let list = locale == nil ? [] : (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap { tag(String($0)) }
     var languages = list + [locale].compactMap { $0 }
-    // Foundation on Linux says English of the whole world, `en-001`, which is no language that servers have.
+    // Foundation on Linux reports `en-001`, the English of the world. Servers do not have this language.
     if languages.isEmpty { languages = fallback.map { $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 } }
     var result: [String] = []
     for language in languages where !result.contains(language) { result.append(language) }
     return result
   }
 
-  /// `de_AT.UTF-8@euro` is `de-AT`. Nil: no language, as in `C` and `POSIX`.
+  /// Converts a locale's name to a language tag: `de_AT.UTF-8@euro` to `de-AT`. Returns `nil` for names without a
+  /// language, such as `C` and `POSIX`.
   private static func tag(_ locale: String) -> String? {
     let name = locale.prefix { $0 != "." && $0 != "@" }
     guard name != "C", name != "POSIX", !name.isEmpty,
@@ -54,8 +56,8 @@ enum DefaultFields {
     }
   }
 
-  /// `name/version (Linux system)`: name and version from the bundle's information where a program has one; otherwise the
-  /// process's name, without a version. In ASCII: what is written otherwise is transliterated.
+  /// Returns `name/version (Linux; system)`: name and version from the bundle's information dictionary, or else the
+  /// process's name without a version. Other characters than ASCII are transliterated.
   static func userAgent(info: [String: Any], processName: String, system: String) -> String {
     func text(_ keys: String...) -> String? { keys.lazy.compactMap { info[$0] as? String }.first { !$0.isEmpty } }
     let name = text("CFBundleExecutable", "CFBundleIdentifier") ?? processName

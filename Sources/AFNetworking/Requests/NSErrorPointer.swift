@@ -1,24 +1,24 @@
 import Foundation
 
-/// Where a method puts what it returns beside its result. It takes the place of Objective-C's pointer to a pointer, whose
-/// name it has: code that writes `error?.pointee = ...`, hands `error` on or passes nil is the same. It is an object, so
-/// that nothing can point where nothing is.
+/// A variable for a result that a method returns in addition to its return value. It replaces Objective-C's pointer to
+/// a pointer, and has its name: code that writes `error?.pointee = ...`, passes `error` on or passes `nil` compiles
+/// unchanged. It is a class, so no pointer can dangle.
 ///
-/// It is for one thread, and for as long as the call lasts.
+/// Use it on one thread, during one call.
 public final class AutoreleasingUnsafeMutablePointer<Pointee> {
-  /// What has been put here.
+  /// The current value.
   public var pointee: Pointee
 
-  /// With what stands here until somebody puts something else.
+  /// Creates a variable with an initial value.
   public init(_ pointee: Pointee) { self.pointee = pointee }
 }
 
-/// Where a method puts its error, if somebody wants it. `error: nil` and `error: &error` are both right where one is asked
-/// for.
+/// A variable for a method's error, or `nil` if the caller does not want it. Both `error: nil` and `error: &error` are
+/// accepted for this type.
 public typealias NSErrorPointer = AutoreleasingUnsafeMutablePointer<NSError?>?
 
 extension AutoreleasingUnsafeMutablePointer where Pointee == NSError? {
-  /// Calls what reports its error beside its result, and throws that error.
+  /// Calls a function that reports its error through a pointer, and throws that error.
   static func thrown<Result>(by body: (NSErrorPointer) -> Result) throws -> Result {
     let error = AutoreleasingUnsafeMutablePointer(nil)
     let result = body(error)
@@ -26,7 +26,9 @@ extension AutoreleasingUnsafeMutablePointer where Pointee == NSError? {
     return result
   }
 
-  /// Calls what throws, and reports its error beside the result. Nil: it has thrown.
+  /// Calls a function that throws, and reports its error through a pointer.
+  ///
+  /// - Returns: The result, or `nil` if `body` throws.
   static func reported<Result>(to error: NSErrorPointer, by body: () throws -> Result) -> Result? {
     do {
       return try body()
@@ -36,7 +38,8 @@ extension AutoreleasingUnsafeMutablePointer where Pointee == NSError? {
     }
   }
 
-  /// For `error: &error`: what is reported by `body` lands in `error`, which stays as it is if nothing is.
+  /// Calls a function that reports its error through a pointer, for callers that write `error: &error`. Without an
+  /// error, `error` stays unchanged.
   static func copied<Result>(to error: inout NSError?, by body: (NSErrorPointer) -> Result) -> Result {
     let pointer = AutoreleasingUnsafeMutablePointer(nil)
     let result = body(pointer)

@@ -1,14 +1,15 @@
 import Foundation
 
-/// Parameters as a query: `a=1&b[c]=2&d[]=3`, percent-escaped in UTF-8. Keys are in their order; a dictionary within adds
-/// `[key]` to the key, an array `[]`, and the members of a set share the key. `NSNull` is a key without `=`.
+/// Returns parameters as a query, `a=1&b[c]=2&d[]=3`, percent-escaped in UTF-8. Keys are sorted. A nested dictionary
+/// adds `[key]` to the key, and an array adds `[]`; the members of a set share the key. `NSNull` gives a key without
+/// `=`.
 public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String { QueryString.text(of: parameters) }
 
-/// A string as a key or a value of a query: everything is percent-escaped in UTF-8 but for letters, digits, `-._~`, and `/`
-/// and `?`, which a query may contain (RFC 3986 3.4).
+/// Returns a string as a key or a value of a query. Percent-escapes everything in UTF-8 except letters, digits, `-._~`,
+/// and `/` and `?`, which a query may contain (RFC 3986 3.4).
 public func AFPercentEscapedStringFromString(_ string: String) -> String { QueryString.escaped(string) }
 
-/// The rules of queries.
+/// The serialization of queries.
 enum QueryString {
   struct Pair {
     var field: String
@@ -23,18 +24,18 @@ enum QueryString {
 
   static func text(of parameters: Any) -> String { pairs(of: parameters).map(\.text).joined(separator: "&") }
 
-  /// The pairs of a dictionary in the order of its keys; of what is within it in the order that it has.
+  /// Returns the pairs of a value: a dictionary's in the order of its keys, an array's in the order of its members.
   static func pairs(of parameters: Any) -> [Pair] {
     var result: [Pair] = []
     append(parameters, under: nil, to: &result)
     return result
   }
 
-  /// Recursion ends with the values: they are a tree of the caller's, whose depth is his.
+  /// The depth of the recursion is the depth of the caller's value.
   private static func append(_ value: Any, under key: String?, to pairs: inout [Pair]) {
     let value = unwrapped(value)
     switch value {
-    // Strings, bytes and numbers first: casts to containers are dear.
+    // Performance: strings, bytes and numbers first, because casts to containers are slow.
     case is String, is Data, is any BinaryInteger, is any BinaryFloatingPoint, is NSNumber, is NSNull:
       pairs.append(Pair(field: key ?? "", value: value))
     case let dictionary as [AnyHashable: Any]:
@@ -54,7 +55,7 @@ enum QueryString {
 
   private static func sorted(_ members: [(String, Any)]) -> [(String, Any)] { members.sorted { $0.0 < $1.0 } }
 
-  /// What an optional holds; nothing is `NSNull`, as where Objective-C's dictionaries are.
+  /// Returns the content of an optional. `nil` becomes `NSNull`, which stands for it in Objective-C's dictionaries.
   private static func unwrapped(_ value: Any) -> Any {
     let mirror = Mirror(reflecting: value)
     guard mirror.displayStyle == .optional else { return value }
@@ -62,12 +63,12 @@ enum QueryString {
     return unwrapped(child.value)
   }
 
-  /// As Objective-C describes it: truth is a number, and a whole number has no point.
+  /// Returns a value as Objective-C describes it: Booleans are numbers, and whole numbers have no decimal point.
   static func text(ofValue value: Any) -> String {
     switch value {
     case let string as String: string
     case let flag as Bool: flag ? "1" : "0"
-    // Before a number with a point, which the larger ones of Foundation's would pass for.
+    // Before `Double`: a large whole `NSNumber` can also be cast to `Double`.
     case let whole as Int64: "\(whole)"
     case let number as Double: text(number, "\(number)")
     case let number as Float: text(Double(number), "\(number)")

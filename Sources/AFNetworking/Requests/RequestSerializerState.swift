@@ -1,9 +1,9 @@
 import Foundation
 import Larkspur
 
-/// What a request serializer holds.
+/// The state of a request serializer.
 struct RequestSerializerState {
-  /// What requests get only if it has been set.
+  /// The properties that requests get only if they have been set.
   struct Settings {
     var allowsCellularAccess: Bool?
     var cachePolicy: NSURLRequest.CachePolicy?
@@ -22,7 +22,8 @@ struct RequestSerializerState {
     }
   }
 
-  /// The latest request, with the settings and the fields, and no parameters.
+  /// The latest request, with the settings and the fields, and without parameters. Reused as long as the settings do
+  /// not change.
   private struct Template {
     let method: String
     let url: URL
@@ -36,17 +37,18 @@ struct RequestSerializerState {
   private var template: Template?
   var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"] { didSet { template = nil } }
   var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
-  /// Its owner has to make it fit for the threads that it uses it on.
+  /// The program makes the block safe for the threads on which it uses the serializer.
   var query: Carried<AFHTTPRequestSerializer.QueryStringSerialization>?
-  // Of JSON.
+  // For JSON.
   var writingOptions: JSONSerialization.WritingOptions = []
-  // Of property lists.
+  // For property lists.
   var format = PropertyListSerialization.PropertyListFormat.xml
   var writeOptions: PropertyListSerialization.WriteOptions = 0
 
   init(fields: [String: String]) { self.fields = fields }
 
-  /// A request with the settings and the fields, which are written once, and whether its parameters go to its query.
+  /// Returns a request with the settings and the fields, and whether its parameters go into the query. Reuses the
+  /// latest request, so that the fields are written only once.
   mutating func request(_ method: String, _ url: URL) -> (request: URLRequest, hasQuery: Bool) {
     if let template, template.method == method, template.url == url { return (template.request, template.hasQuery) }
     var request: URLRequest
@@ -71,14 +73,14 @@ struct RequestSerializerState {
 
   func field(_ field: String) -> String? { name(of: field).flatMap { fields[$0] } }
 
-  /// As it is spelled here.
+  /// Returns the field's name in the spelling of `fields`.
   private func name(of field: String) -> String? {
     if fields[field] != nil { return field }
     return fields.keys.first { $0.lowercased() == field.lowercased() }
   }
 }
 
-/// Archives. Numbers are left out where nothing has been set; AFNetworking has the first two keys only.
+/// Archives. Optional settings are left out until they are set. AFNetworking's archives have only the first two keys.
 extension RequestSerializerState {
   private enum Key {
     static let fields = "mutableHTTPRequestHeaders"

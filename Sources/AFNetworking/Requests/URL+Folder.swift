@@ -1,7 +1,7 @@
 import Foundation
 
 extension URL {
-  /// As a base URL: its path, if it has one, ends in a slash. Without it the path's last part would be lost where a relative
-  /// URL is resolved (RFC 3986 5.2.3).
+  /// The URL as a base URL: its path, if there is one, ends in a slash. Otherwise the resolution of a relative URL
+  /// would drop the last path segment (RFC 3986 5.2.3).
   var asFolder: URL { path.isEmpty || absoluteString.hasSuffix("/") ? self : appendingPathComponent("") }
 }

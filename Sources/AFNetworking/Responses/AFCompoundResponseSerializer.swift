@@ -2,19 +2,21 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Asks one serializer after the other, and gives what the first one makes of the bytes; if none does, the bytes themselves,
-/// validated as ``AFHTTPResponseSerializer`` does.
+/// Asks its serializers in order, and returns the first object that one of them makes. If none makes an object, returns
+/// the response's bytes, validated as ``AFHTTPResponseSerializer`` does.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private let serializers = Mutex(Serializers())
 
-  /// Serializers need not be `Sendable`, and managers call them on queues of their own: see the protocol.
+  /// Serializers need not be `Sendable`. Managers call them on their own queues: see ``AFURLResponseSerialization``.
   private struct Serializers: @unchecked Sendable {
     var list: [any AFURLResponseSerialization] = []
   }
 
-  /// Without a serializer to ask.
+  /// Creates a serializer with an empty list of serializers.
   public override init() { super.init() }
 
+  /// Creates a serializer that asks the given serializers.
+  ///
   /// - Parameter responseSerializers: See ``responseSerializers``.
   public class func compoundSerializer(
     withResponseSerializers responseSerializers: [any AFURLResponseSerialization]
@@ -25,10 +27,11 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
     return serializer
   }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFCompoundResponseSerializer { AFCompoundResponseSerializer() }
 
-  /// Who is asked, in this order. Those that are no ``AFHTTPResponseSerializer`` are passed over, as in AFNetworking.
+  /// The serializers to ask, in this order. Elements that are not an ``AFHTTPResponseSerializer`` are skipped, as in
+  /// AFNetworking.
   open var responseSerializers: [any AFURLResponseSerialization] { serializers.withLock { $0 }.list }
 
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
@@ -45,7 +48,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
 
   private static let key = "responseSerializers"
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     guard let list = coder.object(NSArray.self, with: [AFHTTPResponseSerializer.self], forKey: Self.key) else { return }

@@ -2,13 +2,14 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Validates a response's status and its content type, and gives its bytes as they are: the base of all serializers.
+/// Validates a response's status and its content type, and returns its bytes unchanged: the base class of all response
+/// serializers.
 ///
-/// A subclass calls ``validate(_:data:)`` or `super` first. Properties may be set on any thread; a response that is being
-/// read meanwhile sees either value.
+/// A subclass calls ``validate(_:data:)`` or `super` first. Properties may be set on any thread; a response that is
+/// being serialized at the same time sees the old or the new value.
 ///
-/// A subclass of yours is copied by way of `init(coder:)`, with a decoder that holds nothing, and `copy(with:)`: override
-/// that one for what you add.
+/// A program's own subclass is copied through `init(coder:)` with an empty decoder, and then through `copy(with:)`:
+/// override `copy(with:)` to copy the properties that the subclass adds.
 open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unchecked Sendable {
   private struct Settings {
     var statusCodes: IndexSet? = IndexSet(integersIn: 200..<300)
@@ -18,44 +19,45 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
 
   private let settings = Mutex(Settings())
 
-  /// Accepts every status from 200 to 299, and every content type.
+  /// Creates a serializer that accepts every status from 200 to 299, and every content type.
   public override init() { super.init() }
 
-  /// The same as `init()`. A subclass of yours has to override it to give its own class.
+  /// Creates a serializer; equivalent to `init()`. A program's own subclass overrides this method to return its own
+  /// class.
   open class func serializer() -> AFHTTPResponseSerializer { AFHTTPResponseSerializer() }
 
-  /// The status codes that are acceptable. Nil: all. 200 to 299 at first.
+  /// The acceptable status codes, or `nil` to accept all. 200 to 299 by default.
   open var acceptableStatusCodes: IndexSet? {
     get { settings.withLock { $0.statusCodes } }
     set { settings.withLock { $0.statusCodes = newValue } }
   }
 
-  /// The content types that are acceptable, in lower case and without parameters. Nil: all, which is the default of this
-  /// class. A response without bytes does not need a type.
+  /// The acceptable content types, in lower case and without parameters, or `nil` to accept all, which is the default
+  /// of this class. A response without bytes does not need a type.
   open var acceptableContentTypes: Set<String>? {
     get { settings.withLock { $0.contentTypes } }
     set { settings.withLock { $0.contentTypes = newValue } }
   }
 
-  /// An encoding for text whose response names none: a raw value of `String.Encoding`, UTF-8 at first.
+  /// The encoding for text whose response names none: a raw value of `String.Encoding`, UTF-8 by default.
   ///
-  /// AFNetworking has it up to version 3. No serializer of this module asks for it: JSON, XML and property lists say their
-  /// encoding themselves.
+  /// AFNetworking has this property up to version 3. No serializer of this module reads it: JSON, XML and property
+  /// lists state their encoding themselves.
   open var stringEncoding: UInt {
     get { settings.withLock { $0.stringEncoding } }
     set { settings.withLock { $0.stringEncoding = newValue } }
   }
 
-  /// Checks status and content type. A response that is no HTTP response is acceptable.
+  /// Checks status and content type. A response that is not an HTTP response is acceptable.
   ///
-  /// - Throws: An `NSError` of ``AFURLResponseSerializationErrorDomain``: `NSURLErrorCannotDecodeContentData` for the content
-  ///   type, `NSURLErrorBadServerResponse` for the status. If both are wrong the second one is thrown, and the first one
-  ///   stands beneath it.
+  /// - Throws: An `NSError` of ``AFURLResponseSerializationErrorDomain``: `NSURLErrorCannotDecodeContentData` for the
+  ///   content type, `NSURLErrorBadServerResponse` for the status. If both are wrong, the error for the status is
+  ///   thrown, with the error for the content type as its underlying error.
   open func validate(_ response: HTTPURLResponse?, data: Data?) throws {
     guard let response else { return }
     let (statusCodes, contentTypes) = settings.withLock { ($0.statusCodes, $0.contentTypes) }
     var problem: NSError?
-    // Where there are no bytes their type does not matter.
+    // The content type of an empty body does not matter.
     if let contentTypes, data?.isEmpty == false {
       let mimeType = response.mimeType
       if !(mimeType.map(contentTypes.contains) ?? false) {
@@ -65,7 +67,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
       }
     }
     if let statusCodes, !statusCodes.contains(response.statusCode) {
-      // Darwin's words for statuses have no capitals: these are the ones that programs know from there.
+      // Lower case: Darwin's texts for status codes have no capitals, and programs compare with them.
       let words = HTTPURLResponse.localizedString(forStatusCode: response.statusCode).lowercased()
       problem = Self.error(
         .badServerResponse, "Request failed: \(words) (\(response.statusCode))", response, data
@@ -85,14 +87,16 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: info)
   }
 
-  /// Validates the response, and gives the bytes, acceptable or not.
+  /// Validates the response, and returns the bytes even if the response is not acceptable.
   open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     _ = isReadable(response, data, error)
     return data
   }
 
-  /// Validates for a subclass that reads the bytes next. Whether it should: a wrong status is no reason not to, a wrong
-  /// content type is.
+  /// Validates the response for a subclass that reads the bytes next. A validation error goes to `place`.
+  ///
+  /// - Returns: Whether the subclass should read the bytes: `false` for a wrong content type, `true` for a wrong
+  ///   status.
   package func isReadable(_ response: URLResponse?, _ data: Data?, _ place: NSErrorPointer) -> Bool {
     do {
       try validate(response as? HTTPURLResponse, data: data)
@@ -104,7 +108,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     }
   }
 
-  /// Leaves an error of the reading, over what the validation has found.
+  /// Stores an error of reading at `place`, with the validation's error as its underlying error.
   package func leave(_ error: any Error, at place: NSErrorPointer) {
     place?.pointee = (error as NSError).over(place?.pointee)
   }
@@ -117,10 +121,11 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     static let stringEncoding = "stringEncoding"
   }
 
-  /// True: the archives hold no objects but those that they say.
+  /// `true`: an archive holds only objects of the classes that the decoder is told to expect.
   open class var supportsSecureCoding: Bool { true }
 
-  /// Reads an archive of this module's. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive that this module wrote. Settings that are missing in the archive have the
+  /// defaults of `init()`.
   public required init?(coder: NSCoder) {
     super.init()
     settings.withLock { settings in
@@ -132,7 +137,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     }
   }
 
-  /// Writes what is set, for a keyed archive.
+  /// Writes the settings to a keyed archive.
   open func encode(with coder: NSCoder) {
     let settings = settings.withLock { $0 }
     coder.encode(settings.statusCodes.map { NSString(string: $0.rangesText) }, forKey: Key.statusCodes)
@@ -142,7 +147,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A serializer of the same class with the same settings.
+  /// Returns a serializer of the same class with the same settings.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
     let settings = settings.withLock { $0 }

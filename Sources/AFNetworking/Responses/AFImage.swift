@@ -1,43 +1,44 @@
 import Foundation
 
-/// An image as it came: its bytes, with what their first few say of them. Nothing is decoded.
+/// An undecoded image: its bytes, with the format and the size that its header states.
 ///
-/// Linux has no image type that all programs share. A program with a library of its own gives ``AFImageResponseSerializer``
-/// a decoder (``AFImageDecoding``) and gets that library's images.
+/// Linux has no image type that all programs share. A program with an image library of its own gives
+/// ``AFImageResponseSerializer`` a decoder (``AFImageDecoding``) and gets that library's images.
 public final class AFImage: NSObject, Sendable {
-  /// The formats that are known by their first bytes.
+  /// The formats that are recognized by their first bytes.
   public enum Format: String, Hashable, Sendable, CaseIterable {
     /// Portable Network Graphics.
     case png
-    /// JPEG, with whatever frame.
+    /// JPEG, with any type of frame.
     case jpeg
-    /// The size is that of the whole, not of its first picture.
+    /// GIF. The size is that of the logical screen, not of its first picture.
     case gif
-    /// Lossy, lossless, or several of them.
+    /// WebP: lossy, lossless, or extended.
     case webp
     /// A Windows bitmap.
     case bmp
 
-    /// As a `Content-Type` says it: `image/png`.
+    /// The format as a `Content-Type` value, such as `image/png`.
     public var mimeType: String { "image/\(rawValue)" }
   }
 
-  /// The image, as it was sent.
+  /// The image's bytes, as received.
   public let data: Data
-  /// What the bytes are, whatever the response says.
+  /// The format that the bytes have, regardless of the response's content type.
   public let format: Format
-  /// Columns.
+  /// Width in pixels.
   public let pixelWidth: Int
-  /// Rows.
+  /// Height in pixels.
   public let pixelHeight: Int
   /// Pixels for each unit of ``size``.
   public let scale: CGFloat
 
-  /// Nil: the bytes are of no known format, or end before they say how large the image is.
+  /// Creates an image from its bytes.
   ///
   /// - Parameters:
   ///   - data: The whole image, or at least its beginning.
-  ///   - scale: Pixels for each unit of ``size``; 1 if it is not above zero.
+  ///   - scale: Pixels for each unit of ``size``; 1 if the value is not finite and above zero.
+  /// - Returns: The image, or `nil` if the bytes are of no known format, or end before the size.
   public init?(data: Data, scale: CGFloat = 1) {
     guard let header = ImageHeader(data) else { return nil }
     self.data = data
@@ -47,32 +48,33 @@ public final class AFImage: NSObject, Sendable {
     self.scale = scale > 0 && scale.isFinite ? scale : 1
   }
 
-  /// Width and height in units, as `UIImage` counts them: pixels divided by ``scale``.
+  /// Width and height in units, as with `UIImage`: pixels divided by ``scale``.
   public var size: CGSize { CGSize(width: CGFloat(pixelWidth) / scale, height: CGFloat(pixelHeight) / scale) }
 
-  /// For people to read.
+  /// A text for people: format, size in pixels, and number of bytes.
   public override var description: String { "\(format.rawValue), \(pixelWidth) x \(pixelHeight), \(data.count) bytes" }
 }
 
-/// Makes images of bytes, for ``AFImageResponseSerializer``.
+/// Makes images from bytes, for ``AFImageResponseSerializer``.
 public protocol AFImageDecoding: Sendable {
-  /// Makes an image. It is called on a concurrent queue, which must not be kept waiting for other tasks of a manager.
+  /// Makes an image. The serializer calls this method on a concurrent queue that a manager's tasks share: an
+  /// implementation does not block it to wait for other tasks of that manager.
   ///
   /// - Parameters:
   ///   - data: The bytes of one response.
-  ///   - response: What was said of them.
+  ///   - response: The response that the bytes belong to.
   ///   - scale: The serializer's ``AFImageResponseSerializer/imageScale``.
-  ///   - inflates: Whether the pixels are to be unpacked at once, rather than when the image is drawn first.
-  /// - Returns: Nil: it is no image that this decoder knows. That is no error.
+  ///   - inflates: Whether to decompress the pixels at once, rather than when the image is first drawn.
+  /// - Returns: The image, or `nil` if the decoder does not know the format, which is not an error.
   func image(from data: Data, response: URLResponse?, scale: CGFloat, inflates: Bool) throws -> Any?
 }
 
-/// Gives an ``AFImage``, which says type and size.
+/// Makes an ``AFImage``, which has format and size.
 public struct AFImageHeaderDecoder: AFImageDecoding {
-  /// It has no settings.
+  /// Creates a decoder. There are no settings.
   public init() {}
 
-  /// An ``AFImage``, whatever `inflates` says.
+  /// Returns an ``AFImage``, or `nil` if the bytes are of no known format. Ignores `inflates`.
   public func image(from data: Data, response: URLResponse?, scale: CGFloat, inflates: Bool) throws -> Any? {
     AFImage(data: data, scale: scale)
   }

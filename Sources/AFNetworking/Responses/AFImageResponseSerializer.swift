@@ -4,8 +4,9 @@ import Synchronization
 
 /// Validates a response, and makes an image of its bytes.
 ///
-/// Acceptable are the types that AFNetworking accepts, and `image/webp`. Without a decoder of the program's own the images are
-/// ``AFImage``, which knows PNG, JPEG, GIF, WebP and BMP. What the decoder does not know gives nil, and no error.
+/// The types that AFNetworking accepts are acceptable, and `image/webp`. Without a decoder of the program's own the
+/// images are ``AFImage`` objects, for PNG, JPEG, GIF, WebP and BMP. For bytes that the decoder does not know, the
+/// object is `nil`, without an error.
 open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private struct Options {
     var scale: CGFloat = 1
@@ -15,7 +16,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
 
   private let options = Mutex(Options())
 
-  /// With scale 1 and the built-in decoder.
+  /// Creates a serializer with scale 1 and the built-in decoder.
   public override init() {
     super.init()
     acceptableContentTypes = [
@@ -24,22 +25,22 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     ]
   }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFImageResponseSerializer { AFImageResponseSerializer() }
 
-  /// Pixels for each unit of an image's size. 1 at first: there is no main screen whose scale it could be.
+  /// Pixels for each unit of an image's size. 1 by default: there is no main screen to take a scale from.
   open var imageScale: CGFloat {
     get { options.withLock { $0.scale } }
     set { options.withLock { $0.scale = newValue } }
   }
 
-  /// Whether the decoder is to unpack the pixels at once. True at first. The built-in one unpacks nothing.
+  /// Whether the decoder decompresses the pixels at once. `true` by default. The built-in decoder decompresses nothing.
   open var automaticallyInflatesResponseImage: Bool {
     get { options.withLock { $0.inflates } }
     set { options.withLock { $0.inflates = newValue } }
   }
 
-  /// Who makes the images: ``AFImageHeaderDecoder`` at first. It is not archived.
+  /// The decoder that makes the images: ``AFImageHeaderDecoder`` by default. The decoder is not archived.
   open var imageDecoder: any AFImageDecoding {
     get { options.withLock { $0.decoder } }
     set { options.put(newValue, at: \.decoder) }
@@ -64,7 +65,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     static let inflates = "automaticallyInflatesResponseImage"
   }
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`,
+  /// except ``AFHTTPResponseSerializer/acceptableContentTypes``, which is `nil`.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in

@@ -2,10 +2,10 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Validates a response, and reads its bytes as JSON.
+/// Validates a response, and parses its bytes as JSON.
 ///
-/// `application/json`, `text/json` and `text/javascript` are acceptable at first. The bytes are UTF-8, UTF-16 or UTF-32
-/// (RFC 8259 8.1 and its predecessors); nothing, or a single space, is no document and no error.
+/// `application/json`, `text/json` and `text/javascript` are acceptable by default. The bytes are UTF-8, UTF-16 or
+/// UTF-32 (RFC 8259 8.1 and its predecessors). An empty body, or a single space, gives no object and no error.
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private struct Options {
     var reading: JSONSerialization.ReadingOptions = []
@@ -14,38 +14,40 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
 
   private let options = Mutex(Options())
 
-  /// Reads without options.
+  /// Creates a serializer that reads without options.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/json", "text/json", "text/javascript"]
   }
 
+  /// Creates a serializer with reading options.
+  ///
   /// - Parameter readingOptions: See ``readingOptions``.
   public convenience init(readingOptions: JSONSerialization.ReadingOptions) {
     self.init()
     self.readingOptions = readingOptions
   }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFJSONResponseSerializer { AFJSONResponseSerializer() }
 
-  /// How `JSONSerialization` reads. None at first.
+  /// The options for `JSONSerialization`. Empty by default.
   open var readingOptions: JSONSerialization.ReadingOptions {
     get { options.withLock { $0.reading } }
     set { options.withLock { $0.reading = newValue } }
   }
 
-  /// Whether nulls are taken out: see ``AFJSONObjectByRemovingKeysWithNullValues(_:_:)``. False at first.
+  /// Whether nulls are removed: see ``AFJSONObjectByRemovingKeysWithNullValues(_:_:)``. `false` by default.
   open var removesKeysWithNullValues: Bool {
     get { options.withLock { $0.removesNulls } }
     set { options.withLock { $0.removesNulls = newValue } }
   }
 
-  /// Dictionaries, arrays, strings, numbers and `NSNull`. With a status that is not acceptable there is an object as well:
-  /// many servers say there what is wrong.
+  /// Returns the parsed JSON: dictionaries, arrays, strings, numbers and `NSNull`. A response with an unacceptable
+  /// status gives an object, too, because many servers describe the problem in its body.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
-    // Rails answers `head :ok` with a space: it is to be nothing.
+    // Rails answers `head :ok` with a single space, which counts as an empty body.
     if data.count == 1, data.first == UInt8(ascii: " ") { return nil }
     let options = options.withLock { $0 }
     do {
@@ -64,7 +66,8 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
     static let removesNulls = "removesKeysWithNullValues"
   }
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`,
+  /// except ``AFHTTPResponseSerializer/acceptableContentTypes``, which is `nil`.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in
@@ -88,11 +91,12 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   }
 }
 
-/// Takes all nulls out of a JSON object: keys whose value is null, and nulls in arrays, at every depth.
+/// Removes all nulls from a JSON object at every depth: keys whose value is null, and nulls in arrays.
 ///
 /// - Parameters:
-///   - JSONObject: As `JSONSerialization` gives it.
-///   - readingOptions: As AFNetworking has them: on Darwin they say whether the containers are mutable. Here they are values.
+///   - JSONObject: An object that `JSONSerialization` returned.
+///   - readingOptions: No effect. AFNetworking has this parameter: on Darwin it says whether the containers are
+///     mutable. Here the containers are values.
 public func AFJSONObjectByRemovingKeysWithNullValues(
   _ JSONObject: Any, _ readingOptions: JSONSerialization.ReadingOptions
 ) -> Any {

@@ -2,9 +2,9 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Validates a response, and reads its bytes as a property list, XML or binary.
+/// Validates a response, and parses its bytes as a property list, XML or binary.
 ///
-/// `application/x-plist` is acceptable at first.
+/// `application/x-plist` is acceptable by default.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private struct Options {
     var format = PropertyListSerialization.PropertyListFormat.xml
@@ -13,12 +13,14 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
 
   private let options = Mutex(Options())
 
-  /// Reads without options.
+  /// Creates a serializer that reads without options.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/x-plist"]
   }
 
+  /// Creates a serializer with a format and options.
+  ///
   /// - Parameters:
   ///   - format: See ``format``.
   ///   - readOptions: See ``readOptions``.
@@ -30,22 +32,22 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     self.readOptions = readOptions
   }
 
-  /// The same as `init()`.
+  /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFPropertyListResponseSerializer { AFPropertyListResponseSerializer() }
 
-  /// Kept, and of no effect, as in AFNetworking: the bytes say what format they are.
+  /// Stored, but without effect, as in AFNetworking: the bytes themselves state their format.
   open var format: PropertyListSerialization.PropertyListFormat {
     get { options.withLock { $0.format } }
     set { options.withLock { $0.format = newValue } }
   }
 
-  /// How `PropertyListSerialization` reads. None at first.
+  /// The options for `PropertyListSerialization`. Empty by default.
   open var readOptions: PropertyListSerialization.ReadOptions {
     get { options.withLock { $0.reading } }
     set { options.withLock { $0.reading = newValue } }
   }
 
-  /// Dictionaries, arrays, strings, numbers, dates and `Data`.
+  /// Returns the parsed property list: dictionaries, arrays, strings, numbers, dates and `Data`.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data else { return nil }
     do {
@@ -63,7 +65,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     static let readOptions = "readOptions"
   }
 
-  /// Reads an archive of this class. What is missing there is as `init()` has it.
+  /// Creates a serializer from an archive. Settings that are missing in the archive have the defaults of `init()`,
+  /// except ``AFHTTPResponseSerializer/acceptableContentTypes``, which is `nil`.
   public required init?(coder: NSCoder) {
     super.init(coder: coder)
     options.withLock { options in

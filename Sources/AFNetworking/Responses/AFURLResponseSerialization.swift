@@ -1,27 +1,27 @@
 import Foundation
 import Larkspur
 
-/// Makes something useful of a response's bytes, and says whether they are acceptable at all.
+/// Validates a response, and makes an object of its bytes.
 ///
-/// A manager calls it on a concurrent queue of its own, once for each task: it has to stand that, and so do the objects that it
-/// gives. Most serializers are subclasses of ``AFHTTPResponseSerializer``, which brings the validation, the archiving and
-/// the copying.
+/// A manager calls the serializer on a concurrent queue of its own, once for each task: the serializer and the objects
+/// that it returns must be safe to use there. Most serializers are subclasses of ``AFHTTPResponseSerializer``, which
+/// implements validation, archiving and copying.
 public protocol AFURLResponseSerialization: NSObjectProtocol, NSSecureCoding, NSCopying {
-  /// What the bytes mean.
+  /// Makes an object of a response's bytes.
   ///
-  /// An error does not have to mean that there is no object, nor the other way round: a JSON document that came with status
-  /// 404 gives both.
+  /// An object and an error do not exclude each other: a JSON document of a response with status 404 gives both.
   ///
   /// - Parameters:
-  ///   - response: What was said of the bytes.
+  ///   - response: The response that the bytes belong to.
   ///   - data: The bytes.
-  ///   - error: Where an error is left. What stands there stays if nothing is wrong.
-  /// - Returns: Nil: there is nothing, or it cannot be read.
+  ///   - error: Receives an error. Without a problem the value there stays unchanged.
+  /// - Returns: The object, or `nil` if there is none, or the bytes cannot be read.
   func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
 }
 
 extension AFURLResponseSerialization {
-  /// The same for `error: &error`. The variable stays as it is if nothing is wrong.
+  /// Makes an object of a response's bytes, for callers that write `error: &error`. Without a problem the variable
+  /// stays unchanged.
   public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
     AutoreleasingUnsafeMutablePointer<NSError?>.copied(to: &error) {
       responseObject(for: response, data: data, error: $0)
@@ -29,17 +29,17 @@ extension AFURLResponseSerialization {
   }
 }
 
-/// The domain of the errors that say why a response is not acceptable. Their codes are those of `NSURLErrorDomain`.
+/// The domain of errors about responses that are not acceptable. Their codes are those of `NSURLErrorDomain`.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
-/// In an error's user info: the `URLResponse` that is not acceptable.
+/// The user info key for the `URLResponse` that is not acceptable.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
 
-/// In an error's user info: the bytes, a `Data`, that came with a response that is not acceptable.
+/// The user info key for the bytes, a `Data`, of a response that is not acceptable.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
 extension NSError {
-  /// This error with another one beneath it, as far as there is none yet.
+  /// Returns this error with `underlying` as its underlying error, unless this error has one already.
   package func over(_ underlying: NSError?) -> NSError {
     guard let underlying, userInfo[NSUnderlyingErrorKey] == nil else { return self }
     var info = userInfo
@@ -47,7 +47,7 @@ extension NSError {
     return NSError(domain: domain, code: code, userInfo: info)
   }
 
-  /// Whether this error, or one beneath it, says that the bytes are of another type than they should be.
+  /// Whether this error, or one of its underlying errors, reports an unacceptable content type.
   package var saysContentIsUnreadable: Bool {
     var next: NSError? = self
     while let error = next {

@@ -1,11 +1,12 @@
 import Foundation
 
-/// How much a binary property list comes to: its objects, and the bytes of its texts and data. One may be referred to any number
-/// of times, and is read anew for each: of 40 arrays that have the next one twice each, in a few hundred bytes, a million million
-/// would be made.
+/// Measures the expanded size of a binary property list, without expanding it.
 ///
-/// The format: objects, one behind another; a table with the offset of each; and 32 bytes at the end that say where the table
-/// is, and how large its numbers are.
+/// Foundation reads an object anew for each reference to it. A list of 40 nested arrays, each of which refers to the
+/// next one twice, has a few hundred bytes and expands to a million million objects.
+///
+/// The format: the objects; a table with the offset of each object; and a trailer of 32 bytes, with the position of the
+/// table and the width of its numbers.
 struct BinaryPropertyList {
   private let bytes: [UInt8]
   private let offsetBytes: Int
@@ -14,7 +15,10 @@ struct BinaryPropertyList {
   private let top: Int
   private let table: Int
 
-  /// Nil: it is none, or not whole. Foundation says what is wrong.
+  /// Reads the trailer.
+  ///
+  /// - Returns: The list, or `nil` if the bytes are not a complete binary property list. Foundation then reports the
+  ///   problem.
   init?(_ data: Data) {
     guard data.starts(with: "bplist".utf8), data.count >= 40 else { return nil }
     bytes = Array(data)
@@ -27,9 +31,10 @@ struct BinaryPropertyList {
     (self.count, self.top, self.table) = (count, top, table)
   }
 
-  /// Whether it comes to more than that: read by Foundation, one object for each reference.
+  /// Whether the list expands to more than `limit` units, when Foundation reads one object for each reference. See
+  /// `size(of:)` for the unit.
   func hasMore(than limit: Int) -> Bool {
-    // Of each object: how many it comes to. Zero: it is being counted, and refers to itself.
+    // The expanded size of each object. Zero marks an object that is still being measured, and so refers to itself.
     var sizes: [Int: Int] = [:]
     var path: [(object: Int, children: [Int], next: Int, size: Int)] = [(top, children(of: top), 0, size(of: top))]
     var references = path[0].children.count
@@ -51,7 +56,7 @@ struct BinaryPropertyList {
         path.append(last)
         sizes[child] = 0
         path.append((child, children(of: child), 0, size(of: child)))
-        // Each takes a byte at least, if none lies upon another.
+        // Each reference takes at least one byte, unless objects overlap.
         references += path[path.count - 1].children.count
         if references > bytes.count { return true }
       }
@@ -59,7 +64,7 @@ struct BinaryPropertyList {
     return false
   }
 
-  /// Those of an array, a set or a dictionary; what is not whole has none.
+  /// The members of an array, a set or a dictionary. Returns none for an object that is not complete.
   private func children(of object: Int) -> [Int] {
     guard referenceBytes > 0, let (kind, members, start) = head(of: object), [0xa, 0xb, 0xc, 0xd].contains(kind)
     else { return [] }
@@ -70,20 +75,20 @@ struct BinaryPropertyList {
     }
   }
 
-  /// One, and one for each 16 bytes of a text or of data.
+  /// The object's own size in units: 1, and 1 more for each 16 bytes of a text or of data.
   private func size(of object: Int) -> Int {
     guard let (kind, count, _) = head(of: object), [0x4, 0x5, 0x6, 0x7].contains(kind) else { return 1 }
     return 1 + min(count, bytes.count) / 16
   }
 
-  /// Its kind, its length, and where its content begins.
+  /// The object's kind, its length, and the position of its content.
   private func head(of object: Int) -> (kind: UInt8, length: Int, start: Int)? {
     guard object < count, let offset = number(at: table, index: object, bytes: offsetBytes), offset < bytes.count else {
       return nil
     }
     let (kind, nibble, start) = (bytes[offset] >> 4, Int(bytes[offset] & 15), offset + 1)
     guard nibble == 15 else { return (kind, nibble, start) }
-    // The number stands behind it, as an object of its own.
+    // The length does not fit into four bits: it follows as an integer object.
     guard start < bytes.count, bytes[start] >> 4 == 1 else { return nil }
     let size = 1 << Int(bytes[start] & 15)
     return Self.number(bytes, at: start + 1, bytes: size).map { (kind, $0, start + 1 + size) }
@@ -95,7 +100,7 @@ struct BinaryPropertyList {
     return isTooFar || isAlsoTooFar ? nil : Self.number(bytes, at: place, bytes: size)
   }
 
-  /// A number of so many bytes, the high ones first.
+  /// Reads a big-endian number of `size` bytes.
   private static func number(_ bytes: [UInt8], at start: Int, bytes size: Int) -> Int? {
     guard size > 0, size <= 8, start >= 0, start <= bytes.count - size else { return nil }
     return Int(exactly: bytes[start..<start + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })

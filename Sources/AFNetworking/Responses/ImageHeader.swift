@@ -1,14 +1,16 @@
 import Foundation
 
-/// What the first bytes of an image say. Sizes are counted in pixels; an image of no pixels is none.
+/// The format and the size of an image, read from its first bytes. Sizes are in pixels; a size of zero is not valid.
 ///
-/// Whatever lengths the bytes claim, nothing beyond them is read.
+/// Never reads beyond the bytes, regardless of the lengths that the bytes state.
 struct ImageHeader {
   var format: AFImage.Format
   var width: Int
   var height: Int
 
-  /// Nil: of no known format, or cut before the size.
+  /// Reads the header of an image.
+  ///
+  /// - Returns: The header, or `nil` if the format is unknown, or the bytes end before the size.
   init?(_ data: Data) {
     let bytes = Bytes(data)
     let found =
@@ -23,7 +25,7 @@ struct ImageHeader {
     self.height = height
   }
 
-  /// PNG, third edition, 5.2 and 11.2.1: a signature, and a chunk IHDR first.
+  /// PNG, third edition, 5.2 and 11.2.1: a signature, then the chunk IHDR.
   private static func png(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), bytes.has("IHDR", at: 12),
       let width = bytes.big(at: 16, 4), let height = bytes.big(at: 20, 4)
@@ -31,7 +33,7 @@ struct ImageHeader {
     return ImageHeader(.png, width, height)
   }
 
-  /// GIF89a, 17 and 18: the size of the logical screen, which holds all of its pictures.
+  /// GIF89a, 17 and 18: the size of the logical screen, which contains all of the pictures.
   private static func gif(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.has("GIF87a", at: 0) || bytes.has("GIF89a", at: 0), let width = bytes.little(at: 6, 2),
       let height = bytes.little(at: 8, 2)
@@ -39,7 +41,7 @@ struct ImageHeader {
     return ImageHeader(.gif, width, height)
   }
 
-  /// A file header of 14 bytes, and one of several headers that begin with their length.
+  /// A file header of 14 bytes, then one of several headers that begin with their length.
   private static func bmp(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.has("BM", at: 0), let length = bytes.little(at: 14, 4) else { return nil }
     if length == 12 {
@@ -50,44 +52,44 @@ struct ImageHeader {
     guard 40...256 ~= length, let width = bytes.little(at: 18, 4), let height = bytes.little(at: 22, 4) else {
       return nil
     }
-    // Signed: rows from the top to the bottom have a height below zero.
+    // Signed numbers. The height is negative if the rows go from top to bottom.
     let rows = Int(Int32(truncatingIfNeeded: height)).magnitude
     return ImageHeader(.bmp, Int(Int32(truncatingIfNeeded: width)), Int(rows))
   }
 
-  /// RFC 9649 2.3 to 2.7: a RIFF container, and what its first chunk is.
+  /// RFC 9649 2.3 to 2.7: a RIFF container. The type of its first chunk selects the layout.
   private static func webp(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.has("RIFF", at: 0), bytes.has("WEBP", at: 8) else { return nil }
     if bytes.has("VP8 ", at: 12) {
-      // RFC 6386 9.1: a frame tag, a start code, and 14 bits each.
+      // RFC 6386 9.1: a frame tag, a start code, then width and height in 14 bits each.
       guard bytes.big(at: 23, 3) == 0x9d012a, let width = bytes.little(at: 26, 2), let height = bytes.little(at: 28, 2)
       else { return nil }
       return ImageHeader(.webp, width & 0x3fff, height & 0x3fff)
     }
     if bytes.has("VP8L", at: 12) {
-      // RFC 9649 3.4: a signature, and 14 bits each, of a number that is one less.
+      // RFC 9649 3.4: a signature, then width and height in 14 bits each, minus one.
       guard bytes.big(at: 20, 1) == 0x2f, let bits = bytes.little(at: 21, 4) else { return nil }
       return ImageHeader(.webp, (bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1)
     }
-    // The canvas, of 24 bits each, one less.
+    // RFC 9649 2.7: width and height of the canvas in 24 bits each, minus one.
     guard bytes.has("VP8X", at: 12), let width = bytes.little(at: 24, 3), let height = bytes.little(at: 27, 3)
     else { return nil }
     return ImageHeader(.webp, width + 1, height + 1)
   }
 
-  /// ITU-T T.81 B.1 and B.2.2: markers with their lengths, until a frame begins.
+  /// ITU-T T.81 B.1 and B.2.2: skips markers by their lengths, up to the first frame header.
   private static func jpeg(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.starts(with: [0xff, 0xd8, 0xff]) else { return nil }
     var place = 2
     while bytes.big(at: place, 1) == 0xff, let marker = bytes.big(at: place + 1, 1) {
       switch marker {
-      // A byte that fills.
+      // A fill byte.
       case 0xff: place += 1
-      // Markers that stand alone.
+      // Markers without a length.
       case 0x01, 0xd0...0xd7: place += 2
-      // The end, or the picture itself: there was no frame before it.
+      // The end of the image, or its data: no frame header came before.
       case 0x00, 0xd8, 0xd9, 0xda: return nil
-      // Beginnings of a frame, but for the tables that have numbers between theirs.
+      // Frame headers. The three excluded codes are those of other segments within this range.
       case 0xc0...0xcf where ![0xc4, 0xc8, 0xcc].contains(marker):
         guard let height = bytes.big(at: place + 5, 2), let width = bytes.big(at: place + 7, 2) else { return nil }
         return ImageHeader(.jpeg, width, height)
@@ -99,7 +101,7 @@ struct ImageHeader {
     return nil
   }
 
-  /// Numbers at places counted from the first byte. Nil: the bytes end before.
+  /// Reads numbers at offsets from the first byte. Each function returns `nil` if the bytes end before.
   private struct Bytes {
     private let data: Data
 

@@ -1,52 +1,55 @@
 import Foundation
 
-/// Where a progress bar or an activity indicator draws: one line of a terminal, again and again.
+/// The output of a progress bar or an activity indicator: one line of a terminal, drawn repeatedly.
 ///
-/// A place that is no terminal, such as a file, gets what is left at the end, and nothing before.
+/// An output that is not a terminal, such as a file, receives only the final line.
 public struct AFTerminal: Sendable {
   private let write: @Sendable (String) -> Void
 
-  /// Whether a line can be drawn over.
+  /// Whether the line can be redrawn.
   public let isInteractive: Bool
-  /// How many columns a line has.
+  /// Number of columns of a line.
   public let columns: Int
 
+  /// Creates an output from a closure.
+  ///
   /// - Parameters:
-  ///   - isInteractive: Whether a carriage return and `ESC [ K` do there what they do on a terminal.
-  ///   - columns: How many characters a line has; at least 10.
-  ///   - write: Takes each piece of text, on any thread, one at a time for each thing that draws.
+  ///   - isInteractive: Whether the output interprets a carriage return and `ESC [ K` as a terminal does.
+  ///   - columns: Number of columns of a line; at least 10.
+  ///   - write: Receives each piece of text. It is called on any thread, one call at a time for each view that draws.
   public init(isInteractive: Bool = true, columns: Int = 80, write: @escaping @Sendable (String) -> Void) {
     self.isInteractive = isInteractive
     self.columns = max(columns, 10)
     self.write = write
   }
 
-  /// A file that may be a terminal. Its width is what the variable `COLUMNS` says, or 80.
+  /// Creates an output for a file that may be a terminal. The width is the value of the environment variable `COLUMNS`,
+  /// or 80.
   ///
-  /// - Parameter file: Standard error, so that what a program prints stays apart.
+  /// - Parameter file: Standard error by default, so that the output stays apart from the program's own.
   public init(_ file: FileHandle = .standardError) {
     let columns = ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) } ?? 80
     let descriptor = file.fileDescriptor
-    // A file that cannot be written to any more has nobody who looks at it.
+    // A failed write is ignored: the line is for people, and none can see it.
     self.init(isInteractive: isatty(descriptor) != 0, columns: columns) { text in
       try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
     }
   }
 
-  /// Draws the line in the place of what it shows.
+  /// Draws the line over the current one. Does nothing if the output is not interactive.
   func draw(_ line: String) {
     guard isInteractive else { return }
-    // One column stays free: a full line would wrap on some terminals. ESC [ K takes away what a longer line has left.
+    // The last column stays empty: a full line wraps on some terminals. ESC [ K erases the rest of a longer line.
     write("\r\(line.prefix(columns - 1))\u{1b}[K")
   }
 
-  /// Draws the line, and leaves it.
+  /// Draws the line and ends it with a newline, so that it stays.
   func leave(_ line: String) {
     draw(line)
     write(isInteractive ? "\n" : "\(line)\n")
   }
 
-  /// Takes the line away.
+  /// Erases the line.
   func clear() {
     if isInteractive { write("\r\u{1b}[K") }
   }

@@ -2,8 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A sign on a terminal that something is going on, in the place of `UIActivityIndicatorView` and its category of
-/// AFNetworking's.
+/// An activity indicator on a terminal, in place of `UIActivityIndicatorView` and its AFNetworking category.
 ///
 /// ```swift
 /// let indicator = AFTerminalActivityIndicatorView(label: "Loading")
@@ -11,10 +10,10 @@ import Synchronization
 /// task.resume()
 /// ```
 ///
-/// It turns while the task runs, stands still while it is suspended, and is gone when it is over. It draws on a queue of its own.
-/// Keep it for as long as it is to draw.
+/// The indicator turns while the task runs, and is hidden while the task is suspended and after its end. Drawing
+/// happens on a queue of the view's own. Keep a reference to the view for as long as it should draw.
 open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
-  /// How long a drawing stays, in seconds.
+  /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1
   static let pictures = ["|", "/", "-", "\\"]
 
@@ -22,21 +21,23 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     var label = ""
     var isAnimating = false
     var picture = 0
-    /// Counts what it was attached to: an earlier task draws no more.
+    /// Number of attachments. Callbacks of an earlier attachment draw nothing.
     var attachment = 0
   }
 
   private let terminal: AFTerminal
   private let ticker: TaskTicker
   private let state = Mutex(State())
-  /// Held while something is drawn: what was decided first is drawn first, and nothing behind the end. Whoever takes the
-  /// text may call back.
+  /// Held while drawing, so that drawings appear in the order of their decisions, and none appears after the end.
+  /// Recursive, because the terminal's `write` closure may call the view.
   private let pen = NSRecursiveLock()
 
+  /// Creates an indicator.
+  ///
   /// - Parameters:
-  ///   - terminal: Where it draws: standard error at first.
-  ///   - label: Stands behind the sign.
-  ///   - drawInterval: How long a drawing stays, in seconds.
+  ///   - terminal: The output: standard error by default.
+  ///   - label: The text after the indicator.
+  ///   - drawInterval: The interval between two drawings, in seconds.
   public init(
     terminal: AFTerminal = AFTerminal(), label: String = "",
     drawInterval: TimeInterval = AFTerminalActivityIndicatorView.drawIntervalDefault
@@ -47,22 +48,22 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     state.withLock { $0.label = label }
   }
 
-  /// Whether it turns.
+  /// Whether the indicator turns.
   open var isAnimating: Bool { state.withLock { $0.isAnimating } }
 
-  /// What stands behind the sign.
+  /// The text after the indicator.
   open var label: String {
     get { state.withLock { $0.label } }
     set { state.withLock { $0.label = newValue } }
   }
 
-  /// Turns until ``stopAnimating()``.
+  /// Starts the animation, which lasts until ``stopAnimating()``.
   open func startAnimating() {
     let attachment = attach()
     ticker.start { [weak self] in self?.show(.running, attachment: attachment) ?? false }
   }
 
-  /// Ends it, and takes the line away.
+  /// Stops the animation, and erases the line.
   open func stopAnimating() {
     _ = attach()
     ticker.stop()
@@ -75,7 +76,7 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Turns while the task runs. Nil: it stops.
+  /// Animates while the task runs. Stops the animation if `task` is `nil`.
   open func setAnimatingWithStateOf(_ task: URLSessionTask?) {
     guard let task else { return stopAnimating() }
     let attachment = attach()
@@ -89,7 +90,9 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Whether there is more to show.
+  /// Draws the task's state.
+  ///
+  /// - Returns: Whether to call this again after the interval.
   private func show(_ task: URLSessionTask.State, attachment: Int) -> Bool {
     enum Drawing {
       case line(String)

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A progress bar on a terminal, in the place of `UIProgressView` and its category of AFNetworking's.
+/// A progress bar on a terminal, in place of `UIProgressView` and its AFNetworking category.
 ///
 /// ```swift
 /// let bar = AFTerminalProgressView()
@@ -14,9 +14,10 @@ import Synchronization
 /// photo.jpg  37% [===========>                  ] 23.7 MiB of 64.0 MiB
 /// ```
 ///
-/// It draws on a queue of its own, and leaves its line when the task is over. Keep it for as long as it is to draw.
+/// Drawing happens on a queue of the view's own. The last line stays when the task is over. Keep a reference to the
+/// view for as long as it should draw.
 open class AFTerminalProgressView: NSObject, @unchecked Sendable {
-  /// How long a drawing stays, in seconds.
+  /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1
 
   private struct State {
@@ -24,20 +25,23 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     var label = ""
     var numbers = ""
     var isOver = false
-    /// Counts the tasks that it was attached to: an earlier one draws no more.
+    /// Number of attached tasks so far. Callbacks of an earlier task draw nothing.
     var attachment = 0
   }
 
   private let terminal: AFTerminal
   private let ticker: TaskTicker
   private let state = Mutex(State())
-  /// Held while something is drawn: what was set first is drawn first. Whoever takes the text may call back.
+  /// Held while drawing, so that drawings appear in the order of the changes. Recursive, because the terminal's `write`
+  /// closure may call the view.
   private let pen = NSRecursiveLock()
 
+  /// Creates a progress bar.
+  ///
   /// - Parameters:
-  ///   - terminal: Where it draws: standard error at first.
-  ///   - label: Stands in front of the bar.
-  ///   - drawInterval: How long a drawing stays, in seconds.
+  ///   - terminal: The output: standard error by default.
+  ///   - label: The text before the bar.
+  ///   - drawInterval: The interval between two drawings, in seconds.
   public init(
     terminal: AFTerminal = AFTerminal(), label: String = "",
     drawInterval: TimeInterval = AFTerminalProgressView.drawIntervalDefault
@@ -48,19 +52,20 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     state.withLock { $0.label = label }
   }
 
-  /// How much is done, from 0 to 1. Setting it draws.
+  /// The completed share, from 0 to 1. Setting this property draws the bar.
   open var progress: Float {
     get { state.withLock { $0.progress } }
     set { setProgress(newValue, animated: false) }
   }
 
-  /// What stands in front of the bar.
+  /// The text before the bar.
   open var label: String {
     get { state.withLock { $0.label } }
     set { state.withLock { $0.label = newValue } }
   }
 
-  /// Sets how much is done, and draws. A terminal does not animate: `animated` is there for programs that have it.
+  /// Sets the completed share, and draws the bar. A terminal does not animate: the parameter `animated` only keeps the
+  /// signature of AFNetworking.
   open func setProgress(_ progress: Float, animated: Bool) {
     pen.lock()
     defer { pen.unlock() }
@@ -71,22 +76,23 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     terminal.draw(line)
   }
 
-  /// Shows how much of a task's body has been sent, until it is over.
+  /// Shows the share of a task's request body that has been sent, until the task is over.
   open func setProgressWithUploadProgressOf(_ task: URLSessionUploadTask, animated: Bool) {
     attach(to: task) { ($0.countOfBytesSent, $0.countOfBytesExpectedToSend) }
   }
 
-  /// Shows how much of a download has come, until it is over.
+  /// Shows the share of a download that has been received, until the task is over.
   open func setProgressWithDownloadProgressOf(_ task: URLSessionDownloadTask, animated: Bool) {
     attach(to: task) { ($0.countOfBytesReceived, $0.countOfBytesExpectedToReceive) }
   }
 
-  /// Shows how much of any task's response has come, until it is over. Only AFNetworking on Linux has it.
+  /// Shows the share of any task's response that has been received, until the task is over. Only AFNetworking on Linux
+  /// has this method.
   open func setProgressWithDownloadProgressOf(_ task: URLSessionTask, animated: Bool) {
     attach(to: task) { ($0.countOfBytesReceived, $0.countOfBytesExpectedToReceive) }
   }
 
-  /// The line as it stands.
+  /// The text of the line.
   var line: String {
     let (label, progress, numbers) = state.withLock { ($0.label, $0.progress, $0.numbers) }
     return ProgressLine.text(label: label, share: progress, numbers: numbers, columns: terminal.columns - 1)
@@ -98,14 +104,16 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
       return state.attachment
     }
     ticker.start { [weak self] in
-      // The state first: what is counted then is all of it.
+      // Read the state first: if the task is over, the counts that follow are final.
       let isOver = task.state == .completed
       let (done, expected) = counts(task)
       return self?.show(done, of: expected, isOver: isOver, attachment: attachment) ?? false
     }
   }
 
-  /// Whether there is more to show.
+  /// Draws the progress.
+  ///
+  /// - Returns: Whether to call this again after the interval.
   private func show(_ done: Int64, of expected: Int64, isOver: Bool, attachment: Int) -> Bool {
     pen.lock()
     defer { pen.unlock() }

@@ -1,18 +1,18 @@
 import Foundation
 import Larkspur
 
-/// A sign on a terminal that something is fetched anew, in the place of `UIRefreshControl` and its category of AFNetworking's:
-/// an activity indicator under the names of that class.
+/// An activity indicator on a terminal with the names of `UIRefreshControl`, in place of that class and its
+/// AFNetworking category.
 open class AFTerminalRefreshControl: AFTerminalActivityIndicatorView, @unchecked Sendable {
-  /// Whether it turns.
+  /// Whether the indicator turns.
   open var isRefreshing: Bool { isAnimating }
 
-  /// Turns until ``endRefreshing()``.
+  /// Starts the animation, which lasts until ``endRefreshing()``.
   open func beginRefreshing() { startAnimating() }
 
-  /// Ends it, and takes the line away.
+  /// Stops the animation, and erases the line.
   open func endRefreshing() { stopAnimating() }
 
-  /// Turns while the task runs.
+  /// Animates while the task runs.
   open func setRefreshingWithStateOf(_ task: URLSessionTask) { setAnimatingWithStateOf(task) }
 }

@@ -1,13 +1,14 @@
 import Foundation
 
-/// The text of a progress bar.
+/// The text of a progress bar's line.
 enum ProgressLine {
   private static let barColumnsMax = 40
   private static let barColumnsMin = 8
 
-  /// As much as fits into so many columns. The bar takes what the words leave; if that is too little there is none.
+  /// Returns the line for a width of `columns`. The bar gets the columns that the text leaves free, and is omitted if
+  /// these are fewer than `barColumnsMin`.
   static func text(label: String, share: Float, numbers: String, columns: Int) -> String {
-    // Rounded down: 100 % means all of it.
+    // Rounded down, so that 100 % appears only at the end.
     let percent = padded("\(Int(share * 100))", 3) + "%"
     let head = label.isEmpty ? percent : "\(label) \(percent)"
     let tail = numbers.isEmpty ? "" : " \(numbers)"
@@ -18,7 +19,7 @@ enum ProgressLine {
     return "\(head) [\(drawn)\(String(repeating: " ", count: bar - drawn.count))]\(tail)"
   }
 
-  /// `23.7 MiB of 64.0 MiB`, or what there is if the whole is not known.
+  /// `23.7 MiB of 64.0 MiB`, or the first number alone if `expected` is unknown.
   static func numbers(_ done: Int64, of expected: Int64) -> String {
     expected > 0 ? "\(bytes(done)) of \(bytes(expected))" : bytes(done)
   }
@@ -28,7 +29,7 @@ enum ProgressLine {
     guard count >= 1024 else { return "\(count) B" }
     var value = Double(count) / 1024
     var unit = "KiB"
-    // 1,023.95 would be rounded to 1024.0.
+    // From 1023.95 on, rounding would give 1024.0 of the smaller unit.
     for next in ["MiB", "GiB", "TiB", "PiB"] where value >= 1023.95 {
       value /= 1024
       unit = next

@@ -1,14 +1,14 @@
 import Dispatch
 import Synchronization
 
-/// Looks at a task again and again, until it is over.
+/// Polls a task at intervals until it is over.
 ///
-/// UIKit's categories observe keys of a task. Foundation on Linux does not tell of keys, and a terminal is drawn a few times a
-/// second anyhow: so the task is looked at when it is time to draw.
+/// UIKit's categories observe a task's keys. Foundation on Linux has no key-value observation, and a terminal is
+/// redrawn only a few times a second: polling at each drawing is enough.
 final class TaskTicker: Sendable {
   private let queue: DispatchQueue
   private let milliseconds: Int
-  /// Counts the starts and stops: who has begun before does not go on.
+  /// Number of starts and stops. Ticks of an earlier start do nothing.
   private let run = Mutex(0)
 
   init(label: String, seconds: Double) {
@@ -16,14 +16,14 @@ final class TaskTicker: Sendable {
     milliseconds = seconds.isFinite ? Int(min(max(seconds, 0.001), 3600) * 1000) : 100
   }
 
-  /// Calls `look` on a queue, at once and then after each interval, until it says that it has seen enough, or another one is
-  /// started.
+  /// Calls `look` on the queue, at once and then after each interval, until it returns `false`, or until the next
+  /// `start` or `stop`.
   func start(_ look: @escaping @Sendable () -> Bool) {
     let run = nextRun()
     queue.async { [weak self] in self?.tick(run, look) }
   }
 
-  /// No call begins after this. One that has begun may still be under way.
+  /// Prevents further calls. A call that has begun may still be running.
   func stop() { _ = nextRun() }
 
   private func nextRun() -> Int {

@@ -2,31 +2,31 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// What a server's chain is compared with.
+/// The part of a server's certificates that is compared with pins.
 public enum AFSSLPinningMode: UInt, Hashable, Sendable {
-  /// Nothing: the chain has to be good, and that is all.
+  /// No pins: the chain must be valid.
   case none = 0
-  /// Keys: those of the pinned certificates, and the pins of keys.
+  /// Public keys: those of the pinned certificates, and the key pins.
   case publicKey = 1
-  /// Certificates, bit by bit.
+  /// Whole certificates, byte by byte.
   case certificate = 2
 }
 
-/// Decides whether a server is to be trusted.
+/// Decides whether a server is trusted.
 ///
-/// At first a chain has to lead to a root that the session trusts, and its certificate has to be for the host. Pins come on top
-/// of that: they never make a chain good that is not, unless ``allowInvalidCertificates`` says so.
+/// By default a chain must lead to a root that the session trusts, and its certificate must be valid for the host. Pins
+/// are an additional condition: they never make an invalid chain valid, unless ``allowInvalidCertificates`` is set.
 ///
 /// ```swift
 /// let policy = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [certificate])
 /// manager.securityPolicy = policy
 /// ```
 ///
-/// Pins are looked for in the chain that was verified. A certificate that a server merely sends along counts for nothing: that
-/// was a hole of early versions, as was a host's name that nobody compared.
+/// Pins are compared with the verified chain. A certificate that a server merely sends along does not count: this was a
+/// vulnerability of early versions of AFNetworking, as was the missing check of the host's name.
 ///
-/// A pin should have a backup, of a key that is not in use yet. Properties may be set on any thread; an evaluation goes by what
-/// it finds when it begins.
+/// Have a backup for each pin, for a key that is not in use yet. Properties may be set on any thread; an evaluation
+/// uses the settings that it finds at its beginning.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   struct Settings: Sendable {
     var mode = AFSSLPinningMode.none
@@ -39,17 +39,19 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
   private let settings = Mutex(Settings())
 
-  /// No pins, no invalid certificates, and the host's name counts.
+  /// Creates a policy without pins, which refuses invalid certificates and checks the host's name.
   public override init() { super.init() }
 
-  /// Pins the certificates of the main bundle: see ``certificates(in:)``.
+  /// Creates a policy that pins the certificates of the main bundle: see ``certificates(in:)``.
   public convenience init(pinningMode: AFSSLPinningMode) {
     self.init(pinningMode: pinningMode, withPinnedCertificates: Self.certificates(in: .main))
   }
 
+  /// Creates a policy with pinned certificates.
+  ///
   /// - Parameters:
-  ///   - pinningMode: What is compared.
-  ///   - pinnedCertificates: DER, as `.cer` files have it.
+  ///   - pinningMode: The part of the certificates that is compared.
+  ///   - pinnedCertificates: Certificates as DER, as in `.cer` files.
   public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates pinnedCertificates: Set<Data>) {
     self.init()
     settings.withLock { settings in
@@ -58,14 +60,16 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
   }
 
-  /// Pins keys by their hashes, as HTTP public key pinning and curl write them: only AFNetworking on Linux has it.
+  /// Creates a policy that pins keys by their hashes, in the notation of HTTP public key pinning and curl. Only
+  /// AFNetworking on Linux has this initializer.
   ///
   /// ```swift
   /// let pins = ["sha256/AAAA...=", "sha256/BBBB...="].compactMap { CertificatePin($0) }
   /// let policy = AFSecurityPolicy(publicKeyPins: Set(pins))
   /// ```
   ///
-  /// - Parameter publicKeyPins: One of them has to be in the chain. At least two, one of a key that is not in use yet.
+  /// - Parameter publicKeyPins: The pins, one of which must be in the chain. Use at least two, one of them for a key
+  ///   that is not in use yet.
   public convenience init(publicKeyPins: Set<CertificatePin>) {
     self.init()
     settings.withLock { settings in
@@ -74,73 +78,77 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
   }
 
-  /// A new policy as `init()` makes it.
+  /// Creates a policy with the settings of `init()`.
   public class func `default`() -> AFSecurityPolicy { AFSecurityPolicy() }
 
-  /// The certificates in a bundle: its files whose names end in `.cer`, DER or PEM. A file that cannot be read is left out.
+  /// Returns the certificates in a bundle: from its files whose names end in `.cer`, DER or PEM. Files that cannot be
+  /// read are skipped.
   public class func certificates(in bundle: Bundle) -> Set<Data> {
     let files = bundle.paths(forResourcesOfType: "cer", inDirectory: nil).map { URL(filePath: $0) }
     return Set(files.flatMap(CertificateFiles.certificates(of:)))
   }
 
-  /// The certificates in a directory: its files whose names end in `.cer`, `.crt`, `.der` or `.pem`. Programs on Linux seldom
-  /// have a bundle: only AFNetworking on Linux has this.
+  /// Returns the certificates in a directory: from its files whose names end in `.cer`, `.crt`, `.der` or `.pem`.
+  /// Programs on Linux seldom have a bundle: only AFNetworking on Linux has this method.
   ///
-  /// - Throws: If the directory cannot be listed. A file that is no certificate is left out.
+  /// - Throws: An error if the directory cannot be listed. Files that are not certificates are skipped.
   public class func certificates(inDirectory directory: URL) throws -> Set<Data> {
     try CertificateFiles.certificates(inDirectory: directory)
   }
 
-  /// What is compared. It is set when the policy is made.
+  /// The part of the certificates that is compared. Fixed when the policy is created.
   open var sslPinningMode: AFSSLPinningMode { settings.withLock { $0.mode } }
 
-  /// The certificates that are pinned, DER. Nil, or none: with a mode that pins certificates nothing is trusted.
+  /// The pinned certificates as DER. If this is `nil` or empty, a policy with mode ``AFSSLPinningMode/certificate``
+  /// trusts no server.
   open var pinnedCertificates: Set<Data>? {
     get { settings.withLock { $0.certificates } }
     set { settings.withLock { $0.certificates = newValue } }
   }
 
-  /// Pins of keys, for ``AFSSLPinningMode/publicKey``; they count beside ``pinnedCertificates``. None at first.
+  /// Key pins, for ``AFSSLPinningMode/publicKey``. They count in addition to ``pinnedCertificates``. Empty by default.
   open var publicKeyPins: Set<CertificatePin> {
     get { settings.withLock { $0.keyPins } }
     set { settings.withLock { $0.keyPins = newValue } }
   }
 
-  /// Whether certificates are taken that are expired, or whose issuer is not trusted. False at first.
+  /// Whether certificates are accepted that are expired, or whose issuer is not trusted. `false` by default.
   ///
-  /// With no pins, and a host's name that does not count either, that is every certificate: whoever sits on the way can read
-  /// and change everything. With pins only those who have a pinned key, or a certificate that leads to one, are trusted. Of a
-  /// certificate whose own key is pinned nothing else is asked; in the mode `certificate` it has to be valid.
+  /// Without pins and without ``validatesDomainName``, this accepts every certificate: an attacker on the network path
+  /// can read and change all traffic. With pins, only servers are trusted that have a pinned key, or a certificate that
+  /// leads to one. In mode ``AFSSLPinningMode/publicKey``, a certificate whose own key is pinned needs nothing else. In
+  /// mode ``AFSSLPinningMode/certificate``, the chain must still be valid up to a pinned certificate.
   open var allowInvalidCertificates: Bool {
     get { settings.withLock { $0.allowsInvalid } }
     set { settings.withLock { $0.allowsInvalid = newValue } }
   }
 
-  /// Whether the certificate has to be for the host. True at first.
+  /// Whether the certificate must be valid for the host. `true` by default.
   open var validatesDomainName: Bool {
     get { settings.withLock { $0.validatesName } }
     set { settings.withLock { $0.validatesName = newValue } }
   }
 
-  /// Whether every certificate of the chain has to be pinned, and not just one of them. False at first.
+  /// Whether every certificate of the chain must be pinned, and not just one of them. `false` by default.
   ///
-  /// AFNetworking has it up to version 2.5, where it is true at first, and has dropped it: it makes nothing safer, and a
-  /// server that changes an intermediate certificate is trusted no more.
+  /// AFNetworking has this property up to version 2.5, with `true` as the default, and then dropped it: it makes
+  /// nothing safer, and a server that changes an intermediate certificate is no longer trusted.
   open var validatesCertificateChain: Bool {
     get { settings.withLock { $0.validatesChain } }
     set { settings.withLock { $0.validatesChain = newValue } }
   }
 
-  /// Whether a server is to be trusted. It takes about a millisecond, on the calling thread, and leaves `serverTrust` as it is.
+  /// Returns whether a server is trusted. The evaluation takes about 1 ms, runs on the calling thread, and does not
+  /// change `serverTrust`.
   ///
   /// - Parameters:
-  ///   - serverTrust: As the challenge of a session has it.
-  ///   - domain: The host that was asked for. Nil: whoever the certificate is for.
+  ///   - serverTrust: The server's trust object, from a session's challenge.
+  ///   - domain: The requested host, or `nil` to accept a certificate for any host.
   open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
     TrustEvaluation(settings: settings.withLock { $0 }, trust: serverTrust, domain: domain).isTrusted
   }
 
-  /// The same for whatever host. AFNetworking 2 has it.
+  /// Returns whether a server is trusted, for any host. AFNetworking 2 has this method.
   @available(*, deprecated, message: "It does not look at the host's name: use evaluateServerTrust(_:forDomain:).")
   open func evaluateServerTrust(_ serverTrust: SecTrust) -> Bool {
     evaluateServerTrust(serverTrust, forDomain: nil)
@@ -158,10 +166,12 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     static let validatesChain = "validatesCertificateChain"
   }
 
-  /// True: the archives hold no objects but those that they say.
+  /// `true`: an archive holds only objects of the classes that the decoder is told to expect.
   open class var supportsSecureCoding: Bool { true }
 
-  /// Reads an archive of this module's. What cannot be read makes a policy that trusts nothing, never one that trusts more.
+  /// Creates a policy from an archive that this module wrote. A pinning mode that cannot be read becomes
+  /// ``AFSSLPinningMode/certificate``, and pins that cannot be read are left out, so that the policy trusts fewer
+  /// servers and not more. Missing settings have the defaults of `init()`.
   public required init?(coder: NSCoder) {
     super.init()
     settings.withLock { settings in
@@ -178,7 +188,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
   }
 
-  /// Writes what is set, for a keyed archive.
+  /// Writes the settings to a keyed archive.
   open func encode(with coder: NSCoder) {
     let settings = settings.withLock { $0 }
     coder.encode(number: settings.mode.rawValue, forKey: Key.mode)
@@ -200,7 +210,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A policy of the same class with the same settings.
+  /// Returns a policy of the same class with the same settings.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
     let settings = settings.withLock { $0 }

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-/// Certificates from files, DER each.
+/// Reads certificates from files, each as DER.
 enum CertificateFiles {
   private static let extensions: Set<String> = ["cer", "crt", "der", "pem"]
 
@@ -10,7 +10,7 @@ enum CertificateFiles {
     return Set(files.filter { extensions.contains($0.pathExtension.lowercased()) }.flatMap(certificates(of:)))
   }
 
-  /// None: it cannot be read, or holds something else.
+  /// - Returns: The certificates, or none if the file cannot be read or holds something else.
   static func certificates(of file: URL) -> [Data] {
     guard let bytes = try? Data(contentsOf: file) else { return [] }
     return (TLSCertificate.read(bytes) ?? []).map(\.der)

@@ -1,12 +1,12 @@
 import Foundation
 import Larkspur
 
-/// One look at a server's chain, by a policy's settings.
+/// One evaluation of a server's chain with a policy's settings.
 ///
-/// The answers are AFNetworking's, and the chain is read more strictly. AFNetworking compares pins with the chain that the system
-/// has built, trusted or not. OpenSSL stops at the first thing that is wrong: the chain that it leaves then was put together
-/// by names alone, and anybody can write a name. So a pin counts only in a chain that has been verified: up to the session's
-/// roots, or up to what is pinned.
+/// The results are those of AFNetworking, but pins are checked more strictly. AFNetworking compares pins with the chain
+/// that the system has built, trusted or not. OpenSSL stops at the first error, and leaves a chain that it has built by
+/// names alone; anyone can put any name into a certificate. So a pin counts only in a chain that has been verified: up
+/// to the session's roots, or up to a pinned certificate.
 struct TrustEvaluation {
   private let settings: AFSecurityPolicy.Settings
   private let trust: ServerTrust
@@ -23,7 +23,7 @@ struct TrustEvaluation {
   }
 
   var isTrusted: Bool {
-    // Anybody can write a name into a certificate: without a pin it does not say whose it is.
+    // Anyone can put any name into a certificate: without a pin, the name proves nothing.
     if domain != nil, settings.allowsInvalid, settings.validatesName, hasNoPins { return false }
     switch settings.mode {
     case .none: return settings.allowsInvalid || chain() != nil
@@ -34,7 +34,8 @@ struct TrustEvaluation {
     }
   }
 
-  /// Whether the whole chain is pinned, if it has to be: up to its root, or as it was sent if it leads to none.
+  /// Whether the whole chain is pinned, if the policy requires this. Checks the verified chain up to its root, or, if
+  /// there is none, the chain as sent.
   private func isWholeIfWanted(_ isPinned: (TLSCertificate) -> Bool) -> Bool {
     !settings.validatesChain || (chain() ?? trust.sentChain).allSatisfy(isPinned)
   }
@@ -47,15 +48,17 @@ struct TrustEvaluation {
     }
   }
 
-  /// The chain up to the session's roots, or to other anchors. Nil: it is not good.
+  /// Verifies the chain up to the session's roots, or up to `anchors`.
+  ///
+  /// - Returns: The chain, or `nil` if it is not valid.
   private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date = Date()) -> [TLSCertificate]? {
     let host = settings.validatesName ? domain : nil
     guard let (result, chain) = try? trust.evaluate(host: host, anchors: anchors, date: date) else { return nil }
     return result.isTrusted ? chain : nil
   }
 
-  /// The chain has to be good up to a pinned certificate, also where invalid certificates are allowed. Where they are not, the
-  /// session's roots have to agree.
+  /// Whether the chain is valid up to a pinned certificate. Invalid certificates do not change this. If they are not
+  /// allowed, the chain must be valid up to the session's roots, too.
   private var hasPinnedCertificate: Bool {
     guard !pinned.isEmpty else { return false }
     if !settings.allowsInvalid {
@@ -65,13 +68,15 @@ struct TrustEvaluation {
     return chain(upTo: pinned)?.contains(where: pinned.contains) == true
   }
 
-  /// The handshake has shown that the server has the key of its own certificate. What stands above that has to have signed it.
+  /// Whether the server's own key is pinned, or the key of a verified issuer. The handshake has proved that the server
+  /// has the key of its own certificate; an issuer counts only if the chain up to it is valid.
   private var hasPinnedKeyThoughInvalid: Bool {
     guard let own = trust.sentChain.first else { return false }
     if isKeyPinned(own) { return true }
     let issuers = (pinned + trust.sentChain.dropFirst()).filter(isKeyPinned)
     guard !issuers.isEmpty else { return false }
-    // Expired certificates are allowed: then there was a time when this one was good.
+    // Expired certificates are allowed, so the chain is also checked for a moment at which the server's certificate was
+    // valid.
     let dates = [Date(), own.notValidAfter.addingTimeInterval(-1)]
     return dates.contains { chain(upTo: issuers, date: $0)?.contains(where: isKeyPinned) == true }
   }

@@ -300,16 +300,10 @@ final class SessionCore: @unchecked Sendable {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskEnding.refuse(task, Self.isOver, self)
       }
-<<<<<<< HEAD
-      // What a delegate hears comes behind what its owner says on the queue right after `resume`, most often. (One that says what
-      // it wants to hear does not mind.)
-      begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
-=======
       // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
       // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
       // calls needs no such order.
-      begin(transfer, inline: inline && (hasSelectiveDelegate || !transfer.collectsMetrics))
->>>>>>> c50ab30d962d174132c2af575dae1227d92d690c
+      begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
     } catch {
       TaskEnding.refuse(task, error, self)
     }
