@@ -128,7 +128,8 @@ public final class Channel {
 
   /// Starts to connect.
   ///
-  /// - Returns: `true` if the channel is connected; `false` if the caller has to wait for `isWritable`, then `finishConnecting`.
+  /// - Returns: `true` if the channel is connected; `false` if the caller has to wait for `isWritable` and then call
+  ///   `finishConnecting`.
   func connect() throws(Errno) -> Bool {
     let isConnected = try socket.connect(to: address)
     try loop.watch(socket.descriptor, (slot, registration))

@@ -21,7 +21,8 @@ extension ClientLoop {
     own.state.freeSlots.append(slot)
   }
 
-  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
+  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before. The timer
+  /// keeps its slot until `stopTimer`, also after it has fired.
   public func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
     own.state.slots[Int(slot)].timer = fire

@@ -8,8 +8,8 @@ extension ClientLoop {
   ///
   /// - Parameters:
   ///   - callback: The work. It must not block.
-  ///   - inline: Whether the callback may run on the calling thread while the loop's thread is parked. The caller must then
-  ///     hold no lock.
+  ///   - inline: Whether the callback may run on the calling thread while the loop's thread is parked. If so, the
+  ///     caller must hold no lock.
   public func submit(_ callback: any LoopCallback, inline: Bool) {
     // The caller is inside a tick, and perhaps inside another callback.
     if isCurrent { return own.state.callbacks.append(callback) }
