@@ -82,9 +82,9 @@ extension ConnectionCore {
   ) throws(TransportError) {
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     // On a new connection an overloaded server may respond before it has read anything. That response is good, because
-    // no earlier exchange exists that it could belong to. On a used connection, or one that was kept idle, such bytes
-    // are unsolicited. For a request that cannot be sent twice the end of the stream is looked for even if no event has
-    // reported it, which costs a system call.
+    // no earlier exchange exists that it could belong to. On a used connection such bytes are unsolicited.
+    // Before a request that cannot be sent twice, a connection that was kept idle before its first request is checked,
+    // too, and the end of the stream is looked for even if no event has reported it. That costs a system call.
     if exchangeNumber > 0 || wasKeptUnused && !mayBeSentAgain, machine.isIdle,
       channel.isReadable || !mayBeSentAgain ? true : layers.hasInput
     {

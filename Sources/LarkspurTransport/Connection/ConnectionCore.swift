@@ -86,8 +86,9 @@ struct ConnectionCore: ~Copyable {
   /// The number of unanswered requests from which further ones wait in the queue, because the server is busy.
   static let requestsOnTheirWay = 8
 
-  /// Whether there is an observer, and the events since the last call of `takeStory`.
+  /// Whether there is an observer.
   var isObserved: Bool
+  /// The events since the last call of `takeStory`.
   var story: [(ConnectionEvent, Deadline)] = []
 
   init(over channel: Channel, limits: Limits, isObserved: Bool) {
