@@ -1,20 +1,20 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Takes the pieces of a request's body from the caller's code, and keeps them until the connection fetches them.
+/// A queue for the pieces of a request's body, filled by the caller's code and emptied by the connection.
 ///
-/// Theory of operation. The task that sends the request waits for its response, and for room in the socket; the producer
-/// runs in a task beside it, which does nothing but fill this queue and wait while it is full. Each sees only the queue:
-/// a response that comes early is seen while the producer thinks, and a producer that never ends holds nobody up.
+/// Theory of operation. The task that sends the request waits for its response and for room in the socket. The producer
+/// runs in another task, which fills this queue and waits while the queue is full. The two tasks share only the queue:
+/// an early response is handled while the producer computes, and a producer that never ends blocks nothing else.
 ///
 /// ```
 ///   open --producer returns--> ended --fetched--> done
-///    |---producer throws, too many or too few bytes--> failed
-///    `---the exchange needs no more--> stopped      (from every state; wakes and cancels the producer)
+///   |---producer throws, too many or too few bytes--> failed
+///   `---the exchange needs no more--> stopped      (from every state but failed; wakes and cancels the producer)
 /// ```
 ///
-/// It does not know: sockets, the response. Invariants: it belongs to the loop's thread; once it is not open, `write`
-/// only fails; what waits is below `bytesMax` and one piece of each of the producer's own tasks.
+/// A writer does not know sockets or the response. Invariants: it belongs to the loop's thread; once it is not open,
+/// `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's own tasks.
 public final class BodyWriter: @unchecked Sendable {
   private enum State {
     case open
@@ -23,21 +23,21 @@ public final class BodyWriter: @unchecked Sendable {
     case stopped
   }
 
-  /// From so many waiting bytes on, a producer waits until they are fetched.
+  /// The number of queued bytes from which the producer waits until they are fetched.
   public static let bytesMax = 32 * 1024
-  /// Smaller pieces are put together: a chunk of its own for each byte would cost six more.
+  /// Performance: pieces are joined up to this size, so that the queue and each send have fewer parts.
   private static let pieceBytesMin = 4 * 1024
 
   private let loop: ClientLoop
   private let isChunked: Bool
-  /// What is still to be written of a body of known length.
+  /// The number of bytes that a body of known length still lacks.
   private(set) var missing: Int?
   private var state = State.open
   private var pieces: [[UInt8]] = []
   private var byteCount = 0
   private var trailers: [(name: String, value: String)] = []
   private var waiting: [Answer<Void>] = []
-  /// The channel whose task has found nothing here, and is to be woken.
+  /// The channel to wake when there is something to fetch.
   private weak var starved: Channel?
   private var task: Task<Void, Never>?
 
@@ -49,7 +49,9 @@ public final class BodyWriter: @unchecked Sendable {
 
   // MARK: - The producer's side
 
-  /// Sends the next piece. Returns when there is room for another one. An empty piece is none.
+  /// Queues the next piece. Returns when there is room for another one. An empty piece is ignored.
+  ///
+  /// - Throws: The failure, or `cancelled` if the exchange needs no more of the body.
   public func write(_ piece: [UInt8]) async throws(TransportError) {
     guard loop.isCurrent else {
       return try await loop.run { [self] () async throws(TransportError) in try await write(piece) }
@@ -77,7 +79,8 @@ public final class BodyWriter: @unchecked Sendable {
     }
   }
 
-  /// Adds a field behind the chunked body. It is checked when the producer returns.
+  /// Adds a trailer field to a chunked body. The field is checked after the producer has returned; an invalid one fails
+  /// the exchange.
   public func trailer(_ name: String, _ value: String) async {
     guard loop.isCurrent else { return await loop.run { [self] in await trailer(name, value) } }
     trailers.append((name, value))
@@ -123,15 +126,15 @@ public final class BodyWriter: @unchecked Sendable {
   }
 
   enum Fetched {
-    /// With how many of the coding's own among them.
+    /// Bytes were moved, and this number of bytes of the chunked coding.
     case bytes(ofCoding: Int)
-    /// The body is complete: there will be no more.
+    /// The body is complete.
     case end(ofCoding: Int)
-    /// Nothing is there yet.
+    /// Nothing has been queued yet.
     case nothing
   }
 
-  /// Moves what waits into `output`, with the coding around it.
+  /// Moves the queued pieces into `output`, with the chunked coding around them.
   func fetch(into output: inout ByteQueue) throws(BodyFailure) -> Fetched {
     if byteCount > 0 {
       let before = output.byteCount + byteCount
@@ -161,15 +164,17 @@ public final class BodyWriter: @unchecked Sendable {
     }
   }
 
-  /// Whether a fetch would come to something. If not yet, the channel's waiter is woken as soon as it would. (It is asked
-  /// before each wait, and not only after a fetch: what was fetched last may have left, and used up the share of the turn.)
+  /// Whether a fetch would return something. If not, the channel's subscriber is woken as soon as it would.
+  ///
+  /// The connection calls this before each wait, and not only after a fetch: the bytes fetched last may have been sent
+  /// and may have used up the channel's share of the tick.
   func isReady(waking channel: Channel) -> Bool {
     guard case .open = state, byteCount == 0 else { return true }
     starved = channel
     return false
   }
 
-  /// The exchange needs no more of it.
+  /// Ends the body, because the exchange needs no more of it.
   func stop() {
     if case .failed = state {} else { state = .stopped }
     starved = nil
@@ -181,6 +186,6 @@ public final class BodyWriter: @unchecked Sendable {
     waiting = []
   }
 
-  /// As `stop`, on whatever thread: nobody will fetch anything any more.
+  /// Cancels the producer, on any thread. Called when the connection is released and nothing will be fetched any more.
   func abandon() { task?.cancel() }
 }

@@ -1,33 +1,34 @@
 import LarkspurIO
 
-/// What a request carries.
+/// The body of a request.
 public enum RequestBody: Sendable {
   case none
   case bytes([UInt8])
-  /// So many bytes of a regular file, from an offset on. They go from the file to the socket without a stop in our memory
-  /// (`sendfile`), but for TLS. A file that does not keep its size until they have left fails the exchange. Reading it
-  /// blocks the loop.
+  /// A part of a regular file: `length` bytes from `offset` on. The bytes go from the file to the socket by `sendfile`
+  /// without passing through user memory, except with TLS. If the size of the file changes before they have been sent,
+  /// the exchange fails. Reading blocks the loop.
   indirect case file(OpenFile, offset: Int, length: Int)
-  /// What the closure writes, until it returns. Without a length the head has to announce the chunked coding. The closure
-  /// runs on the loop's thread and must not block it; it is cancelled when the exchange needs no more of it.
+  /// The bytes that the closure writes until it returns. Without a length the request's head has to announce the
+  /// chunked coding. The closure runs on the loop's thread and must not block it. Its task is cancelled when the
+  /// exchange needs no more of the body.
   indirect case produced(length: Int?, @Sendable (BodyWriter) async throws -> Void)
 
-  /// Whether it can be sent again after it has begun.
+  /// Whether the body can be sent again after sending has begun.
   var isRepeatable: Bool { if case .produced = self { false } else { true } }
 }
 
-/// Why a body could not be had.
+/// An error of a request's or a response's body.
 public enum BodyFailure: Error, Hashable, Sendable {
-  /// The file is not as large any more as it was, or never was as large as announced.
+  /// The file's size has changed, or the file is smaller than announced.
   case fileChanged
   case fileUnreadable(Errno)
-  /// The file that a response goes into cannot be written: the disk is full, for example.
+  /// The file for the response's body cannot be written, for example because the disk is full.
   case fileUnwritable(Errno)
-  /// The producer ended before so many bytes.
+  /// The producer ended with this number of bytes missing.
   case tooShort(missing: Int)
-  /// The producer wrote more than it had announced.
+  /// The producer wrote more bytes than announced.
   case tooLong
-  /// The producer threw an error, which said this.
+  /// The producer threw an error with this description.
   case producerFailed(String)
   /// The producer's trailers cannot be sent.
   case trailersInvalid(String)

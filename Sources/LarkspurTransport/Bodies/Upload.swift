@@ -1,13 +1,13 @@
 import LarkspurIO
 
-/// What of a request's body is not in the queue yet.
+/// The part of a request's body that is not in the output queue yet.
 enum Upload {
   case none
   case bytes([[UInt8]])
   case file(FileUpload)
   case produced(BodyWriter)
 
-  /// How large it is, as far as that is known.
+  /// The number of bytes, as far as it is known.
   var byteCount: Int {
     switch self {
     case .none: 0
@@ -17,7 +17,7 @@ enum Upload {
     }
   }
 
-  /// Whether there is something to go on with. If not yet, the channel's waiter is woken as soon as there is.
+  /// Whether there is something to fetch. If not, the channel's subscriber is woken as soon as there is.
   func isReady(waking channel: Channel) -> Bool {
     switch self {
     case .none: false
@@ -27,12 +27,12 @@ enum Upload {
   }
 }
 
-/// A part of a file on its way out.
+/// A part of a file that is being sent.
 final class FileUpload {
   let file: OpenFile
   var offset: Int
   var remaining: Int
-  /// Whether the kernel can send from it. Otherwise it is read.
+  /// Whether the kernel can send from the file. Otherwise the file is read.
   var isSendable = true
   private let size: Int
 
@@ -48,8 +48,8 @@ final class FileUpload {
     remaining = length
   }
 
-  /// Looks before each piece, and so before the last: a server is not to take for complete what was changed under our
-  /// hands.
+  /// Throws if the size of the file has changed. Called before each piece, so that the server does not take a file that
+  /// changes during the upload for complete.
   func check(by kernel: any Kernel) throws(BodyFailure) {
     let present: Int
     do throws(Errno) {

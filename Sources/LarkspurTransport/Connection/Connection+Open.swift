@@ -4,18 +4,23 @@ import LarkspurIO
 import LarkspurTLS
 
 extension Connection {
-  /// Looks a host up and connects to the first of its addresses that answers. `host` is a name or an IP
-  /// address without brackets. With `security`, TLS is spoken. `deadline` is for all of it, `timeouts` for its parts.
+  /// Looks up a host and connects to the first of its addresses that answers.
+  ///
+  /// - Parameters:
+  ///   - host: A name, or an IP address without brackets.
+  ///   - security: How to use TLS, or `nil` for plain TCP.
+  ///   - deadline: The deadline for all of it.
+  ///   - timeouts: The time limits of the parts: `resolve`, `connect`, `secure`, and `total` for all of it.
   public static func open(
     host: String, port: UInt16, security: Security? = nil, resolver: Resolver = .shared,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    // A host that TLS cannot be for is not looked up.
+    // A host that is no valid server name for TLS fails before the look-up.
     let securing = try security.map { security throws(TransportError) in try Securing(security, host, port) }
     let deadline = timeouts.end(from: loop.now, within: deadline)
-    // Without times for the parts nothing is wrapped: each wrapper is a frame more on the way of every connection.
+    // Performance: without limits for the parts there is no wrapper, which would add a frame to each connection's way.
     let addresses =
       timeouts.resolve == nil
       ? try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
@@ -28,8 +33,14 @@ extension Connection {
       observer: observer)
   }
 
-  /// Connects to the first of `addresses` that answers. With `security`, TLS is spoken then, and the certificate has to be
-  /// for `host`. `port`: what TLS sessions are kept for; nil: the address's.
+  /// Connects to the first of `addresses` that answers.
+  ///
+  /// - Parameters:
+  ///   - host: The host for which the certificate must be valid. Not looked up.
+  ///   - port: The port under which TLS sessions are kept, or `nil` for the port of the address.
+  ///   - security: How to use TLS, or `nil` for plain TCP.
+  ///   - deadline: The deadline for all of it.
+  ///   - timeouts: The time limits of the parts: `connect`, `secure`, and `total` for all of it.
   public static func open(
     to addresses: [SocketAddress], as host: String, port: UInt16? = nil, security: Security?,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
@@ -43,11 +54,11 @@ extension Connection {
       observer: observer)
   }
 
-  /// What TLS is to be made with.
+  /// The parameters of a TLS handshake.
   private struct Securing {
     let security: Security
     let server: ServerName
-    /// Nil: the address's.
+    /// The port under which TLS sessions are kept, or `nil` for the port of the address.
     let port: UInt16?
 
     init(_ security: Security, _ host: String, _ port: UInt16?) throws(TransportError) {
@@ -85,8 +96,9 @@ extension Connection {
     return connection
   }
 
-  /// One address has no rival: there is no race, and one cancellation for connecting and the handshake. (To be told of a
-  /// cancellation costs a thousand instructions each time.)
+  /// Connects to a single address. There is no race, so one cancellation scope covers the connect and the handshake.
+  ///
+  /// Performance: installing a cancellation handler costs 1,000 instructions.
   private static func open(
     toOnly address: SocketAddress, securing: Securing?, on loop: ClientLoop, deadline: Deadline, limits: Limits,
     observer: Observer?
@@ -108,7 +120,7 @@ extension Connection {
     return server
   }
 
-  /// Looks a host up, and tells of it.
+  /// Looks up a host and reports that to the observer.
   static func resolve(
     _ host: String, port: UInt16, by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, observer: Observer?
   ) async throws(TransportError) -> [SocketAddress] {
@@ -118,7 +130,9 @@ extension Connection {
     return addresses
   }
 
-  /// Connects to the first of `addresses` that answers (RFC 8305): the families in turn, each with a start of 250 ms.
+  /// Connects to the first of `addresses` that answers (RFC 8305). IPv6 and IPv4 addresses alternate; those that have
+  /// failed a short while ago come last. An attempt starts when one before it has failed, or 250 ms after the one
+  /// before it.
   public static func open(
     to addresses: [SocketAddress], from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     limits: Limits = Limits(), observer: Observer? = nil

@@ -1,12 +1,13 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What a pool asks of its connections.
+/// The part of a connection that its pool uses.
 extension Connection {
-  /// Tells `watcher` when the server closes the connection while it is idle, or sends something that nobody has asked for.
+  /// Sets the watcher that is called when an idle connection becomes readable: the server has closed it, or sent
+  /// unsolicited bytes.
   func watch(by watcher: any ChannelWatcher) { channel?.watcher = watcher }
 
-  /// What the exchange that is over means for the connection.
+  /// The latest exchange's verdict on the connection: whether it can be reused, for how long and for how many requests.
   var ending: PoolMachine.Ending {
     if isIdle { lookForEnd() }
     guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.Ending(isReusable: false) }
@@ -17,35 +18,39 @@ extension Connection {
     return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
 
-  /// Whether a large body was not accepted: a server that has not read all of it closes soon after, whatever it says.
+  /// Whether the server refused a body of 64 KiB or more. A server that has not read all of a body closes soon after,
+  /// although its response may say otherwise.
   private var mayHaveLeftUnread: Bool { status >= 300 && sentBodyBytes >= 64 * 1024 }
 
-  /// A server that closes behind a response without having said so has done it after this time.
+  /// The time after which a server that closes without announcing it has done so. If the connection is still open then,
+  /// the server keeps it.
   static let closingTime = Duration.milliseconds(10)
 
-  /// When it is known whether the server closes behind each response. Nil: it has kept the connection behind one.
+  /// The time from which on the connection, if it is still open, is known to be kept by the server after a response.
+  /// `nil` if it has served no exchange, or more than one.
   var provenAt: Deadline? { exchangeNumber == 1 ? exchangeEnded.advanced(by: Self.closingTime) : nil }
 
-  /// Whether what has come as the present response may not be one: a server that has waited for a request for too long says
-  /// 408 and closes, just when the request is on its way (RFC 9110 15.5.9). It cannot be on a connection's first request,
-  /// unless the connection was kept before.
+  /// Whether the response may not belong to the present request. A server that has waited too long for a request sends
+  /// 408 and closes, perhaps just as the request is on its way (RFC 9110 15.5.9). On a connection's first request this
+  /// happens only if the connection was idle before it.
   var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
 
-  /// Whether a request that has failed here may be sent once more, over another connection.
+  /// Whether a request that failed on this connection may be sent once more, over another connection.
   func mayReplay(_ request: PoolRequest, _ isBegun: Bool, after error: TransportError) -> Bool {
     guard !isBegun || request.body.isRepeatable else { return false }
     switch error {
     // Nothing was sent.
     case .connectionClosed: return true
-    // RFC 9112 9.3.1: the server may have closed just when the request was on its way. It may also have acted on it, but
-    // not on a body that waited for its consent.
+    // RFC 9112 9.3.1: the server may have closed just as the request was on its way. It may also have acted on the
+    // request, so the request must be idempotent, or have a body that was never sent because it waited for
+    // `100 Continue`.
     case .connectionLost, .badResponse(.truncated(.beforeHead)):
       return (exchangeNumber > 1 || wasKeptUnused) && !hasReceived && (request.head.isIdempotent || holdsBody)
     default: return false
     }
   }
 
-  /// Begins a pool's request. See `begin(_:body:deadline:isPipelined:)`.
+  /// Begins a request of a pool. See `begin(_:body:deadline:isPipelined:)`.
   func begin(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
     if request.timeouts == nil {
       switch request.body {

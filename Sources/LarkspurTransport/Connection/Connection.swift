@@ -5,8 +5,8 @@ import LarkspurTLS
 
 /// A connection to a server, which serves one exchange after another.
 ///
-/// It belongs to its loop's thread: use it inside `loop.run`. What happens without waiting is in
-/// `ConnectionCore`; here is the waiting.
+/// A connection belongs to its loop's thread: use it inside `loop.run`. `ConnectionCore` has the steps that need no
+/// waiting; this class waits for the channel and repeats them.
 public final class Connection: EndOfTickHook {
   public typealias Observer = (ConnectionEvent, Deadline) -> Void
 
@@ -17,28 +17,31 @@ public final class Connection: EndOfTickHook {
   }
 
   private var observer: Observer?
-  /// Whether `tickWillEnd` is going to be called.
+  /// Whether `tickWillEnd` will be called at the end of this tick.
   private var hasPutOffSending = false
-  /// How the connection was opened, if somebody took it down.
+  /// The record of how the connection was opened. Only a pool keeps one.
   var dialRecord: DialRecord?
   private var secured: Secured?
-  /// What TLS has agreed on. Nil without TLS.
+  /// The result of the TLS handshake, or `nil` without TLS.
   public var handshake: Handshake? { secured?.handshake }
 
-  /// Connections without TLS do not hold room for it.
+  /// Performance: boxed, so that connections without TLS reserve no memory for it.
   private final class Secured {
     let handshake: Handshake
     init(_ handshake: Handshake) { self.handshake = handshake }
   }
 
-  /// Takes over a channel that is connected. `observer` is told of everything that happens, soon after it did,
-  /// with the time when it did.
+  /// Creates a connection over a connected channel.
+  ///
+  /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(over channel: Channel, limits: Limits = Limits(), observer: Observer? = nil) {
     confined = Confined(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
-  /// Takes over a tunnel.
+  /// Creates a connection through a tunnel.
+  ///
+  /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
     confined = Confined(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
     self.observer = observer
@@ -48,19 +51,19 @@ public final class Connection: EndOfTickHook {
     core.abandon()
   }
 
-  /// Who is at its other end: where it is a proxy, requests have to be for one.
+  /// The kind of peer: an origin server or a proxy. Requests must be made for this kind of recipient.
   public internal(set) var recipient: RequestHead.Recipient {
     get { confined.state.recipient }
     set { core.recipient = newValue }
   }
 
-  /// Whether another exchange may begin.
+  /// Whether the connection is open and has no exchange in progress.
   public var isIdle: Bool { confined.state.isIdle }
 
-  /// The server's address. Nil once the connection is closed.
+  /// The address of the peer (the proxy's, if there is one), or `nil` once the connection is closed.
   public var address: SocketAddress? { core.channel?.address }
 
-  /// Closes the connection. An exchange that is running fails as cancelled.
+  /// Closes the connection. A running exchange fails with `TransportError.cancelled`.
   public func close() {
     core.abandon()
     tellStory()
@@ -69,7 +72,8 @@ public final class Connection: EndOfTickHook {
 
   // MARK: - TLS
 
-  /// Makes the handshake, before anything is sent. What it fails with closes the connection.
+  /// Makes the TLS handshake, before anything is sent. An error closes the connection. A cancellation of the task ends
+  /// the handshake.
   public func secure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
@@ -78,7 +82,7 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// The same where the task's cancellation is seen to already.
+  /// Makes the TLS handshake like `secure`, for callers that cancel the channel's waits themselves.
   func makeSecure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
@@ -95,7 +99,7 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Sends what has been put off: the last flight of a handshake that no request has taken along, and pipelined requests,
+  /// Sends deferred output: the last flight of a handshake, if no request has taken it along, and pipelined requests,
   /// which leave together.
   func tickWillEnd() {
     hasPutOffSending = false
@@ -104,7 +108,9 @@ public final class Connection: EndOfTickHook {
     wakeFollowers()
   }
 
-  /// One step of the handshake. True: it is done.
+  /// Makes one step of the handshake.
+  ///
+  /// - Returns: `true` if the handshake is complete.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
     let step = try pollHandshake(telling: security.context)
     switch step {
@@ -132,13 +138,13 @@ public final class Connection: EndOfTickHook {
     return false
   }
 
-  /// What pins did not match is told when the step is over: it is somebody else's code.
+  /// Advances the handshake. Pin mismatches are reported after the step, because the callback is user code.
   private func pollHandshake(telling context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
     defer { for mismatch in core.takePinMismatches() { context.pinMismatched?(mismatch) } }
     return try core.pollHandshake()
   }
 
-  /// Asks the caller, who answers on a thread of its own. The handshake waits, and the loop does not.
+  /// Runs `ask` on another thread. The handshake waits for the result, and the loop does not.
   private func answer<T: Sendable>(
     until deadline: Deadline, _ ask: @escaping @Sendable () async -> T
   ) async throws(TransportError) -> T {
@@ -149,22 +155,29 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Runs `operation`, and cancels what goes on at the connection when the task is cancelled meanwhile. One
-  /// handler serves any number of exchanges: installing one costs as much as a third of an exchange.
+  /// Runs `operation`, and cancels the connection's waits if the task is cancelled before it returns. One call can
+  /// cover any number of exchanges.
+  ///
+  /// Performance: installing a cancellation handler costs as much as a third of an exchange.
   public func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
     guard core.loop.isCurrent, let channel = core.channel else { return try await operation() }
     return try await channel.cancelledWithTask(operation)
   }
 
-  /// Sends a request and returns when the response's head is there. `deadline` is for the whole exchange.
+  /// Sends a request, and returns when the response's head has come.
+  ///
+  /// - Parameter deadline: The deadline of the whole exchange.
   public func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
     try await head(of: begin(request, body: body, deadline: deadline))
   }
 
-  /// Begins an exchange, or puts it behind those that are not answered yet: the caller has to know that it may follow them
-  /// (RFC 9112 9.3.2), and to let go of it. Nothing is waited for.
+  /// Begins an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
+  ///
+  /// - Parameter isPipelined: Whether the request may follow others (RFC 9112 9.3.2). The caller has to call `letGo`
+  ///   when it no longer uses the exchange.
+  /// - Returns: The number of the exchange.
   func begin(
     _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
   ) throws(TransportError) -> UInt64 {
@@ -192,13 +205,13 @@ public final class Connection: EndOfTickHook {
     core.loop.callAtEndOfTick(self)
   }
 
-  /// Waits until an exchange has been begun that was put behind others.
+  /// Waits until an exchange that was queued behind others has begun.
   @inline(__always)
   func turn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
   }
 
-  /// Waits for the head of an exchange that has been begun.
+  /// Waits for the response's head of an exchange that has begun.
   @inline(__always)
   func head(of number: UInt64) async throws(TransportError) -> Exchange {
     defer { tellStory() }
@@ -210,11 +223,13 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// The same if it is there. Nil: it has to be waited for, and `work` is done when it is worth asking again.
+  /// Returns the exchange if the response's head has come.
+  ///
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { tellStory() }
     while true {
-      // Most often this comes right behind the request, and there is nothing else to be done.
+      // Performance: this call most often comes right after the request, when there is nothing to do but wait.
       if core.waitsForInput(), let channel = core.channel, try subscribe(work, to: channel, writing: false) {
         return nil
       }
@@ -241,8 +256,11 @@ public final class Connection: EndOfTickHook {
 
   /// Sends a request with a body of any kind, and returns when the response's head is there.
   ///
-  /// After a final response of 300 or more the rest of the body is not sent, and the connection serves no other exchange.
-  /// After any other it goes on while somebody asks for the response.
+  /// If the final response has a status of 300 or more, or comes while the body waits for `100 Continue`, the rest of
+  /// the body is not sent and the connection serves no other exchange. Otherwise the body continues to be sent while
+  /// the caller receives the response.
+  ///
+  /// - Parameter deadline: The deadline of the whole exchange.
   public func send(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
@@ -250,12 +268,14 @@ public final class Connection: EndOfTickHook {
     return try await head(of: number)
   }
 
-  /// Limits how many bytes a second go each way, from now on. Nil: as many as the network takes.
+  /// Limits the rate in each direction, in bytes a second, from now on. `nil` removes the limit of a direction.
   public func limit(sendingTo sending: Int? = nil, receivingTo receiving: Int? = nil) {
     core.limit(sending: sending, receiving: receiving)
   }
 
-  /// Lends the next piece of the body to `consume`, if it is there. Nil: it has to be waited for.
+  /// Lends the next piece of the body to `consume`, if the piece has come.
+  ///
+  /// - Returns: `true` if a piece was lent, `false` if the response is complete, `nil` if nothing has come yet.
   @inline(__always)
   func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
     defer { tellStory() }
@@ -268,7 +288,8 @@ public final class Connection: EndOfTickHook {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `false` if the body is complete, or `nil` if `callback` will be performed when it is worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
+  ///   it is worth asking again.
   func takePiece(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
@@ -295,7 +316,9 @@ public final class Connection: EndOfTickHook {
     return step
   }
 
-  /// Lends the next piece of the body to `consume`. False: there is none, the response is complete.
+  /// Waits for the next piece of the body and lends it to `consume`.
+  ///
+  /// - Returns: `false` if there is none because the response is complete.
   @inline(__always)
   func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     defer { tellStory() }
@@ -309,7 +332,9 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Moves the next piece of the body into the file. Returns its length; nil: there is none, the response is complete.
+  /// Waits for the next piece of the body and moves it into the file.
+  ///
+  /// - Returns: The length of the piece, or `nil` if the response is complete.
   func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
     defer { tellStory() }
     var count = 0
@@ -323,7 +348,9 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// The same for what has come. 0: the response is complete. Nil: it has to be waited for.
+  /// Moves the next piece of the body into the file, if the piece has come.
+  ///
+  /// - Returns: The length of the piece, 0 if the response is complete, or `nil` if nothing has come yet.
   func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
     defer { tellStory() }
     var count = 0
@@ -346,32 +373,32 @@ public final class Connection: EndOfTickHook {
     await Waiter.suspend { core.keep($0, of: number) }
     if let timer { core.loop.stopTimer(timer) }
     if isLate { throw .timedOut(.queueing) }
-    // Whoever was before it has taken the connection along.
+    // An earlier exchange has closed the connection.
     guard core.exchangeNumber == number else { throw .connectionClosed }
   }
 
-  /// Whether an exchange waits for those before it.
+  /// Whether the connection is open and the exchange has not begun yet, because others are before it.
   func isBehind(_ number: UInt64) -> Bool { core.isBehind(number) }
 
-  /// The exchange is not used any more.
+  /// Marks the exchange as no longer used by its owner.
   func letGo(_ number: UInt64) { core.letGo(number) }
 
-  /// Nobody waits for the answer any more.
+  /// Marks a queued exchange as unwanted, and wakes the task that waits for its turn.
   private func abandon(_ number: UInt64) { core.abandon(number)?.wake() }
 
-  /// Ends an exchange, on the loop's thread.
+  /// Cancels an exchange. Call it on the loop's thread.
   func cancel(_ number: UInt64) {
     if core.isBehind(number) { abandon(number) } else { core.channel?.cancelled(.exchange(number)) }
   }
 
-  /// Holds back what is left of a request.
+  /// Suspends the sending of what is left of a request.
   func holdBack(_ number: UInt64) { core.holdBack(number) }
 
-  /// Lets go what is held back.
+  /// Resumes the sending that `holdBack` suspended.
   func goOn(_ number: UInt64) { if core.goOn(number) { core.channel?.becameReady() } }
 
-  /// Begins the next exchange of those that have been put behind one another, if the one before is over. If the connection
-  /// is closed, all of them learn of it.
+  /// Begins the next queued exchange if the one before is over, and wakes its task. If the connection is closed, wakes
+  /// all queued tasks.
   func wakeFollowers() {
     guard core.hasFollowers else { return }
     while let waiter = core.advance() { waiter.wake() }
@@ -393,7 +420,7 @@ public final class Connection: EndOfTickHook {
     if let observer { tellStory(to: observer) }
   }
 
-  /// Tells `observer` from now on, and nobody else.
+  /// Replaces the observer.
   func observe(_ observer: @escaping Observer) {
     self.observer = observer
     core.isObserved = true
@@ -401,13 +428,13 @@ public final class Connection: EndOfTickHook {
 
   var isObserved: Bool { observer != nil }
 
-  /// Nobody wants to know any more.
+  /// Removes the observer.
   func stopObserving() {
     observer = nil
     core.isObserved = false
   }
 
-  /// What is known in numbers of an exchange; nil when another one has begun since.
+  /// Returns the metrics of an exchange, or `nil` if another exchange has begun since.
   func metrics(of number: UInt64, requested: Deadline? = nil) -> ExchangeMetrics? {
     guard core.exchangeNumber == number else { return nil }
     var metrics = core.record.metrics(requested: requested)
@@ -420,12 +447,14 @@ public final class Connection: EndOfTickHook {
     for (event, time) in core.takeStory() { observer(event, time) }
   }
 
-  /// After a 101, or a 2xx to CONNECT: what the connection has become. Nil at any other time, and the second time.
+  /// Returns the connection as a tunnel after a 101, or after a 2xx to CONNECT.
+  ///
+  /// - Returns: The tunnel, or `nil` if there is none or it has been taken already.
   public func takeTunnel() -> Tunnel? { core.takeTunnel() }
 
   // MARK: - The response
 
-  /// Whether something of the response, or of its failure, is still to be received.
+  /// Whether something of the response, or its error, is still to be received.
   var isReceiving: Bool { confined.state.isReceiving }
   var exchangeNumber: UInt64 { confined.state.exchangeNumber }
 
@@ -439,24 +468,24 @@ public final class Connection: EndOfTickHook {
   var fields: FieldTable { confined.state.head.fields }
   var head: ResponseHead { confined.state.head }
   var headBytes: [UInt8] { confined.state.headBytes }
-  /// When the latest exchange was over.
+  /// The time at which the latest response was complete.
   var exchangeEnded: Deadline { confined.state.record.ended }
-  /// Whether the present exchange is over, and the connection good for others.
+  /// Whether the latest exchange is over and the connection can serve another one.
   var hasEndedWell: Bool { confined.state.machine.isIdle }
-  /// Lets go of the latest response, which nobody wants to look at any more: a connection that is idle for long holds half as
-  /// much memory then.
+  /// Releases the memory of the latest response, if the connection is idle. This halves the memory of a connection that
+  /// stays idle for long.
   public func forgetResponse() { confined.state.forgetResponse() }
-  /// Nil once the connection is closed.
+  /// The channel, or `nil` once the connection is closed.
   var channel: Channel? { confined.state.channel }
   var isOpen: Bool { confined.state.channel != nil }
-  /// Whether nothing of the present request's body has left, because it waited for `100 Continue`.
+  /// Whether the present request's body waited for `100 Continue` and nothing of it has been sent.
   var holdsBody: Bool { confined.state.holdsBody }
-  /// Of the latest request's body.
+  /// The number of bytes of the latest request's body that have been sent.
   var sentBodyBytes: Int { confined.state.record.requestBodyBytes }
-  /// Whether anything of the present response has come.
+  /// Whether any byte of the present response has come.
   var hasReceived: Bool { confined.state.record.hasFirstByte }
 
-  /// Notices that the server has closed an idle connection.
+  /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.
   func lookForEnd() {
     core.lookForEnd()
     tellStory()

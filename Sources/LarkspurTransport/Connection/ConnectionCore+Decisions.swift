@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// What the `ExchangeMachine` is told, and what it decides.
+/// Reports facts to the `ExchangeMachine` and performs its actions.
 extension ConnectionCore {
   mutating func decide(_ fact: (inout ExchangeMachine, inout ExchangeMachine.Actions) -> Void) {
     var actions = ExchangeMachine.Actions()
@@ -26,7 +26,7 @@ extension ConnectionCore {
       if isTimed { channel?.setAlarm(.never) }
       note(.completed)
     case .handOver:
-      // The parts of an exchange are not the other protocol's.
+      // The timeouts of the exchange's parts do not apply to the other protocol.
       if isTimed {
         channel?.setAlarm(.never)
         channel?.setDeadline(pace.total)

@@ -4,16 +4,17 @@ import LarkspurIO
 
 /// The response's body on its way into a file.
 ///
-/// What is delimited by its length or by the end of the stream goes through a pipe, and never through our memory. What
-/// came with the head, is chunked or was encrypted is written in the pieces that it was received in. Writing blocks the
-/// loop: a file's memory in the kernel is as fast as ours, and a disk that is not cannot be waited for.
+/// A body that is delimited by its length or by the end of the stream moves through a pipe (`splice`), and never
+/// through user memory. Bytes that came with the head, chunked bodies and encrypted bodies are written in the pieces in
+/// which they were received. Writing blocks the loop: the kernel's page cache is as fast as memory, and a wait for a
+/// slow disk cannot be avoided.
 ///
-/// The pipe is the loop's. It is filled and emptied in one step, so that no wait and no cancellation finds bytes in it.
+/// The pipe belongs to the loop. One step fills and empties it, so that no wait and no cancellation finds bytes in it.
 extension ConnectionCore {
-  /// What a pipe holds.
+  /// Maximum number of bytes for one move through the pipe.
   private static let spliceBytesMax = 1024 * 1024
 
-  /// Moves the next piece of the body into the file, and counts it.
+  /// Moves the next piece of the body into the file, and sets `count` to its length.
   mutating func pollBody(into file: OpenFile, count: inout Int) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if isTimed { pace.asked(at: loop.now) }
@@ -49,7 +50,9 @@ extension ConnectionCore {
     return failure ?? .connectionClosed
   }
 
-  /// How much has gone through the pipe. Nil: it cannot, or nothing is there.
+  /// Moves bytes through the pipe.
+  ///
+  /// - Returns: Their number, or `nil` if the pipe cannot be used or nothing has come.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
     guard layers.isPlain, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
       return nil
@@ -67,7 +70,7 @@ extension ConnectionCore {
         pace.answered()
       }
     } catch .invalidArgument {
-      // A socket of a kind that the kernel cannot splice.
+      // The kernel cannot splice from a socket of this kind.
       canSplice = false
       return nil
     } catch {

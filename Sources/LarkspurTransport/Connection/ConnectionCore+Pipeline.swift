@@ -1,18 +1,18 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Requests behind those that are not answered yet.
+/// Requests behind others that are not answered yet.
 extension ConnectionCore {
-  /// Whether a request would be the only one.
+  /// Whether a new request would be the only one on the connection.
   var isIdle: Bool { machine.isIdle && pipeline.isEmpty && !pipeline.isBusy }
 
-  /// Whether anybody waits for his turn, or for his request to leave.
+  /// Whether requests wait for their turn, or to be sent.
   var hasFollowers: Bool { !pipeline.isEmpty || unsentCount > 0 }
 
   mutating func hold() { pipeline.isBusy = true }
   mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
-  /// Queues a request behind those that are not answered yet. It leaves by `flush`, and is begun by `advance`.
+  /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` begins its exchange.
   mutating func enqueue(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
@@ -32,31 +32,40 @@ extension ConnectionCore {
     return number
   }
 
-  /// Whether requests should leave now. Those that come while many are on their way leave together, half a pipeline at a time,
-  /// so that a send serves several of them. Their answers come behind the others in any case.
+  /// Whether requests should be sent now. While `requestsOnTheirWay` requests or more are unanswered, new ones wait and
+  /// then leave together, so that one send serves several of them. Their responses come after the earlier ones in any
+  /// case.
   var shouldFlush: Bool {
     unsentCount > 0 && pipeline.count - unsentCount + (machine.isIdle ? 0 : 1) < Self.requestsOnTheirWay
   }
 
-  /// Sends what has been queued. False: something is left.
+  /// Sends what has been queued.
+  ///
+  /// - Returns: `false` if something is left.
   mutating func flush() -> Bool {
     unsentCount = 0
     if sender != .done, let channel { flush(to: channel) }
     return output.isEmpty
   }
 
-  /// Whether the exchange has begun, or never will.
+  /// Whether the connection is open and the exchange has not begun yet.
   func isBehind(_ number: UInt64) -> Bool { channel != nil && number > exchangeNumber }
 
   mutating func keep(_ waiter: Waiter, of number: UInt64) { pipeline.keep(waiter, of: number) }
 
-  /// The request is not wanted any more. Its answer will come all the same: then the connection ends.
+  /// Marks a queued request as unwanted. When its turn comes, the connection is closed, because the response cannot be
+  /// skipped.
+  ///
+  /// - Returns: The task that waits for its turn, which the caller has to wake, or `nil`.
   mutating func abandon(_ number: UInt64) -> Waiter? { pipeline.abandon(number) }
 
-  /// Who waits for an exchange that has just begun, or will never be begun. To be called until there is nobody.
+  /// Begins the next queued exchange if the connection is free for it. If the connection is closed, removes the queued
+  /// requests.
+  ///
+  /// - Returns: A waiting task to wake, or `nil` if there is none. Call this until it returns `nil`.
   mutating func advance() -> Waiter? {
     if channel != nil, pipeline.isBusy { return nil }
-    // Nothing of the next one has left yet: what is there already does not answer it.
+    // If nothing of the next request has been sent, bytes that have come already cannot answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
         decide { $0.unsolicitedBytes(into: &$1) }

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// From the channel to the parser.
+/// Receives from the channel, for the parser.
 extension ConnectionCore {
   @inline(__always)
   mutating func dropConsumed() {
@@ -18,7 +18,9 @@ extension ConnectionCore {
     try parser.next(in: input.bytes, consumed: &consumed)
   }
 
-  /// Receives once. True: the stream has ended, and the response with it.
+  /// Receives once.
+  ///
+  /// - Returns: `true` if the end of the stream has ended the response.
   mutating func receive(from channel: Channel) throws(TransportError) -> Bool {
     makeRoom()
     let received: ClientSocket.Received
@@ -37,7 +39,7 @@ extension ConnectionCore {
     case .wouldBlock:
       return false
     case .endOfStream:
-      // The kernel tells of a reset once, and has told it to who was sending.
+      // The kernel reports a reset only once, and a send has got that report.
       if !record.hasFirstByte, case .kernel(.connectionReset)? = lastFailure {
         throw fail { $0.connectionLost(into: &$1) }
       }
@@ -50,8 +52,9 @@ extension ConnectionCore {
     }
   }
 
-  /// The kernel tells once how a connection broke, and from then on that the stream has ended. If the sending was told, this
-  /// end may be a cut. A broken pipe is what comes behind an end in order.
+  /// Whether a send failed for another reason than an orderly end. The kernel reports the cause of a broken connection
+  /// once, and from then on the end of the stream: if a send got the report, this end may be a cut. A broken pipe
+  /// follows an orderly end.
   private var hasLostSending: Bool {
     if case .kernel(let error)? = lastFailure { error != .brokenPipe } else { false }
   }
@@ -60,8 +63,8 @@ extension ConnectionCore {
     do throws(TLSLayer.Failure) {
       return try layers.receive(from: channel, into: &input)
     } catch {
-      // A stream that ends without `close_notify` may have been cut by an attacker. Where the framing tells the end of the
-      // response, that does no harm; where the end of the stream is the end of the body, it is an error.
+      // A stream that ends without `close_notify` may have been cut by an attacker. If the framing tells the end of the
+      // response, a cut is detected anyway. If the end of the stream is the end of the body, it is an error.
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }
       guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }
       throw .tls(error)
@@ -77,7 +80,7 @@ extension ConnectionCore {
     dropConsumed()
     record.ended = loop.now
     decide { $0.responseEnded(into: &$1) }
-    // They answer the next request if one is on its way, and this one has left.
+    // The bytes that are left belong to the next response if a request is queued and this request has been sent.
     guard input.count > 0 else { return releaseInput() }
     if pipeline.isEmpty || machine.isSendingOnly {
       decide { $0.unsolicitedBytes(into: &$1) }
@@ -85,8 +88,8 @@ extension ConnectionCore {
     }
   }
 
-  /// Makes sure that the connection is still good: a server may close an idle connection at any time, and
-  /// whatever bytes it sends there answer nothing.
+  /// Receives on an idle connection, to find out whether it is still good. The server may close an idle connection at
+  /// any time, and any bytes that it sends are unsolicited. Either closes the connection.
   mutating func lookForEnd(of channel: Channel) {
     makeRoom()
     do throws(TLSLayer.Failure) {
@@ -101,16 +104,16 @@ extension ConnectionCore {
     releaseInput()
   }
 
-  /// The same for an owner who is not about to send anything.
+  /// Checks an idle connection in the same way if there is anything to receive.
   mutating func lookForEnd() {
     if isIdle, let channel, channel.isReadable ? true : layers.hasInput { lookForEnd(of: channel) }
   }
 
-  /// Keeps the head's bytes: the chunk will be overwritten, and strings are made only when somebody asks.
+  /// Keeps the head's bytes, because the chunk will be overwritten. Strings are made on demand.
   mutating func keepHead() {
     swap(&head, &parser.head)
     record.responseHeadBytes += head.byteCount
-    // A pipelined request's answer may have come together with the one before.
+    // The response to a pipelined request may have come together with the response before it.
     noteFirstByte()
     input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
   }
@@ -120,14 +123,14 @@ extension ConnectionCore {
     if !record.hasFirstByte { record.firstByte = loop.now }
   }
 
-  /// Sees to it that there is room to receive into.
+  /// Ensures that there is room to receive into.
   mutating func makeRoom() {
     if input.capacity == 0 {
       input = loop.takeChunk(atLeast: receiveBytes)
       return
     }
     guard input.spareCapacity == 0 || input.count == 0 && input.capacity < receiveBytes else { return }
-    // What is left is an incomplete head or trailer section, or nothing. A larger chunk takes it over.
+    // An incomplete head or trailer section is left, or nothing. A larger chunk takes it over.
     input.compact()
     guard input.spareCapacity == 0 || input.count == 0 else { return }
     var larger = loop.takeChunk(atLeast: max(receiveBytes, input.count * 2))
@@ -136,7 +139,7 @@ extension ConnectionCore {
     loop.recycle(larger)
   }
 
-  /// Gives the chunk back: a connection that waits holds no memory.
+  /// Gives the chunk back to the loop: a waiting connection holds no chunk.
   mutating func releaseInput() {
     guard input.capacity > 0 else { return }
     record.receivedBytes += consumed

@@ -2,15 +2,15 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// The request on its way out.
+/// Sends the request.
 ///
-/// A small request is one queue, which leaves at once. A body of another kind is an `Upload`: its next piece is fetched
-/// when the one before it has left, as long as the share of the turn and the limit of the rate last. So there is never
-/// more of it in memory than a piece.
+/// A small request is one queue, which is sent at once. Any other body is an `Upload`: its next piece is fetched when
+/// the piece before it has been sent, within the channel's share of the tick and the rate limit. So no more than a
+/// piece of a file or of a producer's body is queued at a time.
 extension ConnectionCore {
   /// Larger bodies leave piece by piece.
   private static let smallBodyBytesMax = 64 * 1024
-  /// What is read from a file at once.
+  /// The number of bytes that are read from a file at once.
   private static let fileBytesMax = 64 * 1024
 
   // MARK: - Beginning
@@ -59,7 +59,7 @@ extension ConnectionCore {
     isTimed = pace.isLimited || expects100Continue || !timeouts.leavesExchangesAlone
     if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
-    // What leaves piece by piece is counted as it leaves, the head with it.
+    // The bytes are counted when they are sent. The count starts below zero so that the head does not count as body.
     if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
     output.append(request.bytes)
     let number = start(over: channel, deadline: total)
@@ -67,7 +67,7 @@ extension ConnectionCore {
     return number
   }
 
-  /// Whether the body has waited for `100 Continue`, and nothing of it has left.
+  /// Whether the body has waited for `100 Continue`, and nothing of it has been sent.
   var holdsBody: Bool { expects100Continue && record.requestBodyBytes <= 0 }
 
   private func openChannel() throws(TransportError) -> Channel {
@@ -81,9 +81,10 @@ extension ConnectionCore {
     _ channel: Channel, for request: RequestHead, mayBeSentAgain: Bool
   ) throws(TransportError) {
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
-    // On a new connection an overloaded server may answer at once, before it has read anything. That answer is
-    // good: there is no earlier exchange whose rest it could be.
-    // What cannot be sent twice asks for the end that no event has told yet: that costs a system call.
+    // On a new connection an overloaded server may respond before it has read anything. That response is good, because
+    // no earlier exchange exists that it could belong to. On a used connection such bytes are unsolicited.
+    // Before a request that cannot be sent twice, a connection that was kept idle before its first request is checked,
+    // too, and the end of the stream is looked for even if no event has reported it. That costs a system call.
     if exchangeNumber > 0 || wasKeptUnused && !mayBeSentAgain, machine.isIdle,
       channel.isReadable || !mayBeSentAgain ? true : layers.hasInput
     {
@@ -104,7 +105,7 @@ extension ConnectionCore {
     return exchangeNumber
   }
 
-  /// Nil: the head announces something else.
+  /// Returns the upload for a body, or `nil` if the body does not match the request's head.
   private func upload(of body: RequestBody, for request: RequestHead) throws(BodyFailure) -> Upload? {
     switch body {
     case .none: return try upload(of: .bytes([]), for: request)
@@ -130,19 +131,22 @@ extension ConnectionCore {
 
   // MARK: - Going on
 
-  /// Sends no more of the request, if there is anything left of it.
+  /// Suspends the sending of the request, if anything of it is left.
   mutating func holdBack(_ number: UInt64) {
     if number == exchangeNumber, sender != .done { isSuspended = true }
   }
 
-  /// Whether anything was held back.
+  /// Resumes the sending.
+  ///
+  /// - Returns: `true` if it was suspended.
   mutating func goOn(_ number: UInt64) -> Bool {
     guard number == exchangeNumber, isSuspended else { return false }
     isSuspended = false
     return true
   }
 
-  /// Whether sending may come to something. If it waits for a producer alone, that one will wake the channel's waiter.
+  /// Whether a send could make progress. If only a producer's bytes are missing, the producer will wake the channel's
+  /// subscriber.
   mutating func hasOutput() -> Bool {
     guard !isSuspended else { return false }
     var hasRequest = !output.isEmpty && (!putsOffSending || machine.isSendingOnly)
@@ -153,43 +157,44 @@ extension ConnectionCore {
     return state.hasOutput || hasRequest && !state.waitsForInput
   }
 
-  /// Hands the kernel what there is of the request.
+  /// Hands the request's bytes to the kernel, as far as it takes them.
   mutating func flush(to channel: Channel) {
     guard !isSuspended else { return }
-    // What TLS takes out of the queue has not left yet.
+    // TLS may take bytes out of the queue without sending them.
     let secureSends = !layers.isPlain && hasKeptAll ? layers.secureSends : nil
     do throws(TLSLayer.Failure) {
-      // Of TLS alone something may be left to send, when the request has left.
+      // After the request has been sent, TLS may still have bytes of its own to send.
       let sentAll = try sender.hasUpload || isTimed ? sendPieces(to: channel) : layers.send(&output, to: channel)
       if sender.hasUpload, !channel.isWritable { channel.limitUnsent() }
       guard sender != .done, sentAll || hasSentRequest else { return }
       if sentAll { sender = .done }
       requestSent()
     } catch {
-      // The first one says why: all that follow are broken pipes.
+      // The first error has the cause. All later ones are broken pipes.
       if lastFailure == nil { lastFailure = error }
       if isTimed { pace.progressed(at: loop.now) }
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
         return decide { $0.sendingFailed(into: &$1) }
       }
-      // As if the end had been seen before. What is there, behind the answers to earlier requests, does not answer this one.
+      // Nothing was sent, so the connection counts as closed before this request. Bytes behind the responses to earlier
+      // requests do not answer this one.
       decide { $0.connectionLost(into: &$1) }
       failure = .connectionClosed
     }
   }
 
-  /// Whether nothing of the present request has been taken, by the kernel or by TLS.
+  /// Whether neither the kernel nor TLS has taken anything of the present request.
   private var hasKeptAll: Bool {
     guard case .active = machine.state else { return false }
     guard !sender.hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
     return output.byteCount - pipeline.byteCount == record.requestHeadBytes + record.requestBodyBytes
   }
 
-  /// Whether the server still has to take some of the present request.
+  /// Whether the server has yet to take some of the present request.
   var isSendingRequest: Bool { phase == .sending && sender != .done }
 
-  /// Whether nothing but later requests is left to be sent.
+  /// Whether only later requests are left to be sent.
   var hasSentRequest: Bool { !sender.hasUpload && !pipeline.isEmpty && output.byteCount <= pipeline.byteCount }
 
   @inline(__always)
@@ -207,7 +212,9 @@ extension ConnectionCore {
     return try layers.send(&output, to: channel, atMost: limit)
   }
 
-  /// Sends piece by piece. True: all of the request has left.
+  /// Sends piece by piece.
+  ///
+  /// - Returns: `true` if all of the request has been sent.
   private mutating func sendPieces(to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     while true {
       if !output.isEmpty ? true : !layers.isPlain {
@@ -232,14 +239,16 @@ extension ConnectionCore {
   private mutating func sent(_ count: Int) {
     if sender.hasUpload {
       record.requestBodyBytes += count
-      // Of a chunk that has left in part, what its coding adds is taken to have left first.
+      // The bytes of the chunked coding count as sent before the content of their chunk.
       let content = record.requestBodyBytes - record.requestCodingBytes
       if isObserved, count > 0, content > 0 { note(.bodySent(bytes: content)) }
     }
     if isTimed, count > 0 { pace.sent(count, at: loop.now) }
   }
 
-  /// Queues the next piece of the body, or sends it. False: there is nothing to go on with now.
+  /// Queues the next piece of the body, or sends it.
+  ///
+  /// - Returns: `false` if nothing more can be sent now.
   private mutating func takePiece(atMost allowance: Int, for channel: Channel) throws(BodyFailure) -> Bool {
     switch upload {
     case .none: break
@@ -260,7 +269,7 @@ extension ConnectionCore {
       do throws(Errno) {
         count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
       } catch {
-        // The kernel does not say whose error this is. Reading and sending, each for itself, will.
+        // The kernel does not tell whether the file or the socket failed. Reading and sending separately does.
         file.isSendable = false
         break
       }
@@ -304,7 +313,7 @@ extension ConnectionCore {
 
   // MARK: - Ending
 
-  /// Ends the exchange with what went wrong with a body.
+  /// Fails the exchange because of its request's or its response's body.
   mutating func bodyFailed(_ failure: BodyFailure) {
     bodyFailure = failure
     decide { $0.bodyFailed(into: &$1) }

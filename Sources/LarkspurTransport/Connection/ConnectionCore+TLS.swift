@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurIO
 import LarkspurTLS
 
-/// The handshake.
+/// The TLS handshake.
 extension ConnectionCore {
   enum HandshakeStep {
     case done(Handshake)
@@ -11,8 +11,8 @@ extension ConnectionCore {
     case wantsIdentity(issuers: [DistinguishedName])
   }
 
-  /// Puts TLS between the connection and its channel. What is there already, TLS with a proxy or bytes that came through
-  /// it, is then below.
+  /// Puts TLS between the connection and its channel. A TLS layer that exists already (the one with a proxy) becomes
+  /// the outer layer, and received bytes become input of the new one.
   mutating func secure(_ engine: consuming TLSEngine) {
     var received = Chunk()
     swap(&received, &input)
@@ -46,7 +46,8 @@ extension ConnectionCore {
   /// Whether the handshake has something left to send.
   var hasUnsentFlight: Bool { layers.sendingState.hasOutput }
 
-  /// What cannot leave now leaves with the first request. What goes wrong is noticed there.
+  /// Sends the last flight of the handshake as far as the kernel takes it. The rest leaves with the first request, and
+  /// an error is noticed there.
   mutating func sendLastFlight() {
     if let channel, !layers.isPlain, exchangeNumber == 0, output.isEmpty {
       _ = try? layers.send(&output, to: channel)

@@ -1,25 +1,25 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// How fast a connection may go, and how long it may stand still.
+/// The rate limits of a connection and the time limits of its present exchange.
 ///
-/// It is looked at only when something is limited (`ConnectionCore.isTimed`). Deadlines are told to the channel when a wait
-/// begins, and never taken back: one that moves on with each byte costs a store.
+/// Performance: a pace is consulted only if something is limited (`ConnectionCore.isTimed`). Deadlines are set on the
+/// channel when a wait begins and never removed, because moving one to a later time costs a store.
 struct Pace {
-  // Nanoseconds: a duration takes twice the room, and is long to convert.
+  // The limits in nanoseconds. Performance: a `Duration` has twice the size and is slow to convert.
   private var sendMax = UInt64.max
   private var firstByteMax = UInt64.max
   private var idleMax = UInt64.max
   private(set) var total = Deadline.never
   private(set) var continueDeadline = Deadline.never
-  /// When something has moved last, or somebody began to ask.
+  /// The time of the latest progress, or at which the caller began to ask for more.
   private var progress = Deadline.never
   private var hasFirstByte = false
   private var isAsked = false
-  /// Which time is the present wait's.
+  /// The limit that ends the present wait.
   private(set) var limit = Timeouts.Limit.total
 
-  /// Nil for most connections.
+  /// The rate limits, or `nil` for most connections.
   private var rates: Rates?
 
   private final class Rates {
@@ -60,8 +60,9 @@ struct Pace {
 
   func receivingAllowance(at now: Deadline) -> Int { rates?.receiving?.available(at: now) ?? .max }
 
-  /// Until when nothing may be sent. Nil: something may.
+  /// Returns the time until which nothing may be sent, or `nil` if sending is allowed.
   func sendingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.sending, at: now) }
+  /// Returns the time until which nothing may be received, or `nil` if receiving is allowed.
   func receivingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.receiving, at: now) }
 
   private static func pause(_ bucket: TokenBucket?, at now: Deadline) -> Deadline? {
@@ -80,13 +81,13 @@ struct Pace {
 
   mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
     rates?.receiving?.take(count, at: now)
-    // A server that talks without taking anything makes no progress.
+    // A server that sends without taking anything of the request makes no progress.
     guard !isSending else { return }
     hasFirstByte = true
     progress = now
   }
 
-  /// Somebody asks for the body. How long nobody did is not the server's fault.
+  /// Notes that the caller asks for the body. Time in which the caller does not ask does not count for the idle limit.
   mutating func asked(at now: Deadline) {
     if !isAsked { progress = now }
     isAsked = true
@@ -96,8 +97,9 @@ struct Pace {
 
   // MARK: - Waiting
 
-  /// When a wait that begins now ends as a failure, and why: `limit`. `stands`: there is nothing to send, and that is not
-  /// the server's fault.
+  /// Returns the deadline of a wait that begins now, and stores the reason for its failure in `limit`.
+  ///
+  /// - Parameter stands: Whether there is nothing to send, so that the `send` limit does not count.
   mutating func deadline(in phase: TransportError.Phase, stands: Bool, pause: Deadline?) -> Deadline {
     let (nanoseconds, limit): (UInt64, Timeouts.Limit) =
       switch phase {
@@ -117,17 +119,19 @@ extension ConnectionCore {
     isTimed = isTimed || pace.isLimited
   }
 
-  /// Lets the body leave if the server has had its time to say 100 (Continue).
+  /// Lets the body leave if the wait for `100 Continue` has lasted long enough.
   mutating func checkExpectation() {
     if pace.continueDeadline <= loop.now { endExpectation() }
   }
 
-  /// Lets the body leave if it waits for 100 (Continue).
+  /// Lets the body leave if it waits for `100 Continue`.
   mutating func endExpectation() {
     if sender == .awaiting100Continue { sender = .body }
   }
 
-  /// Says when the wait that begins now is to end. False: it is not for reading.
+  /// Sets the channel's deadline and alarm for the wait that begins now.
+  ///
+  /// - Returns: `false` if the wait is not for reading, because of the rate limit.
   mutating func prepareWait(for channel: Channel, writing: Bool) -> Bool {
     let receivingPause = pace.receivingPause(at: loop.now)
     var sendingPause: Deadline?
@@ -138,7 +142,7 @@ extension ConnectionCore {
     case .awaiting100Continue: continueDeadline = pace.continueDeadline
     }
     channel.setAlarm(min(receivingPause ?? .never, sendingPause ?? .never, continueDeadline))
-    // What the server does not take any more is not being sent.
+    // If the server takes no more of the request, the wait is for the response.
     let isUnsent = phase == .sending && sender == .done
     let phase: TransportError.Phase = machine.isSendingOnly ? .sending : isUnsent ? .awaitingHead : phase
     channel.setDeadline(

@@ -3,55 +3,57 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// The state of a connection, and each step of it that needs no waiting.
+/// The state of a connection, and its steps that need no waiting.
 ///
-/// Theory of operation. A task asks for the next part of a response. The core parses what is there, receives
-/// when nothing is, and answers `wait` when the kernel has nothing either; the task waits and asks again.
-/// Bytes are therefore received only when somebody wants them: demand flows back to the server by itself.
-/// Whether the connection lives on is for the `ExchangeMachine` to say.
+/// Theory of operation. A caller polls for the next part of a response. The core parses what it has received, receives
+/// more when there is nothing to parse, and returns `wait` when the kernel has nothing either. The caller waits for the
+/// channel and polls again. Bytes are therefore received only on demand, and TCP's flow control passes the demand on to
+/// the server. `ExchangeMachine` decides whether the connection stays open.
 ///
-/// It is a value inside `Connection`, held by `Confined`. While a step runs, nobody else's code is called: pieces
-/// of a body and the observer's events are handed out after it.
+/// The core is a value inside `Connection`, held by `Confined`. No user code runs during a step: the observer's events,
+/// and the pieces of a body, are handed out after the step.
 struct ConnectionCore: ~Copyable {
   enum Step {
-    /// What was asked for is there.
+    /// The requested part is there.
     case ready
     /// The response is complete, and so is the request.
     case end
-    /// The kernel has nothing: wait for the channel.
+    /// The kernel has nothing: the caller has to wait for the channel.
     case wait(Channel, reading: Bool, writing: Bool)
   }
 
   let loop: ClientLoop
-  /// Nil once the connection is closed: with its last owner the descriptor goes.
+  /// The channel, or `nil` once the connection is closed. The descriptor is closed with the last reference to the
+  /// channel.
   var channel: Channel?
-  /// What is between HTTP and the channel.
+  /// The layers between HTTP and the channel.
   var layers = Layers.plain
-  /// Whose requests it takes: a proxy's, with the proxy's authorization, never go to an origin.
+  /// The kind of peer. A request made for a proxy, which may carry the proxy's authorization, is never sent to an
+  /// origin.
   var recipient = RequestHead.Recipient.origin
   var parser: ResponseParser
   var machine = ExchangeMachine()
   var output = ByteQueue()
   var input = Chunk()
-  /// How much of `input` the parser is done with.
+  /// The number of bytes of `input` that the parser has consumed.
   var consumed = 0
-  /// How much to receive at once. It doubles while receives fill it.
+  /// The number of bytes to receive at once. Doubled each time a receive fills the buffer.
   var receiveBytes = ChunkPool.smallest
   static let receiveBytesMax = 256 * 1024
 
-  /// Counts the exchanges, so that an `Exchange` that is over can tell.
+  /// The number of the latest exchange, by which an `Exchange` recognises that it is over.
   var exchangeNumber: UInt64 = 0
-  /// Whether it was kept before its first request: the server may have closed it meanwhile.
+  /// Whether the connection was idle before its first request. The server may have closed it in that time.
   var wasKeptUnused = false
-  /// How far the present exchange has come.
+  /// The part of the present exchange that is in progress.
   var phase = TransportError.Phase.sending
   var failure: TransportError?
-  /// What the kernel or TLS had to say.
+  /// The latest error of the kernel or of TLS.
   var lastFailure: TLSLayer.Failure?
-  /// What is left to be sent.
+  /// The state of sending.
   var sender = RequestSender.done
 
-  // What most requests do without.
+  // State that most requests do not use.
 
   var upload = Upload.none
   /// Whether the present request's body had to wait for `100 Continue`.
@@ -61,31 +63,32 @@ struct ConnectionCore: ~Copyable {
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()
-  /// Whether the pace counts in this exchange.
+  /// Whether time limits or rates apply to the present exchange, so that `pace` is consulted.
   var isTimed = false
 
-  /// What is known of the present or latest exchange in numbers.
+  /// The times and byte counts of the present or latest exchange.
   var record = ExchangeRecord()
 
-  // The present or latest response. The storage is used again for the next one.
+  // The present or latest response. Its storage is reused for the next one.
   var head = ResponseHead()
   var headBytes: [UInt8] = []
   var trailers = FieldTable()
   var trailerBytes: [UInt8] = []
-  /// Whether that storage has been given back.
+  /// Whether `forgetResponse` has given that storage back to the loop.
   var hasForgotten = false
 
-  /// Requests behind the present one, which have been queued for sending or have left.
+  /// The requests behind the present one, which are queued for sending or have been sent.
   var pipeline = Pipeline()
-  /// Number of requests that have been queued since the last `flush`.
+  /// The number of requests that have been queued since the last `flush`.
   var unsentCount = 0
-  /// Whether sending waits for `flush`: pipelined requests leave together.
+  /// Whether sending waits for `flush`, so that pipelined requests leave together.
   var putsOffSending: Bool { unsentCount > 0 }
-  /// With so many requests on their way the server has enough to do.
+  /// The number of unanswered requests from which further ones wait in the queue, because the server is busy.
   static let requestsOnTheirWay = 8
 
-  /// Whether somebody wants to know what happens, and what has happened since they were last told.
+  /// Whether there is an observer.
   var isObserved: Bool
+  /// The events since the last call of `takeStory`.
   var story: [(ConnectionEvent, Deadline)] = []
 
   init(over channel: Channel, limits: Limits, isObserved: Bool) {
@@ -95,7 +98,7 @@ struct ConnectionCore: ~Copyable {
     parser = ResponseParser(limits: limits)
   }
 
-  /// Goes on where a tunnel has begun.
+  /// Creates the core of a connection through a tunnel.
   init(through tunnel: Tunnel, limits: Limits, isObserved: Bool) {
     self.init(over: tunnel.channel, limits: limits, isObserved: isObserved)
     layers = tunnel.handOver()
@@ -108,7 +111,8 @@ struct ConnectionCore: ~Copyable {
 
   // MARK: - Steps
 
-  /// Gives back what the latest response is kept in: it is as large as all the rest of an idle connection.
+  /// Gives the latest response's storage back to the loop. Performance: the storage is as large as the rest of an idle
+  /// connection.
   mutating func forgetResponse() {
     guard isIdle, !hasForgotten else { return }
     hasForgotten = true
@@ -117,7 +121,7 @@ struct ConnectionCore: ~Copyable {
     swap(&storage.next, &parser.head)
     swap(&storage.bytes, &headBytes)
     storage.head.forget()
-    // The parser begins a response before it is lent this table, and does not look into it.
+    // The parser begins a response before it receives this table, and never reads the old contents.
     storage.next.forget()
     storage.bytes.removeAll(keepingCapacity: true)
     trailers = FieldTable()
@@ -133,7 +137,7 @@ struct ConnectionCore: ~Copyable {
     swap(&storage.bytes, &headBytes)
   }
 
-  /// Makes the books ready for an exchange.
+  /// Resets the records for a new exchange.
   mutating func prepare() {
     if hasForgotten { takeResponseStorage() }
     phase = .sending
@@ -146,7 +150,7 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
-  /// Goes on to the final response's head.
+  /// Advances to the final response's head.
   mutating func pollHead() throws(TransportError) -> Step {
     while true {
       switch try poll() {
@@ -177,15 +181,15 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
-  /// Goes on to the next piece of the body, and swaps the chunk that holds it into `lent`. The caller has to
-  /// bring it back by `restore`, whatever happens.
+  /// Advances to the next piece of the body, and swaps the chunk that holds the piece into `lent`. If this returns
+  /// `ready`, the caller must return the chunk by `restore`, even after an error.
   mutating func pollBody(lending lent: inout Chunk, at range: inout Range<Int>) throws(TransportError) -> Step {
     let step = try pollBody(at: &range)
     if case .ready = step { swap(&input, &lent) }
     return step
   }
 
-  /// Goes on to the next piece of the body, which is then that range of `input`.
+  /// Advances to the next piece of the body. If this returns `ready`, the piece is `range` of `input`.
   @inline(__always)
   mutating func pollBody(at range: inout Range<Int>) throws(TransportError) -> Step {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
@@ -209,7 +213,8 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
-  /// Goes on with a request whose response is complete. Whatever the server says now ends it.
+  /// Advances the sending of a request whose response is complete. Anything that the server sends now ends the
+  /// exchange.
   private mutating func pollSending() throws(TransportError) -> Step {
     guard let channel else { throw .connectionClosed }
     if channel.isWritable { flush(to: channel) }
@@ -220,7 +225,7 @@ struct ConnectionCore: ~Copyable {
     return .wait(channel, reading: isTimed ? prepareWait(for: channel, writing: writing) : true, writing: writing)
   }
 
-  /// Whether nothing but a byte from the server can make a difference.
+  /// Whether the only event that can change something is a byte from the server.
   mutating func waitsForInput() -> Bool {
     !isTimed && sender == .done && layers.isPlain && input.count == 0 && !parser.isComplete() && failure == nil
       && channel?.mayReceive == false
@@ -236,13 +241,13 @@ struct ConnectionCore: ~Copyable {
     if channel == nil { releaseInput() } else { settle() }
   }
 
-  /// Ends the exchange if nothing of the response is missing, without waiting to be asked: the connection is
-  /// free for the next one at once.
+  /// Ends the exchange as soon as the response is complete, so that the connection is free for the next one without
+  /// another poll.
   mutating func settle() {
     if parser.finish() { endResponse(trailersAt: consumed) }
   }
 
-  /// A wait ended early.
+  /// Ends the exchange after an interrupted wait, and returns the error to throw.
   mutating func interrupted(_ interruption: Channel.Interruption) -> TransportError {
     switch interruption {
     case .timedOut: fail { $0.timedOut(into: &$1) }
@@ -251,19 +256,21 @@ struct ConnectionCore: ~Copyable {
     }
   }
 
-  /// The owner lets go of the connection.
+  /// Ends the use of the connection by its owner: fails a running exchange, and closes the connection.
   mutating func release() {
     decide { $0.released(into: &$1) }
   }
 
-  /// The owner is gone, on whatever thread.
+  /// Ends the use of the connection by its owner, on any thread.
   mutating func abandon() {
     if loop.isCurrent { return release() }
     channel?.abandon()
     if case .produced(let writer) = upload { writer.abandon() }
   }
 
-  /// After a switch of protocols: gives the channel away, with the bytes that have been received behind the head.
+  /// Gives away the channel after a switch of protocols, with the bytes that have been received behind the head.
+  ///
+  /// - Returns: The tunnel, or `nil` if the connection is no tunnel.
   mutating func takeTunnel() -> Tunnel? {
     guard loop.isCurrent, machine.state == .tunnel, let channel else { return nil }
     var bytes: [UInt8] = []
@@ -273,7 +280,7 @@ struct ConnectionCore: ~Copyable {
     return Tunnel(channel: channel, layers: layers.take(), received: bytes)
   }
 
-  /// What has happened since the last call.
+  /// Returns the events since the last call.
   mutating func takeStory() -> [(ConnectionEvent, Deadline)] {
     let events = story
     story.removeAll()
@@ -315,7 +322,7 @@ struct ConnectionCore: ~Copyable {
   }
 }
 
-/// What a response's head is kept in, and what the next one is parsed into.
+/// The storage of a response's head, and of the head that is parsed next.
 struct ResponseStorage {
   var head = ResponseHead()
   var next = ResponseHead()

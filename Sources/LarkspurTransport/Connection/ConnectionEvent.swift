@@ -3,20 +3,20 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// What a connection tells its observer.
+/// An event that a connection reports to its observer.
 public enum ConnectionEvent: Sendable {
   case resolving(host: String)
   case resolved([SocketAddress])
   case connecting(SocketAddress)
   case connectFailed(SocketAddress, Errno)
   case connected(SocketAddress)
-  /// A proxy is asked for a tunnel to a host, and has granted it.
+  /// The proxy is asked for a tunnel to a host. Followed by `tunnelled` when the proxy has granted it.
   case tunnelling(to: String, through: Proxy)
   case tunnelled
   case securing(ServerName)
   case secured(Handshake)
   case requestStarted(bytes: Int)
-  /// So much of the body has left in all, what the chunked coding adds not counted.
+  /// The number of bytes of the body sent so far, without the chunked coding.
   case bodySent(bytes: Int)
   case requestSent
   case interimReceived(status: Int, bytes: [UInt8], fields: FieldTable)

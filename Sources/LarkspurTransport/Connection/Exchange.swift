@@ -2,9 +2,11 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// A request whose response has begun to arrive. It is good until the connection's next `send`.
+/// A request whose response has begun to arrive. An exchange is valid until the connection's next `send`. It belongs to
+/// the connection's loop.
 public struct Exchange {
-  /// Nobody waits longer for a body that is thrown away than for a new connection.
+  /// The longest time spent on a body that is thrown away so that the connection can be reused. A new connection is
+  /// cheaper than a longer wait.
   public static let drainTimeMax = Duration.milliseconds(250)
 
   public let connection: Connection
@@ -14,16 +16,17 @@ public struct Exchange {
 
   public var status: Int { isPresent ? connection.status : 0 }
 
-  /// Ends the exchange from any thread, and with it the connection. Nil when the connection is closed already.
+  /// A handle that cancels the exchange from any thread and thereby closes the connection. `nil` once the connection is
+  /// closed or serves another exchange.
   public var canceller: Canceller? { isPresent ? connection.canceller(of: number) : nil }
 
-  /// The server's address, or the proxy's.
+  /// The address of the server, or of the proxy. `nil` if the connection was not opened by a pool.
   public var peer: SocketAddress? { connection.dialRecord?.peer }
 
-  /// What is known of it in numbers so far. Nil: it is over, and another one has begun.
+  /// The metrics of the exchange so far, or `nil` if another exchange has begun.
   public var metrics: ExchangeMetrics? { connection.metrics(of: number) }
 
-  /// Of the response's protocol.
+  /// The protocol version of the response.
   public var version: String { isOfHTTP10 ? "HTTP/1.0" : "HTTP/1.1" }
 
   var isOfHTTP10: Bool { isPresent && connection.minorVersion == 0 }
@@ -32,20 +35,25 @@ public struct Exchange {
 
   public var head: ResponseHead { isPresent ? connection.head : ResponseHead() }
 
-  /// What `Content-Length` says, if it is there.
+  /// The value of `Content-Length`, or `nil` if there is none.
   public var contentLength: Int? { isPresent ? connection.head.contentLength : nil }
 
-  /// The head as it came: status line, fields, empty line.
+  /// The bytes of the head as received: status line, fields, empty line.
   public var headBytes: [UInt8] { isPresent ? connection.headBytes : [] }
 
-  /// The value of the first field called `name`, which is given in lower case.
+  /// Returns the value of the first field called `name`, or `nil` if there is none.
+  ///
+  /// - Parameter name: The field's name in lower case.
   public func value(of name: StaticString) -> String? {
     let bytes = headBytes
     guard let entry = head.fields.first(named: CaselessWord(name), in: bytes.span) else { return nil }
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
-  /// The value of the first trailer called `name`, which is given in lower case. Trailers come with the body's end.
+  /// Returns the value of the first trailer called `name`, or `nil` if there is none. Trailers come with the body's
+  /// end.
+  ///
+  /// - Parameter name: The field's name in lower case.
   public func trailer(_ name: StaticString) -> String? {
     guard isPresent else { return nil }
     let bytes = connection.trailerBytes
@@ -53,15 +61,20 @@ public struct Exchange {
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
-  /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread.
-  /// False: the body is complete, and so is the request. Nothing is received while nobody asks.
+  /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread. Nothing
+  /// is received while no caller asks for it.
+  ///
+  /// - Returns: `false` if the body is complete, and the request has been sent.
   public func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try await connection.receivePiece(consume)
   }
 
-  /// The same for a piece that has come: no task waits for it, and most small bodies come together with their heads. Nil:
-  /// there is nothing to be had without waiting.
+  /// Lends the next piece of the body to `consume`, if the piece has come. Most small bodies come together with their
+  /// heads.
+  ///
+  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if nothing can be had without
+  ///   waiting.
   public func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try connection.takePiece(consume)
@@ -69,7 +82,8 @@ public struct Exchange {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `false` if the body is complete, or `nil` if `callback` will be performed when it is worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if `callback` will run when it is
+  ///   worth asking again.
   public func takePiece(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
@@ -77,32 +91,38 @@ public struct Exchange {
     return try connection.takePiece(for: callback, consume)
   }
 
-  /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, and returns its length. Nil: the body is
-  /// complete.
+  /// Waits for the next piece of the body and moves it into the file, as `receiveBody(into:)` does.
+  ///
+  /// - Returns: The length of the piece, or `nil` if the body is complete.
   public func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try await connection.receivePiece(into: file)
   }
 
-  /// The same for what has come. 0: the body is complete. Nil: there is nothing to be had without waiting.
+  /// Moves the next piece of the body into the file, if the piece has come.
+  ///
+  /// - Returns: The length of the piece, 0 if the body is complete, or `nil` if nothing can be had without waiting.
   public func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try connection.takePiece(into: file)
   }
 
-  /// Whether something of the body is still to come; or of the request to be sent, if the server answers while it reads.
+  /// Whether some of the body is still to come, or some of the request is still to be sent because the server answers
+  /// while it reads.
   public var isReceiving: Bool { isPresent && connection.isReceiving }
 
-  /// Lends each piece of the body to `consume` as it comes, to the body's end.
+  /// Receives the body to its end and lends each piece to `consume`.
   public func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    // With its last piece the exchange is over, and need not be asked again.
+    // Performance: with the last piece the exchange is over, so no further call is needed.
     while try await connection.receivePiece(consume), isPresent, connection.isReceiving {}
   }
 
-  /// Writes the body into a file, from the file's own position on, and returns how many bytes that were. `progress` is
-  /// told how many there are so far. Over plain TCP a body that is not chunked goes there through a pipe, without a stop
-  /// in our memory. Writing blocks the loop, so the file is a regular one. A file that takes no more fails the exchange.
+  /// Writes the body into a regular file, from the file's position on. Over plain TCP a body that is not chunked moves
+  /// through a pipe (`splice`) and not through user memory. Writing blocks the loop. A write error fails the exchange.
+  ///
+  /// - Parameter progress: Called with the number of bytes written so far.
+  /// - Returns: The number of bytes written.
   public func receiveBody(
     into file: OpenFile, progress: (Int) -> Void = { _ in }
   ) async throws(TransportError) -> Int {
@@ -116,12 +136,12 @@ public struct Exchange {
     return total
   }
 
-  /// Reads the body to its end, and throws it away.
+  /// Receives the body to its end and throws it away.
   public func discardBody() async throws(TransportError) {
     try await receiveBody { _ in }
   }
 
-  /// The whole body. One that is larger than `bytesMax` is an error, and the connection is closed.
+  /// Receives and returns the whole body. If the body is larger than `bytesMax`, closes the connection and throws.
   public func collectBody(bytesMax: Int) async throws(TransportError) -> [UInt8] {
     var body: [UInt8] = []
     var isTooLarge = false

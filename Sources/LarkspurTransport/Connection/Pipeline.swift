@@ -1,7 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// The requests that have been put on a connection behind the one that is being answered, in their order.
+/// The requests that are queued on a connection behind the one that is being answered, in their order.
 struct Pipeline {
   struct Follower {
     let number: UInt64
@@ -9,18 +9,18 @@ struct Pipeline {
     let deadline: Deadline
     let headBytes: Int
     let bodyBytes: Int
-    /// The task, if it waits for its turn.
+    /// The task that waits for its turn, if there is one.
     var waiter: Waiter?
     var isAbandoned = false
 
     var byteCount: Int { headBytes + bodyBytes }
   }
 
-  /// Whether the task of the present exchange still uses the connection, even if its response is complete. The next request
-  /// has to wait.
+  /// Whether the owner of the present exchange still uses the connection, even if the response is complete. The next
+  /// exchange has to wait.
   var isBusy = false
   private var followers: [Follower] = []
-  /// The size of all these requests.
+  /// The size of all queued requests.
   private(set) var byteCount = 0
 
   var isEmpty: Bool { followers.isEmpty }
@@ -34,7 +34,7 @@ struct Pipeline {
   mutating func takeFirst() -> Follower? {
     guard let follower = followers.first else { return nil }
     byteCount -= follower.byteCount
-    // A pipeline is a few requests deep.
+    // Performance: a pipeline is only a few requests deep, so moving the rest is cheap.
     followers.removeFirst()
     return follower
   }
@@ -44,7 +44,9 @@ struct Pipeline {
     followers[index].waiter = waiter
   }
 
-  /// Returns the one who waits.
+  /// Marks a request as unwanted.
+  ///
+  /// - Returns: The task that waits for its turn, which the caller has to wake, or `nil`.
   mutating func abandon(_ number: UInt64) -> Waiter? {
     guard let index = index(of: number) else { return nil }
     followers[index].isAbandoned = true
@@ -53,7 +55,7 @@ struct Pipeline {
     return waiter
   }
 
-  /// They are numbered one after another.
+  /// The index of a request. The numbers are consecutive.
   private func index(of number: UInt64) -> Int? {
     guard let first = followers.first, number >= first.number, number - first.number < followers.count else {
       return nil

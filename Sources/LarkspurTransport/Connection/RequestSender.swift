@@ -1,22 +1,22 @@
-/// What is left to be sent of the present request, and of the requests queued behind it.
+/// The state of sending the present request, and the requests queued behind it.
 ///
 ///     done -> queue -> done
 ///     done -> awaiting100Continue -> body -> done
 ///     done -> body -> done
 ///
-/// Every state goes to `done` when nothing more of the request is wanted. A request queued behind one that has left goes
-/// from `done` to `queue`.
+/// Every state changes to `done` when nothing more of the request is wanted. A request queued behind one that has left
+/// changes `done` to `queue`.
 enum RequestSender {
-  /// Nothing is left: everything has been sent or is not wanted any more, or no request has begun.
+  /// Nothing is left to be sent: everything has been sent or is no longer wanted, or no request has begun.
   case done
-  /// Heads and small bodies, all of them in the connection's output.
+  /// Heads and small bodies are left, all of them in the connection's output.
   case queue
-  /// The head, if it has not left yet. The body waits for `100 Continue`.
+  /// The head is left, if it has not been sent yet. The body waits for `100 Continue`.
   case awaiting100Continue
-  /// What is in the connection's output, and behind it a body that leaves piece by piece.
+  /// The connection's output is left, and behind it a body that leaves piece by piece.
   case body
 
-  /// Whether the present request has a body that leaves piece by piece, and is not sent yet.
+  /// Whether the present request has a body that leaves piece by piece and is not sent yet.
   var hasUpload: Bool {
     switch self {
     case .done, .queue: false

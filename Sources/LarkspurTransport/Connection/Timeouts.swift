@@ -1,9 +1,9 @@
 import LarkspurBytes
 import LarkspurTLS
 
-/// How long each part of a connection and of an exchange may take, on the monotonic clock. Nil: as long as it takes.
+/// The time limits of the parts of a connection and of an exchange, on the monotonic clock. `nil` is no limit.
 public struct Timeouts: Hashable, Sendable {
-  /// Which time was up.
+  /// The limit that was exceeded.
   public enum Limit: String, Hashable, Sendable {
     case resolve = "the time for looking up the name"
     case connect = "the time for connecting"
@@ -14,8 +14,9 @@ public struct Timeouts: Hashable, Sendable {
     case total = "the time for all of it"
   }
 
-  // Nanoseconds; all bits set: for ever. Pools hold one of these for each request, and a duration takes twice the room
-  // and is long to convert.
+  // The limits in nanoseconds. `UInt64.max` is no limit.
+  // Performance: pools store one `Timeouts` for each request, and a `Duration` has twice the size and is slow to
+  // convert.
   private var resolveMax = UInt64.max
   private var connectMax = UInt64.max
   private var secureMax = UInt64.max
@@ -37,28 +38,29 @@ public struct Timeouts: Hashable, Sendable {
     get { Self.duration(secureMax) }
     set { secureMax = Self.nanoseconds(newValue) }
   }
-  /// While there is something to send, and the server takes none of it. A producer may take its time.
+  /// The limit without progress while there is something to send and the server takes none of it. The time that a
+  /// producer takes does not count.
   public var send: Duration? {
     get { Self.duration(sendMax) }
     set { sendMax = Self.nanoseconds(newValue) }
   }
-  /// From the moment when the request has been sent.
+  /// The limit for the response's first byte, counted from the last progress in sending the request.
   public var firstByte: Duration? {
     get { Self.duration(firstByteMax) }
     set { firstByteMax = Self.nanoseconds(newValue) }
   }
-  /// While somebody asks for more of the response.
+  /// The limit between two bytes of the response. Counts only while the caller asks for more of the response.
   public var idle: Duration? {
     get { Self.duration(idleMax) }
     set { idleMax = Self.nanoseconds(newValue) }
   }
-  /// Of a call to `open`, and of an exchange from its beginning to the end of its response.
+  /// The limit of a call to `open`, or of an exchange from its beginning to the end of its response.
   public var total: Duration? {
     get { Self.duration(totalMax) }
     set { totalMax = Self.nanoseconds(newValue) }
   }
-  /// How long a body waits for `100 Continue` before it is sent all the same: a server may not know of it (RFC 9110
-  /// 10.1.1). This fails nothing. One second by default.
+  /// The time for which a body waits for `100 Continue` before it is sent anyway, because a server may not know of
+  /// it (RFC 9110 10.1.1). Fails nothing. 1 second by default.
   public var expectation: Duration? {
     get { Self.duration(expectationMax) }
     set { expectationMax = Self.nanoseconds(newValue) }
@@ -72,17 +74,17 @@ public struct Timeouts: Hashable, Sendable {
 
   public init() {}
 
-  /// When all of a call to `open`, or of an exchange, that begins at `now` has to be over.
+  /// The deadline of a call to `open`, or of an exchange, that begins at `now`.
   func end(from now: Deadline, within deadline: Deadline) -> Deadline {
     min(deadline, now.advanced(byNanoseconds: totalMax))
   }
 
-  /// Whether nothing of an exchange is limited but its end.
+  /// Whether nothing of an exchange but its total time is limited.
   var leavesExchangesAlone: Bool { sendMax & firstByteMax & idleMax == .max }
 }
 
 extension Deadline {
-  /// The moment after `duration`; never, without one.
+  /// The time `duration` after this one, or `never` if `duration` is `nil`.
   func advanced(by duration: Duration?) -> Deadline {
     guard let duration else { return .never }
     return advanced(by: duration)
@@ -90,7 +92,8 @@ extension Deadline {
 }
 
 extension Connection {
-  /// Runs a part of `open` within its own time. If that is up before the deadline is, the error says so.
+  /// Runs a part of `open` within its own time limit. If that limit ends before the deadline does, the error names the
+  /// limit.
   static func limited<T>(
     by duration: Duration?, as limit: Timeouts.Limit, in phase: TransportError.Phase, within deadline: Deadline,
     on loop: ClientLoop, _ operation: (Deadline) async throws(TransportError) -> T

@@ -2,37 +2,38 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// Why the transport could not do what it was asked.
+/// An error of the transport.
 public enum TransportError: Error, Hashable, Sendable {
   /// The name could not be looked up.
   case resolutionFailed(host: String, reason: String)
-  /// None of the addresses took the connection.
+  /// No address accepted the connection. The attempts are in their order.
   case connectFailed([Attempt])
-  /// Nothing can be connected from there. Without an error number: it reaches none of the host's addresses.
+  /// No connection can be made from the local endpoint. Without an error number, the endpoint reaches none of the
+  /// host's addresses.
   indirect case localEndpointUnusable(LocalEndpoint, Errno?)
-  /// The time was up: that of the whole call, unless `limit` says otherwise.
+  /// A time limit was exceeded: the limit of the whole call, unless `limit` says otherwise.
   case timedOut(Phase, limit: Timeouts.Limit = .total)
-  /// The task was cancelled.
+  /// The task or the request was cancelled, or the connection was closed locally.
   case cancelled
   /// The connection broke.
   case connectionLost(Phase, Errno?)
-  /// The connection had ended before this request could be sent on it: nothing was sent.
+  /// The connection had ended before this request could be sent on it. Nothing of the request was sent.
   case connectionClosed
-  /// TLS failed: the server is not trusted, or the two sides do not agree.
+  /// TLS failed: the server is not trusted, or the two sides do not agree on parameters.
   indirect case tls(TLSError)
-  /// There is no way through the proxy.
+  /// The proxy cannot be used to reach the host.
   indirect case proxy(ProxyError)
-  /// The server's response breaks the rules or is incomplete.
+  /// The server's response violates the protocol or is incomplete.
   case badResponse(ResponseError)
-  /// More requests wait for a connection than the pool allows.
+  /// More requests would wait for a connection than `PoolLimits.waitingMax` allows.
   case tooManyWaiting
-  /// The request's body, or the file for the response's, could not be had.
+  /// The request's body could not be produced or read, or the file for the response's body could not be written.
   indirect case bodyFailed(BodyFailure)
-  /// The loop's resources are exhausted.
+  /// The system's resources are exhausted, for example file descriptors.
   case unavailable(Errno)
-  /// Larkspur's own state does not fit what happened: a defect of ours.
+  /// Larkspur's own state is inconsistent: a defect in Larkspur.
   case internalInconsistency
-  /// A call that does not fit: a defect of the caller's.
+  /// A call that is not allowed in the present state: a defect in the caller.
   case localMisuse(Misuse)
 
   public struct Attempt: Hashable, Sendable {
@@ -45,7 +46,7 @@ public enum TransportError: Error, Hashable, Sendable {
     }
   }
 
-  /// How far an exchange had come.
+  /// The part of opening a connection or of an exchange in which the error occurred.
   public enum Phase: String, Hashable, Sendable {
     case queueing = "while waiting for a connection"
     case resolving = "while looking up the host's name"

@@ -1,10 +1,10 @@
-/// A connection that has been handed over to another protocol. Its socket is closed when the tunnel is released, unless
-/// `handOver` has given it away.
+/// A connection that has been handed over to another protocol. Releasing the tunnel closes its socket, unless
+/// `handOver` has given the socket away.
 public final class Tunnel {
   public let channel: Channel
-  /// What is between the other protocol and the channel.
+  /// The layers between the other protocol and the channel.
   private var layers: Layers
-  /// The other protocol's first bytes, which the server has sent right behind the head.
+  /// The other protocol's first bytes, which the server sent right behind the head.
   public let received: [UInt8]
   private var isHandedOver = false
 
@@ -14,7 +14,7 @@ public final class Tunnel {
     self.received = received
   }
 
-  /// Gives away the channel, and returns the layers above it. The caller closes the channel from then on.
+  /// Gives away the channel and returns the layers above it. The caller has to close the channel.
   func handOver() -> Layers {
     isHandedOver = true
     return layers.take()

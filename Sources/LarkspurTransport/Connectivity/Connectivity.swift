@@ -1,12 +1,14 @@
 import LarkspurIO
 
-/// What is known of the machine's ways to others.
+/// The known state of the machine's network connections.
 public struct Connectivity: Hashable, Sendable {
-  /// Nil: the kernel does not tell (a sandbox without netlink, a shortage of descriptors).
+  /// The network's links, addresses and routes, or `nil` if the kernel does not report them (a sandbox without netlink,
+  /// a shortage of descriptors).
   public var network: NetworkSnapshot?
 
-  /// Whether it makes sense to try and reach another machine: ``NetworkSnapshot/isOnline``, and where nothing is known it
-  /// does. Loopback and what a route leads to can be reached all the same: see ``ConnectivityMonitor/canReach(_:)``.
+  /// Whether an attempt to reach another machine makes sense: ``NetworkSnapshot/isOnline``, or `true` if nothing is
+  /// known. If `false`, loopback and destinations of other routes may still be reachable: see
+  /// ``ConnectivityMonitor/canReach(_:)``.
   public var isOnline: Bool { network?.isOnline ?? true }
 
   public init(network: NetworkSnapshot? = nil) { self.network = network }

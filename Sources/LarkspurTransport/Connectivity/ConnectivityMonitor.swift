@@ -1,23 +1,23 @@
 import LarkspurIO
 import Synchronization
 
-/// Tells when the machine's connectivity may have changed: a link came or went, an address, a default route.
+/// Reports changes of the machine's connectivity: a link, an address or a default route came or went.
 ///
-/// Theory of operation. A thread of its own waits at a netlink socket, which costs nothing while nothing changes. A change
-/// is a reason to look, and no more: the kernel does not tell of every route that goes with its link, and drops messages
-/// when they come too fast. So after each burst of changes all is listed anew, and the observers are called if the list is
-/// another one. The thread is started when it is first wanted and ends with the monitor.
+/// Theory of operation. A thread of the monitor waits for a netlink socket, which costs nothing while nothing changes.
+/// A message is only a reason to look: the kernel does not report each route that goes with its link, and drops
+/// messages when they come too fast. After each burst of messages the monitor therefore lists everything anew, and
+/// calls the observers if the list differs. The thread starts on first use and ends with the monitor.
 ///
 /// The monitor sees the network namespace of the thread that starts it. Any thread may use it.
 ///
-/// To wait for connectivity without missing it: observe first, then look at `current`, then wait for a call.
+/// To wait for connectivity without missing a change: observe first, then read `current`, then wait for a call.
 public final class ConnectivityMonitor: Sendable {
-  /// For everybody in the process.
+  /// The monitor that the whole process shares.
   public static let shared = ConnectivityMonitor()
 
   public typealias Observer = @Sendable (Connectivity) -> Void
 
-  /// A stay of an observer: it ends with `cancel`, or with this object.
+  /// The registration of an observer. The registration ends with `cancel`, or when this object is released.
   public final class Observation: Sendable {
     private let core: Core
     private let number: UInt64
@@ -29,7 +29,8 @@ public final class ConnectivityMonitor: Sendable {
 
     deinit { cancel() }
 
-    /// No call begins after this. One that has begun may still be under way on the monitor's thread.
+    /// Ends the registration. No call begins after this; a call in progress on the monitor's thread may still be
+    /// running.
     public func cancel() { core.forget(number) }
   }
 
@@ -39,42 +40,44 @@ public final class ConnectivityMonitor: Sendable {
 
   deinit { core.stop() }
 
-  /// What is known now. The first call starts the monitor.
+  /// The present state. The first access starts the monitor.
   public var current: Connectivity {
     core.startIfNeeded()
     return core.known
   }
 
-  /// Calls `observer` on the monitor's thread after each change, one call at a time, until the result goes. It must not
-  /// block.
+  /// Registers an observer. The monitor calls the observer on its own thread after each change, one call at a time. The
+  /// observer must not block.
+  ///
+  /// - Returns: The registration, which ends when it is released.
   public func observe(_ observer: @escaping Observer) -> Observation {
     core.startIfNeeded()
     return Observation(core: core, number: core.add(observer))
   }
 
-  /// A way to somebody, as the routes have it.
+  /// The kind of path to an address, according to the routes.
   public enum Way: Hashable, Sendable {
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     case unknown
-    /// No route, or one over a link that is down or has no carrier.
+    /// There is no route, or the route's link is down or has no carrier.
     case none
     case over(NetworkLink.Kind)
   }
 
-  /// Whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. It asks the kernel, which
-  /// takes some microseconds, and sends nothing: whether anybody is there is another question. Where the kernel does not
-  /// tell the answer is yes.
+  /// Returns whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. This asks
+  /// the kernel, which takes some microseconds, and sends nothing: a host with this address need not exist. The result
+  /// is `true` if the kernel does not report routes, and for Unix-domain sockets.
   public func canReach(_ address: SocketAddress) -> Bool {
     address.family == .unix || way(to: address) != .none
   }
 
-  /// Over what a route leads to `address`: see ``canReach(_:)``.
+  /// Returns the kind of link over which a route leads to `address`. See ``canReach(_:)``.
   public func way(to address: SocketAddress) -> Way {
     guard address.family != .unix else { return .over(.loopback) }
     core.startIfNeeded()
     do throws(Errno) {
       guard let index = try core.link(to: address) else { return .unknown }
-      // A route over a link that has come since the last look is good as well.
+      // The link is newer than the snapshot. A route over such a link counts as good.
       guard let link = core.known.network?.links[index] else { return .over(.other) }
       return link.carries ? .over(link.kind) : .none
     } catch {
@@ -84,12 +87,12 @@ public final class ConnectivityMonitor: Sendable {
 }
 
 extension ConnectivityMonitor {
-  /// What the thread holds on to: it does not keep the monitor alive.
+  /// The state that the thread keeps alive. The thread does not keep the monitor alive.
   fileprivate final class Core: Sendable {
     private struct State: ~Copyable {
       var isRunning = false
       var isStopping = false
-      /// While the thread waits at its poller.
+      /// Wakes the thread. `nil` unless the thread runs.
       var waker: Poller.Waker?
       var known = Connectivity()
       var observers: [UInt64: Observer] = [:]
@@ -97,9 +100,9 @@ extension ConnectivityMonitor {
     }
 
     private let state = Mutex(State())
-    /// Held during a start: whoever comes meanwhile waits until there is something to know.
+    /// Held during a start, so that concurrent callers wait until there is a result.
     private let starts = Mutex(())
-    /// Whoever asks the kernel holds this lock meanwhile. Nil until the start.
+    /// The socket for requests to the kernel, or `nil` before the start. The lock is held during each request.
     private let questions = Mutex<NetlinkQuestions?>(nil)
 
     var known: Connectivity { state.withLock { $0.known } }
@@ -114,7 +117,7 @@ extension ConnectivityMonitor {
 
     func forget(_ number: UInt64) { _ = state.withLock { $0.observers.removeValue(forKey: number) } }
 
-    /// Nil: it cannot be asked.
+    /// Returns the index of the link over which a route leads to `address`, or `nil` if the kernel cannot be asked.
     func link(to address: SocketAddress) throws(Errno) -> UInt32? {
       try questions.withLock { questions throws(Errno) in
         guard questions != nil else { return nil }
@@ -129,7 +132,7 @@ extension ConnectivityMonitor {
       }
     }
 
-    /// After a failure, the next who wants something tries again.
+    /// Starts the thread unless it runs. After a failure, the next call tries again.
     func startIfNeeded() {
       if needsStart { starts.withLock { _ in if needsStart { start() } } }
     }
@@ -138,7 +141,7 @@ extension ConnectivityMonitor {
 
     private func start() {
       do throws(Errno) {
-        // It listens before it looks: no change falls between the two.
+        // The socket listens before the first look, so that no change is missed in between.
         let changes = try NetlinkSocket(hearsChanges: true)
         try questions.withLock { questions throws(Errno) in
           if questions == nil { questions = try NetlinkQuestions() }
@@ -166,7 +169,7 @@ extension ConnectivityMonitor {
     private func run(_ changes: NetlinkSocket) {
       do throws(Errno) {
         var poller = try Poller(kernel: LinuxKernel.shared)
-        // The descriptor of the waker is gone with the poller.
+        // The waker's descriptor is closed with the poller.
         defer { state.withLock { $0.waker = nil } }
         try changes.watch(with: poller, slot: 0)
         let waker = poller.waker
@@ -176,13 +179,15 @@ extension ConnectivityMonitor {
           if try drain(changes) { tell(Connectivity(network: try look())) }
         }
       } catch {
-        // Nothing is known from here on, until somebody asks again and it can be started.
+        // Nothing is known from now on, until another call starts the monitor again.
         tell(Connectivity())
       }
       state.withLock { $0.isRunning = false }
     }
 
-    /// Reads all that has come. Whether any of it matters.
+    /// Reads all messages.
+    ///
+    /// - Returns: Whether any of them is relevant.
     private func drain(_ changes: NetlinkSocket) throws(Errno) -> Bool {
       var isRelevant = false
       while true {
@@ -192,7 +197,7 @@ extension ConnectivityMonitor {
         } catch {
           switch error {
           case .wouldBlock: return isRelevant
-          // Some were lost: they might have mattered.
+          // Messages were lost, and some of them might have been relevant.
           case .noBufferSpace: isRelevant = true
           default: throw error
           }

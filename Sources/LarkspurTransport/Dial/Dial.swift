@@ -2,30 +2,31 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// Connects to one of a host's addresses: carries out what a `DialMachine` decides. It belongs to its loop's thread.
+/// Connects to one of a host's addresses: performs the decisions of a `DialMachine`. A dial belongs to its loop's
+/// thread.
 final class Dial {
   private let loop: ClientLoop
   private let addresses: [SocketAddress]
-  /// This end, if it was chosen.
+  /// The local endpoint to connect from, if there is one.
   private let local: LocalEndpoint?
   private let observer: Connection.Observer?
   private var machine: DialMachine
 
-  /// The attempts that are under way.
+  /// The channels of the attempts in progress, by attempt.
   private var channels: [Int: Channel] = [:]
-  /// Those of them that the kernel has an answer for.
+  /// The attempts in progress whose connect has an outcome in the kernel.
   private var answered: [Int] = []
-  /// What the task waits for.
+  /// The wait of the dial's task.
   private var news: Answer<Void>?
 
   private var failures: [TransportError.Attempt] = []
   private var outcome: Result<Channel, TransportError>?
 
-  /// How many of a host's addresses are tried. A name server may send thousands: where there is no network each fails at once,
-  /// and within the failure of the one before.
+  /// Maximum number of a host's addresses that are tried. A name server may send thousands. Where there is no network,
+  /// each attempt fails at once and starts the next one recursively, so the limit also bounds the stack.
   static let addressesMax = 64
 
-  /// Addresses that `local` cannot reach are left out, and so are more than `addressesMax`.
+  /// Creates a dial. Leaves out addresses that `local` cannot reach, and addresses beyond `addressesMax`.
   init(to all: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, observer: Connection.Observer?) {
     let addresses = local.map { all.filter($0.reaches) } ?? all
     let isIPv6 = addresses.map { if case .ipv6 = $0 { true } else { false } }
@@ -38,12 +39,14 @@ final class Dial {
     if let local, addresses.isEmpty, !all.isEmpty { outcome = .failure(.localEndpointUnusable(local, nil)) }
   }
 
-  /// The channel that was connected first. `deadline` is for all attempts together.
+  /// Returns the channel that was connected first.
+  ///
+  /// - Parameter deadline: The deadline of all attempts together.
   static func connect(
     to addresses: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, deadline: Deadline,
     observer: Connection.Observer?
   ) async throws(TransportError) -> Channel {
-    // One address has no rival: there is nothing to decide, and no race to keep the books of.
+    // Performance: a single address needs no decisions, so there is no race and no machine.
     if addresses.count == 1, local == nil {
       return try await connect(toOnly: addresses[0], on: loop, deadline: deadline, observer: observer)
     }
@@ -62,7 +65,7 @@ final class Dial {
     return channel
   }
 
-  /// Begins the one attempt that there is. What goes wrong with it closes the channel, here and in `finish`.
+  /// Starts the only attempt. An error, here and in `finish`, closes the channel.
   static func begin(
     _ address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
   ) throws(TransportError) -> (channel: Channel, isConnected: Bool) {
@@ -83,7 +86,7 @@ final class Dial {
     }
   }
 
-  /// Waits for its outcome.
+  /// Waits for the outcome of the only attempt.
   static func finish(_ channel: Channel, observer: Connection.Observer?) async throws(TransportError) {
     do throws(Channel.Interruption) {
       try await channel.wait(reading: false, writing: true)
@@ -140,7 +143,7 @@ final class Dial {
     let attempts = answered
     answered = []
     for attempt in attempts {
-      // An earlier one of them may have won.
+      // The outcome of an earlier attempt in this list may have ended the race.
       guard let channel = channels[attempt] else { continue }
       do throws(Errno) {
         try channel.finishConnecting()
@@ -204,12 +207,12 @@ final class Dial {
     }
   }
 
-  /// `fatal`: another address would fail in the same way.
+  /// - Parameter fatal: An error that each other address would fail with, too, or `nil`.
   private func attemptFailed(_ attempt: Int, _ error: Errno, fatal: TransportError? = nil) {
     let address = addresses[attempt]
     observer?(.connectFailed(address, error), loop.kernel.now())
     if let fatal = fatal ?? (error.isShortage ? .unavailable(error) : nil) {
-      // What is under way may come to something all the same.
+      // Attempts in progress may still succeed.
       if channels.isEmpty { return end(with: fatal) }
     } else {
       loop.failedToConnect(to: address)

@@ -1,11 +1,12 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// Addresses that could not be connected to a short while ago: they are tried after the others. A loop has one.
+/// The addresses to which a connect failed a short while ago. They are tried after the others. Each loop has one such
+/// list.
 struct FailedAddresses {
-  /// How long a failure is remembered.
+  /// The time for which a failure is remembered.
   static let lifetime = Duration.seconds(30)
-  /// How many are: the oldest goes first.
+  /// Maximum number of failures. The oldest is dropped first.
   static let countMax = 256
 
   private var failures: [(address: SocketAddress, until: Deadline)] = []

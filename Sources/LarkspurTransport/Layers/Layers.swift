@@ -7,13 +7,14 @@ import LarkspurTLS
 ///     plain -> secured -> closed
 ///     plain -> closed
 ///
-/// The handshake belongs to `secured`. TLS through TLS with a proxy does, too: a `TLSLayer` holds the outer one.
+/// The handshake belongs to `secured`. So does TLS through TLS with a proxy: a `TLSLayer` holds the outer layer.
 enum Layers: ~Copyable {
   case plain
-  /// TLS, as soon as its handshake has begun. Held by reference: most connections have none, and no room for it.
+  /// TLS, from the beginning of its handshake on. Performance: held by reference, because most connections have no TLS
+  /// and reserve no memory for it.
   case secured(Confined<TLSLayer>)
-  /// The connection is closed, or its socket has been given away. Nothing is sent or received any more: the bytes of a
-  /// secured connection never pass without TLS.
+  /// The connection is closed, or its socket has been given away. Nothing is sent or received any more, so the bytes of
+  /// a secured connection never leave without TLS.
   case closed
 
   /// Ends the use of the layers here, and returns them.
@@ -23,7 +24,7 @@ enum Layers: ~Copyable {
     return layers
   }
 
-  /// Whether bytes pass as they are. The kernel can move those by itself.
+  /// Whether bytes pass unchanged, so that the kernel can move them by itself (`splice`, `sendfile`).
   var isPlain: Bool {
     switch self {
     case .plain: true
@@ -88,7 +89,7 @@ enum Layers: ~Copyable {
 
   // MARK: - Sending
 
-  /// What TLS has to send, and whether it takes no plaintext before it has received something.
+  /// Whether TLS has something to send, and whether TLS accepts no plaintext before it has received something.
   var sendingState: (hasOutput: Bool, waitsForInput: Bool) {
     switch self {
     case .secured(let tls): tls.state.sendingState
@@ -96,7 +97,7 @@ enum Layers: ~Copyable {
     }
   }
 
-  /// Number of times that TLS has handed bytes to the kernel, or `nil` without TLS.
+  /// A counter that changes whenever TLS may have handed bytes to the kernel, or `nil` without TLS.
   var secureSends: Int? {
     switch self {
     case .secured(let tls): tls.state.sends
@@ -104,7 +105,9 @@ enum Layers: ~Copyable {
     }
   }
 
-  /// Sends the queue as far as the kernel takes it. Returns whether all of it has left.
+  /// Sends the queue as far as the kernel takes it.
+  ///
+  /// - Returns: Whether all of the queue has been sent.
   @inline(__always)
   func send(_ queue: inout ByteQueue, to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     switch self {
@@ -119,7 +122,9 @@ enum Layers: ~Copyable {
     }
   }
 
-  /// Sends not much more than `limit` bytes of the queue. Returns whether all of it has left.
+  /// Sends not much more than `limit` bytes of the queue.
+  ///
+  /// - Returns: Whether all of the queue has been sent.
   func send(_ queue: inout ByteQueue, to channel: Channel, atMost limit: Int) throws(TLSLayer.Failure) -> Bool {
     switch self {
     case .plain:
@@ -141,8 +146,9 @@ enum Layers: ~Copyable {
     }
   }
 
-  /// Sends `close_notify` if the kernel takes it at once, and releases the layers. What is encrypted already leaves before it if
-  /// `inOrder` is `true`.
+  /// Sends `close_notify` if the kernel takes it at once, and releases the layers.
+  ///
+  /// - Parameter inOrder: Whether bytes that are encrypted already are sent before it.
   mutating func close(over channel: Channel, inOrder: Bool) {
     switch take() {
     case .secured(let tls): tls.state.close(over: channel, inOrder: inOrder)

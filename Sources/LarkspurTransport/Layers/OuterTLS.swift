@@ -2,38 +2,42 @@ import LarkspurBytes
 import LarkspurIO
 import LarkspurTLS
 
-/// The TLS that another TLS goes through: that with a proxy, on the way to a server. The ciphertext of the one within is
-/// its plaintext.
+/// The TLS layer with a proxy, through which another TLS layer reaches a server. The ciphertext of the inner layer is
+/// the plaintext of this one.
 ///
-/// A layer cannot hold one of its own kind by value: it holds this.
+/// A class, because a `TLSLayer` cannot hold a value of its own type.
 final class OuterTLS {
   private let layer: Confined<TLSLayer>
-  /// What the layer within has handed over and this one has not encrypted. No more is taken before it is gone.
+  /// Ciphertext of the inner layer that this layer has not encrypted yet. No more is accepted until it is gone.
   private var queue = ByteQueue()
 
   init(_ layer: consuming Confined<TLSLayer>) {
     self.layer = layer
   }
 
-  /// Whether something may be received without the kernel.
+  /// Whether something may be read without a receive.
   var hasInput: Bool { layer.state.hasInput }
 
-  /// Whether something has not left, and whether sending it could come to anything.
+  /// Whether something has not been sent yet.
   var isSending: Bool { !queue.isEmpty || layer.state.sendingState.hasOutput }
+  /// Whether this layer accepts no plaintext before it has received something.
   var waitsForInput: Bool { layer.state.sendingState.waitsForInput }
+  /// Whether a send could make progress.
   var hasOutput: Bool { layer.state.sendingState.hasOutput || !queue.isEmpty && !waitsForInput }
 
   func receive(from channel: Channel, into chunk: inout Chunk) throws(TLSLayer.Failure) -> ClientSocket.Received {
     do throws(TLSLayer.Failure) {
       return try layer.state.receive(from: channel, into: &chunk)
     } catch {
-      // The TLS within finds out itself whether its own farewell is missing.
+      // The inner TLS layer checks for its own `close_notify`.
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }
       return .endOfStream
     }
   }
 
-  /// Sends what the kernel takes. True: all of it, and of what was left from before.
+  /// Sends what the kernel takes of earlier bytes and of the chunk.
+  ///
+  /// - Returns: `true` if nothing is left of either.
   func send(_ chunk: inout Chunk, to channel: Channel) throws(TLSLayer.Failure) -> Bool {
     while true {
       if queue.isEmpty, chunk.count > 0 {
@@ -47,7 +51,7 @@ final class OuterTLS {
     }
   }
 
-  /// What has not been encrypted does not leave any more.
+  /// Drops the bytes that have not been encrypted.
   func stopSending() { queue.removeAll() }
 
   func close(over channel: Channel, inOrder: Bool) {

@@ -1,19 +1,20 @@
 import LarkspurTLS
 
-/// That a connection speaks TLS, and how.
+/// How a connection uses TLS.
 public struct Security: Sendable {
   public var context: TLSContext
-  /// The proxies on the way: sessions of one path are not resumed on another.
+  /// The proxies on the way. A TLS session that was established over one path is not resumed over another.
   public var path = ""
-  /// Asked for each connection, resumed ones too, whether its server is trusted; on a thread that is not the loop's. The
-  /// handshake waits for the answer, until its deadline; the task is cancelled when nobody waits any more.
+  /// Decides whether the server of a connection is trusted, or `nil` to leave that to the context. Called for each
+  /// connection, also for resumed sessions, in a task on another thread than the loop's. The handshake waits for the
+  /// result until its deadline. The task is cancelled when the wait is over.
   public var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
-  /// Asked when the server wants a certificate, with the issuers that it knows (none: any). Nil: there is
-  /// none to show. Not asked when the configuration has an identity.
+  /// Returns a certificate for a server that requests one, or `nil` if there is none to show. `issuers` are the issuers
+  /// that the server accepts; empty means any. Not called if the context's configuration has an identity.
   public var provideIdentity: (@Sendable (_ issuers: [DistinguishedName]) async -> ClientIdentity?)? {
     didSet { identity = Identity() }
   }
-  /// Stands for the closures above, which cannot be compared: copies share it.
+  /// Represents the closures above in comparisons, because closures cannot be compared. Copies share it.
   private var identity: Identity?
 
   private final class Identity: Sendable {}
@@ -34,7 +35,7 @@ public struct Security: Sendable {
 }
 
 extension Security: Hashable {
-  /// Whether connections of the one are as good as connections of the other.
+  /// Whether the two values can share connections.
   public static func == (one: Security, other: Security) -> Bool {
     one.context === other.context && one.path == other.path && one.identity === other.identity
   }

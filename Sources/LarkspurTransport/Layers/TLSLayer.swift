@@ -5,16 +5,16 @@ import Synchronization
 
 /// TLS between a connection and its channel: ciphertext on one side, plaintext on the other.
 ///
-/// Theory of operation. The engine decides everything; here is only where its bytes come from and go to. Ciphertext
-/// is received into one chunk and encrypted into another, both of the loop's pool and held only while there is something
-/// in them: an idle connection holds none.
+/// Theory of operation. The engine makes all TLS decisions; the layer moves its bytes. Ciphertext is received into one
+/// chunk and encrypted into another. Both come from the loop's pool and are held only while they have content: an idle
+/// connection holds none.
 ///
-/// A record of data is encrypted only where all of it fits, so that the engine never holds half of one. A part of the
-/// room is kept for what TLS has to say of its own accord (alerts, answers to key updates): data cannot use it up. A
-/// peer that demands answers without end and takes none is refused when that part is full.
+/// A record of data is encrypted only if all of it fits, so that the engine never holds half a record. Part of the room
+/// is reserved for messages of TLS's own (alerts, answers to key updates), so that data cannot use it up. A peer that
+/// demands answers without end and takes none is refused when that part is full.
 ///
-/// Behind an `https` proxy the ciphertext goes through another layer, the one with the proxy. It is asked for where the
-/// channel would be; without one that is a comparison with nil per call, and for requests without TLS nothing.
+/// Behind an `https` proxy the ciphertext goes through another layer, the one with the proxy, in place of the channel.
+/// Performance: without such a proxy that costs a comparison with `nil` for each call.
 struct TLSLayer: ~Copyable {
   enum Failure: Error {
     case kernel(Errno)
@@ -34,28 +34,28 @@ struct TLSLayer: ~Copyable {
   private let keeping: BufferKeeping?
   private var incoming = Chunk()
   private var outgoing = Chunk()
-  /// How much to receive at once. It doubles while receives fill it.
+  /// The number of bytes to receive at once. Doubled each time a receive fills the buffer.
   private var receiveBytes = ChunkPool.smallest
   private static let receiveBytesMax = 128 * 1024
-  /// RFC 8446 5.1.
+  /// The maximum plaintext of a record (RFC 8446 5.1).
   private static let recordBytesMax = 16 * 1024
-  /// What encryption adds to a record, and more.
+  /// An upper bound of the bytes that encryption adds to a record.
   private static let recordOverhead = 256
-  /// The room that data leaves free.
+  /// The room that data leaves free for messages of TLS's own.
   private static let reservedBytes = 1024
 
-  /// Whether reading may come to something without another receive.
+  /// Whether reading may make progress without another receive.
   private(set) var hasInput = false
   private var inputEnded = false
   private var hasFailed = false
-  /// How often ciphertext has been taken.
+  /// A counter that changes whenever ciphertext may have been handed down, to the channel or to the outer layer.
   private(set) var sends = 0
-  /// The peer takes no more, or is to get no more.
+  /// Whether the peer takes no more bytes, or must not get more.
   private var hasStoppedSending = false
-  /// A message of TLS's own has come in part: until the rest is there, nothing can be encrypted.
+  /// Whether an incomplete message of TLS's own blocks encryption until the rest of the message arrives.
   private var writingWaitsForInput = false
 
-  /// - Parameter received: Ciphertext that has come already.
+  /// - Parameter received: Ciphertext that has been received already.
   init(
     _ engine: consuming TLSEngine, on loop: ClientLoop, through outer: OuterTLS? = nil,
     received: consuming Chunk = Chunk()
@@ -69,14 +69,15 @@ struct TLSLayer: ~Copyable {
     incoming = received
   }
 
-  /// Whether ciphertext waits to be sent, and could be.
+  /// Whether there is ciphertext to send, and a send could make progress.
   private var hasOutput: Bool {
     guard let outer else { return outgoing.count > 0 }
     return outer.hasOutput || outgoing.count > 0 && !outer.waitsForInput
   }
 
-  /// What there is to send, and whether plaintext could be added to it. (Mutating: of what cannot be changed the compiler makes
-  /// a copy first.)
+  /// Whether there is something to send, and whether TLS accepts no plaintext before it has received something.
+  ///
+  /// Performance: `mutating`, because the compiler would first copy a value that cannot be changed.
   var sendingState: (hasOutput: Bool, waitsForInput: Bool) {
     mutating get { (hasOutput, writingWaitsForInput || outer?.waitsForInput == true) }
   }
@@ -85,7 +86,7 @@ struct TLSLayer: ~Copyable {
 
   // MARK: - Handshake
 
-  /// Goes on with the handshake as far as it leads without waiting.
+  /// Advances the handshake as far as possible without waiting.
   mutating func handshake(over channel: Channel) throws(Failure) -> HandshakeStep {
     while true {
       makeRoom()
@@ -99,7 +100,7 @@ struct TLSLayer: ~Copyable {
       hasInput = incoming.count > 0 || hasOuterInput
       switch step {
       case .done(let handshake):
-        // The last flight leaves together with the first request, if there is one in this turn.
+        // The last flight leaves together with the first request, if there is one in this tick.
         releaseIdleChunks()
         return .done(handshake)
       case .wantsTrust(let trust):
@@ -111,12 +112,13 @@ struct TLSLayer: ~Copyable {
       case .wantsOutput:
         // Nothing is read before there is room for the answer.
         guard try !sendOutgoing(to: channel) else { continue }
-        // The two layers would wait for each other: the outer one for the rest of a message, the inner one for room.
+        // The two layers would wait for each other: the outer layer for the rest of a message, the inner layer for
+        // room.
         guard hasOutput else { throw .tls(TLSError(.protocolViolation, reason: "the proxy sends half a message")) }
         return .wait(reading: false, writing: true)
       case .wantsInput:
         _ = try sendOutgoing(to: channel)
-        // One more step with the end of the stream tells what it means.
+        // At the end of the stream, one more step of the engine returns the right error.
         guard channel.mayReceive || hasOuterInput, try receiveCiphertext(from: channel) else {
           return .wait(reading: true, writing: hasOutput)
         }
@@ -132,13 +134,13 @@ struct TLSLayer: ~Copyable {
 
   // MARK: - Data
 
-  /// Appends plaintext to `plain`: what is there already, or else of one receive (more of them while the channel's share
-  /// of the turn lasts, if they bring nothing for us).
+  /// Appends plaintext to `plain`: plaintext that is available already, or else from one receive. If a receive brings
+  /// only messages of TLS's own, receives again within the channel's share of the tick.
   mutating func receive(from channel: Channel, into plain: inout Chunk) throws(Failure) -> ClientSocket.Received {
     var (hasReceived, hasLookedAgain) = (false, false)
     while true {
       if hasInput {
-        // Without room OpenSSL forgets the alert that says what is wrong with what has come.
+        // OpenSSL needs room for the alert that describes an error in the received bytes; otherwise it drops the alert.
         makeRoom()
         let before = incoming.count
         let reading = try read(into: &plain)
@@ -160,8 +162,9 @@ struct TLSLayer: ~Copyable {
           continue
         }
       }
-      // What came was TLS's own, such as the tickets that servers send in front of their first response. Reading those takes
-      // as long as a response takes to follow: to look for it once more is cheaper than to wait.
+      // The received bytes were TLS's own, such as the tickets that servers send before their first response.
+      // Performance: a response follows about as soon as these have been read, so one more receive is cheaper than a
+      // wait.
       let mayFollow = hasReceived && !hasLookedAgain && outer == nil && channel.isOpen
       guard channel.isReadable && (!hasReceived || channel.mayReceive) || hasOuterInput || mayFollow,
         try receiveCiphertext(from: channel)
@@ -171,8 +174,9 @@ struct TLSLayer: ~Copyable {
     }
   }
 
-  /// Encrypts the queue and sends it, as far as the kernel takes it, and not much more than `limit` bytes. True: all of
-  /// it has left.
+  /// Encrypts the queue and sends it, as far as the kernel takes it, and not much more than `limit` bytes.
+  ///
+  /// - Returns: `true` if all of it has been sent.
   mutating func send(
     _ queue: inout ByteQueue, to channel: Channel, atMost limit: Int = .max
   ) throws(Failure) -> Bool {
@@ -190,7 +194,7 @@ struct TLSLayer: ~Copyable {
           queue.drop(count)
           left -= count
         case .wantsOutput:
-          // There was room for it.
+          // There was room for the record.
           if outgoing.count == 0 {
             throw .tls(TLSError(.protocolViolation, reason: "a record is larger than it may be"))
           }
@@ -205,14 +209,14 @@ struct TLSLayer: ~Copyable {
     return queue.isEmpty && outgoing.count == 0 && outer?.isSending != true
   }
 
-  /// Sends what TLS has to say of its own accord. A peer that takes no more may have sent its response already: that is
-  /// no failure of a receive.
+  /// Sends messages of TLS's own. An error is ignored, because a peer that takes no more may have sent its response
+  /// already.
   private mutating func answer(_ channel: Channel) {
     if hasStoppedSending { outgoing.drop(outgoing.count) }
     if hasOutput { _ = try? sendOutgoing(to: channel) }
   }
 
-  /// What has not left yet does not leave any more.
+  /// Drops what has not been sent, and sends nothing more.
   mutating func stopSending() {
     hasStoppedSending = true
     outgoing.drop(outgoing.count)
@@ -220,10 +224,11 @@ struct TLSLayer: ~Copyable {
     releaseIdleChunks()
   }
 
-  /// Says farewell, if the kernel takes it at once: nobody waits for it. `inOrder`: what is encrypted already may leave
-  /// before.
+  /// Sends `close_notify` if the kernel takes it at once; there is no wait for it.
+  ///
+  /// - Parameter inOrder: Whether bytes that are encrypted already may be sent before it.
   mutating func close(over channel: Channel, inOrder: Bool) {
-    // What OpenSSL has to say of its own failure leaves in any case.
+    // An alert in which OpenSSL reports its own failure is sent in any case.
     if !inOrder, !hasFailed, outgoing.count > 0 || outer?.isSending == true { stopSending() }
     if !hasStoppedSending {
       if !hasFailed {
@@ -263,7 +268,9 @@ struct TLSLayer: ~Copyable {
 
   // MARK: - Ciphertext
 
-  /// False: the kernel has nothing.
+  /// Receives ciphertext once.
+  ///
+  /// - Returns: `false` if the kernel has nothing.
   private mutating func receiveCiphertext(from channel: Channel) throws(Failure) -> Bool {
     if incoming.capacity < receiveBytes {
       var larger = loop.takeChunk(atLeast: receiveBytes)
@@ -271,7 +278,7 @@ struct TLSLayer: ~Copyable {
       swap(&incoming, &larger)
       loop.recycle(larger)
     }
-    // A receive without room would look like the end of the stream.
+    // Without room, a receive would return 0 bytes, like the end of the stream.
     if incoming.spareCapacity > 0 {
       switch try receiveOnce(from: channel) {
       case .bytes(_, let drained):
@@ -295,7 +302,9 @@ struct TLSLayer: ~Copyable {
     }
   }
 
-  /// True: nothing is left.
+  /// Sends what the kernel takes of the ciphertext.
+  ///
+  /// - Returns: `true` if nothing is left.
   private mutating func sendOutgoing(to channel: Channel) throws(Failure) -> Bool {
     if let outer { return try sendOutgoing(to: channel, through: outer) }
     let count = outgoing.count
@@ -305,7 +314,7 @@ struct TLSLayer: ~Copyable {
       sends += 1
       guard isAll else { return false }
     } catch {
-      // A part of it may have been taken before the rest failed.
+      // Some bytes may have been taken before the error.
       if outgoing.count < count { sends += 1 }
       stopSending()
       throw .kernel(error)
@@ -316,7 +325,7 @@ struct TLSLayer: ~Copyable {
 
   private mutating func sendOutgoing(to channel: Channel, through outer: OuterTLS) throws(Failure) -> Bool {
     do throws(Failure) {
-      // A part of it may be taken before the rest fails.
+      // Some bytes may be taken before an error.
       sends += 1
       guard try outer.send(&outgoing, to: channel) else { return false }
     } catch {
@@ -327,10 +336,12 @@ struct TLSLayer: ~Copyable {
     return true
   }
 
-  /// Room for a flight of the handshake, an answer, an alert.
+  /// Makes room for a flight of the handshake, an answer or an alert.
   private mutating func makeRoom() { _ = makeRoom(Self.reservedBytes, of: 0) }
 
-  /// Room for so many bytes, of so much that is to be sent. False: what is in the way has to leave first.
+  /// Makes room for `count` bytes, of a `total` that is to be sent.
+  ///
+  /// - Returns: `false` if the present content has to be sent first.
   private mutating func makeRoom(_ count: Int, of total: Int) -> Bool {
     if outgoing.spareCapacity >= count { return true }
     guard outgoing.count == 0 else { return false }
@@ -354,19 +365,19 @@ struct TLSLayer: ~Copyable {
   }
 }
 
-/// The right to keep OpenSSL's record buffers, 32 KiB, for as long as this is kept. Few have it: who serves one request after the
-/// other most often is among them, and a thousand idle connections hold next to nothing.
+/// The right to keep OpenSSL's record buffers, 32 KiB, for the lifetime of this value. At most eight TLS layers of a
+/// loop have it, so that a thousand idle connections hold next to no memory.
 struct BufferKeeping: ~Copyable {
   private static let onOneLoopMax = 8
   private let loop: ClientLoop
 
-  /// Nil: there are so many on the loop already.
+  /// Creates the right, or returns `nil` if the maximum for the loop is reached.
   init?(on loop: ClientLoop) {
     guard loop.bufferKeepers.load(ordering: .relaxed) < Self.onOneLoopMax else { return nil }
     loop.bufferKeepers.wrappingAdd(1, ordering: .relaxed)
     self.loop = loop
   }
 
-  // On any thread: a connection ends where it is let go of.
+  // Runs on any thread: a connection may be released anywhere.
   deinit { loop.bufferKeepers.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -1,8 +1,8 @@
 import LarkspurBytes
 import Synchronization
 
-/// An answer that another thread finds for a task on a loop. The first of the answer, the deadline and a cancellation ends the
-/// wait.
+/// The result of work on another thread, which a task on a loop awaits. The answer, the deadline and a cancellation
+/// race: the first of them ends the wait.
 final class Answer<Value: Sendable>: Sendable {
   enum Outcome: Sendable {
     case answered(Value)
@@ -17,7 +17,7 @@ final class Answer<Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  /// Waits for the outcome, on the loop.
+  /// Suspends the task until there is an outcome. Call it on the loop.
   func outcome(deadline: Deadline, on loop: ClientLoop) async -> Outcome {
     let timer = loop.startTimer(deadline) { [self] in finish(.timedOut) }
     defer { loop.stopTimer(timer) }
@@ -35,7 +35,7 @@ final class Answer<Value: Sendable>: Sendable {
     return state.withLock { $0.outcome } ?? .cancelled
   }
 
-  /// Asks a function that may take long, on a thread that is not the loop's. Its task is cancelled when the wait is over.
+  /// Runs `ask`, which may take long, in a task on Swift's thread pool. The task is cancelled when the wait is over.
   static func asking(
     until deadline: Deadline, on loop: ClientLoop, _ ask: @escaping @Sendable () async -> Value
   ) async -> Outcome {
@@ -45,7 +45,7 @@ final class Answer<Value: Sendable>: Sendable {
     return await answer.outcome(deadline: deadline, on: loop)
   }
 
-  /// The first outcome counts.
+  /// Ends the wait. The first outcome counts; later ones are ignored.
   func finish(_ outcome: Outcome) {
     let waiter = state.withLock { state -> Waiter? in
       guard state.outcome == nil else { return nil }

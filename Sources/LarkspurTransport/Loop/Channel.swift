@@ -1,30 +1,31 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// Looks at what happens to a channel between its uses.
+/// An observer of an idle channel: it is called when there is something to read and no subscriber waits for the
+/// channel.
 protocol ChannelWatcher: AnyObject {
   func becameReadable()
 }
 
 /// A socket on a loop: its readiness, the task or callback that waits for it, and the deadline of that wait.
 ///
-/// The kernel reports each change once (edge-triggered), so readiness is remembered here until a call shows that it is used up. A
-/// channel belongs to the thread that ticks its loop.
+/// The kernel reports each change once (edge-triggered), so the channel remembers readiness until a call shows that it
+/// is used up. A channel belongs to the thread that ticks its loop.
 public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {
     case timedOut
     case cancelled
-    /// Another task waits already: only one can be woken. Nothing has changed for that one.
+    /// Another subscriber waits already, and a channel can wake only one. The earlier wait is not affected.
     case busy
   }
 
-  /// What a channel is used for, and what a cancellation is meant for. Either may come too late: then the channel
-  /// is used for something else, which must not suffer.
+  /// A use of the channel, and the target of a cancellation. A cancellation that arrives after its use has ended is
+  /// ignored, so that it does not end the next use.
   enum Use: Hashable {
-    /// The exchange of that number.
+    /// The exchange with this number.
     case exchange(UInt64)
-    /// Everything between `beginScope` and `endScope`.
+    /// All waits between `beginScope` and `endScope`.
     case scope(UInt64)
   }
 
@@ -36,10 +37,11 @@ public final class Channel {
 
   private(set) var isReadable = false
   private(set) var isWritable = false
-  /// The peer has closed its side or the connection broke: a short read does not mean that all has been read.
+  /// Whether the peer has closed its side or the connection broke. A short read then does not mean that all has been
+  /// read.
   private var isHungUp = false
 
-  /// Called when the kernel knows how the connect has ended.
+  /// Called once, when the kernel reports the outcome of the connect.
   var connectAnswered: (() -> Void)?
 
   /// The subscriber to readiness.
@@ -54,30 +56,34 @@ public final class Channel {
   var watcher: (any ChannelWatcher)?
   private var wantsReading = true
   private var wantsWriting = false
-  /// The latest exchange.
+  /// The number of the latest exchange.
   private var exchange: UInt64 = 0
-  /// The scopes that have begun and not ended, and how many there have been.
+  /// The numbers of the scopes that have begun and not ended.
   private var scopes: [UInt64] = []
+  /// The number of scopes that have begun so far.
   private var scopesBegun: UInt64 = 0
   private var cancelledExchange: UInt64?
-  /// The outermost scope that has been cancelled and has not ended.
+  /// The outermost cancelled scope that has not ended.
   private var cancelledScope: UInt64?
 
-  /// A cancellation or a deadline has come. It may have been for what is over: `interruption` tells.
+  /// Whether a cancellation or a deadline has come since the exchange began. The use that it was meant for may be over:
+  /// `interruption` checks that.
   private var mayBeInterrupted = false
   private var isUnsentLimited = false
 
   private var deadline = Deadline.never
-  /// The entry that the loop holds for this channel. The deadline may be later: then the entry is renewed.
+  /// The soonest deadline that this channel has in the loop's heap. When it expires and the channel's own deadline is
+  /// later, the channel inserts the later one.
   private(set) var deadlineEntry = Deadline.never
-  /// When a wait is to end without an error.
+  /// The time at which a wait ends without an error.
   private var alarm = Deadline.never
 
   private var receivingTick: UInt64 = 0
   private var receivedInTick = 0
   private var sendingTick: UInt64 = 0
   private var sentInTick = 0
-  /// A channel's share of a tick, in bytes each way. At least one call is made.
+  /// A channel's share of a tick, in bytes for each direction. The last call may exceed it, so each tick makes at least
+  /// one call.
   static let tickBytesMax = 256 * 1024
 
   init(to address: SocketAddress, on loop: ClientLoop) throws(Errno) {
@@ -92,8 +98,8 @@ public final class Channel {
 
   var localAddress: SocketAddress? { socket.localAddress }
 
-  /// Takes the channel off the loop. The subscriber is woken, and finds the channel closed. The descriptor itself is
-  /// closed when the last owner lets go of the channel, which the loop does here.
+  /// Removes the channel from its loop and wakes the subscriber, which finds the channel closed. The descriptor is
+  /// closed when the last reference to the channel is released; the loop releases its own here.
   public func close() {
     guard isOpen else { return }
     isOpen = false
@@ -101,14 +107,16 @@ public final class Channel {
     wakeSubscriber()
   }
 
-  /// Closes the channel from whatever thread its last owner was on.
+  /// Closes the channel from any thread.
   func abandon() {
     if loop.isCurrent { close() } else { loop.post(abandoned: self) }
   }
 
   // MARK: - Calls
 
-  /// Chooses this end, before `connect`. Nil: that is done.
+  /// Binds the socket to a local address or interface, before `connect`.
+  ///
+  /// - Returns: The error, or `nil` if the socket is bound.
   func bind(to local: LocalEndpoint) -> Errno? {
     do throws(Errno) {
       try socket.bind(to: local)
@@ -118,30 +126,33 @@ public final class Channel {
     }
   }
 
-  /// Begins to connect.
+  /// Starts to connect.
   ///
-  /// - Returns: `true` if the channel is connected; `false` if the caller has to wait for `isWritable`, then `finishConnecting`.
+  /// - Returns: `true` if the channel is connected; `false` if the caller has to wait for `isWritable` and then call
+  ///   `finishConnecting`.
   func connect() throws(Errno) -> Bool {
     let isConnected = try socket.connect(to: address)
     try loop.watch(socket.descriptor, (slot, registration))
     return isConnected
   }
 
-  /// After the wait: throws what the connect has failed with. A socket that has failed is ready for everything
-  /// (EPOLLERR): one that can be written to and not read has not, and the kernel need not be asked.
+  /// Throws the error that the connect failed with. Call it after the wait for `isWritable`.
+  ///
+  /// Performance: a failed socket is reported readable and writable (EPOLLERR). A socket that is only writable is
+  /// connected, so this asks the kernel nothing.
   func finishConnecting() throws(Errno) {
     if isReadable || !isWritable { try socket.finishConnecting() }
   }
 
-  /// The next receive asks the kernel, although no event has told of anything to receive.
+  /// Makes the next receive ask the kernel, although no event has reported input.
   func expectInput() { isReadable = true }
 
-  /// One receive. It keeps the books on readiness.
+  /// Receives once, and updates `isReadable`.
   func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
     let received = try socket.receive(into: &chunk)
     switch received {
     case .bytes(let count, let drained):
-      // What arrives from now on raises a new event. An end that has been reported already will not.
+      // The kernel raises a new event for bytes that arrive from now on. It does not report an end of the stream again.
       if drained, !isHungUp { isReadable = false }
       countReceived(count)
     case .wouldBlock: isReadable = false
@@ -150,21 +161,25 @@ public final class Channel {
     return received
   }
 
-  /// From now on the kernel takes of a body no more than may soon leave.
+  /// Limits the unsent bytes that the kernel buffers from now on: see `ClientSocket.limitUnsent`.
   func limitUnsent() {
     guard !isUnsentLimited else { return }
     isUnsentLimited = true
     socket.limitUnsent()
   }
 
-  /// Sends what the kernel takes. True: all of it.
+  /// Sends what the kernel takes.
+  ///
+  /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
     let sentAll = try socket.send(&queue)
     isWritable = sentAll
     return sentAll
   }
 
-  /// Sends what the kernel takes. True: all of it.
+  /// Sends what the kernel takes.
+  ///
+  /// - Returns: `true` if all of the chunk has been sent.
   func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
     let count = chunk.count
     isWritable = try socket.send(&chunk)
@@ -172,7 +187,9 @@ public final class Channel {
     return isWritable
   }
 
-  /// Sends what the kernel takes, and at most `limit` bytes. True: all of it.
+  /// Sends what the kernel takes, and at most `limit` bytes.
+  ///
+  /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue, atMost limit: Int) throws(Errno) -> Bool {
     guard limit > 0 else { return queue.isEmpty }
     let count = queue.byteCount
@@ -181,14 +198,16 @@ public final class Channel {
     return queue.isEmpty
   }
 
-  /// Sends once from a file. Nil: the kernel takes no more for now. 0: the file ends there.
+  /// Sends once from a file.
+  ///
+  /// - Returns: The number of bytes sent: 0 at the end of the file, `nil` if the kernel takes no more for now.
   func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
     let sent = try socket.sendFile(file, at: offset, count: count)
     if let sent { countSent(sent) } else { isWritable = false }
     return sent
   }
 
-  /// One move into the pipe, which is empty. It keeps the books on readiness.
+  /// Moves bytes once from the socket into the pipe, which is empty, and updates `isReadable`.
   func fill(_ pipe: Pipe, atMost limit: Int) throws(Errno) -> ClientSocket.Received {
     let received = try pipe.fill(from: socket, atMost: limit)
     switch received {
@@ -220,8 +239,8 @@ public final class Channel {
 
   // MARK: - Waiting
 
-  /// Waits until the socket may be readable, if that is wanted, or writable, if that is, or until the tick's share is
-  /// renewed.
+  /// Suspends until the socket may be readable (if `reading`) or writable (if `writing`). If the channel has used up
+  /// its share of this tick, it suspends until the next tick.
   func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
     guard try mustWait(reading: reading, writing: writing) else { return }
     await Waiter.suspend { subscriber = .task($0) }
@@ -252,13 +271,13 @@ public final class Channel {
     return true
   }
 
-  /// Why a wait is to end early at present.
+  /// The reason to end a wait early now, or `nil` if there is none.
   private var interruption: Interruption? {
     if cancelledScope != nil || cancelledExchange == exchange { return .cancelled }
     return deadline <= loop.now ? .timedOut : nil
   }
 
-  /// Begins an exchange. A cancellation of the one before may have come when it was over.
+  /// Begins an exchange. Drops a cancellation of the exchange before, which arrived too late.
   func begin(exchange: UInt64, deadline: Deadline) {
     cancelledExchange = nil
     mayBeInterrupted = cancelledScope != nil
@@ -279,7 +298,7 @@ public final class Channel {
     if cancelledScope == number { cancelledScope = nil }
   }
 
-  /// Runs `operation`, and cancels the channel's waits if the task is cancelled meanwhile.
+  /// Runs `operation`, and cancels the channel's waits if the task is cancelled before it returns.
   func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
     let scope = beginScope()
     defer { endScope(scope) }
@@ -301,13 +320,15 @@ public final class Channel {
 
   private var hasSpentTick: Bool { receivingTick == loop.tickNumber && receivedInTick >= Self.tickBytesMax }
 
-  /// When waits are to end. A later deadline costs nothing.
+  /// Sets the time at which waits fail with `timedOut`.
+  ///
+  /// Performance: moving the deadline to a later time inserts nothing into the loop's heap.
   func setDeadline(_ deadline: Deadline) {
     self.deadline = deadline
     enter(deadline)
   }
 
-  /// Sets the time at which the subscriber is woken whatever the socket is ready for.
+  /// Sets the time at which the subscriber is woken regardless of readiness, and without an error.
   func setAlarm(_ alarm: Deadline) {
     self.alarm = alarm
     enter(alarm)
@@ -320,7 +341,7 @@ public final class Channel {
     loop.insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
   }
 
-  /// Returns what cancels a use of the channel, from any thread.
+  /// Returns a handle that cancels a use of the channel, from any thread.
   func canceller(of use: Use) -> Canceller {
     Canceller(loop: loop, cancellation: ClientLoop.Cancellation(slot: slot, registration: registration, use: use))
   }
@@ -342,13 +363,13 @@ public final class Channel {
     }
   }
 
-  /// Has the subscriber woken for writing, too.
+  /// Makes the present wait end when the socket becomes writable, too.
   func wantWriting() { wantsWriting = true }
 
   /// Wakes the subscriber, because the tick's share is renewed.
   func becameReady() { wakeSubscriber() }
 
-  /// Ends the present wait, or the next one if there is none.
+  /// Ends the present wait with `cancelled`, or the next wait of this use if there is none.
   func cancelled(_ use: Use) {
     switch use {
     case .exchange(let exchange):
@@ -356,7 +377,7 @@ public final class Channel {
       cancelledExchange = exchange
     case .scope(let scope):
       guard scopes.contains(scope) else { return }
-      // The outermost one lasts longest.
+      // The outermost scope ends last, so its cancellation covers the inner scopes.
       cancelledScope = min(scope, cancelledScope ?? scope)
     }
     mayBeInterrupted = true
@@ -384,7 +405,7 @@ public final class Channel {
     switch woken {
     case .none: break
     case .task(let waiter): waiter.wake()
-    // Not at once: the caller is inside an operation of its own.
+    // The caller may be inside an operation of its own, so the callback runs later in the tick.
     case .callback(let callback): loop.submit(callback, inline: false)
     }
   }

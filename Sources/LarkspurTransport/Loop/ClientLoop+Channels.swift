@@ -3,25 +3,26 @@ import LarkspurIO
 
 /// The slots, deadlines and memory of a loop's channels. All of it belongs to the thread that ticks.
 extension ClientLoop {
-  /// Gives a channel a slot.
+  /// Assigns a slot to a channel.
   func register(_ channel: Channel) -> Place {
     let place = takeSlot()
     own.state.slots[Int(place.slot)].channel = channel
     return place
   }
 
-  /// Has the socket in a slot watched, which has begun to connect: one that has not is reported as hung up.
+  /// Watches the socket in a slot. The socket must have started to connect: the kernel reports any other as hung up.
   func watch(_ descriptor: borrowing Descriptor, _ place: Place) throws(Errno) {
     try watcher.watch(descriptor, slot: place.slot, registration: place.registration)
   }
 
-  /// Takes the slot back. Closing the descriptor is what ends the watching.
+  /// Frees a slot. The kernel stops watching the socket when its descriptor is closed.
   func deregister(slot: UInt32) {
     own.state.slots[Int(slot)].channel = nil
     own.state.freeSlots.append(slot)
   }
 
-  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before.
+  /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before. The timer
+  /// keeps its slot until `stopTimer`, also after it has fired.
   public func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
     own.state.slots[Int(slot)].timer = fire
@@ -44,7 +45,7 @@ extension ClientLoop {
     return (slot, own.state.slots[Int(slot)].registration)
   }
 
-  /// How many channels and timers there are. For tests: what is left behind is a leak.
+  /// The number of channels and timers. For tests: a loop at rest that still has some has leaked them.
   public var slotsInUse: Int { own.state.slots.count - own.state.freeSlots.count }
 
   func channel(at slot: UInt32, registration: UInt32) -> Channel? {
@@ -52,15 +53,15 @@ extension ClientLoop {
     return own.state.slots[Int(slot)].channel
   }
 
-  /// Calls `hook` once, when this tick's jobs have run.
+  /// Calls `hook` once, after this tick's callbacks and jobs.
   func callAtEndOfTick(_ hook: any EndOfTickHook) { own.state.endOfTickHooks.append(hook) }
 
-  /// Wakes the channel again in the next tick.
+  /// Wakes the channel's subscriber in the next tick.
   func yield(_ channel: Channel) { own.state.yielding.append(channel) }
 
   func insert(_ entry: DeadlineHeap.Entry) {
-    // Entries of channels that are gone stay until they are due. With many short connections and long deadlines
-    // they would pile up: once most entries must be such, they go.
+    // Entries of closed channels stay in the heap until they are due. With many short connections and long deadlines
+    // they would accumulate, so they are removed when most entries must be of that kind.
     if own.state.deadlines.count > 64 + 4 * own.state.slots.count {
       var deadlines = DeadlineHeap()
       swap(&deadlines, &own.state.deadlines)
@@ -83,10 +84,10 @@ extension ClientLoop {
     if chunk.capacity > 0 { own.state.chunks.recycle(chunk) }
   }
 
-  /// How many bytes of the loop's chunks are in use. For tests: of a loop at rest, none are.
+  /// The number of bytes of the loop's chunks that are in use. For tests: a loop at rest has none in use.
   public var chunkBytesLent: Int { own.state.chunks.bytesLent }
 
-  /// So many are kept: as many as may be wanted in a burst.
+  /// Maximum number of idle response storages that the loop keeps.
   private static let responsesMax = 64
 
   func takeResponseStorage() -> ResponseStorage { own.state.responses.popLast() ?? ResponseStorage() }
@@ -95,7 +96,9 @@ extension ClientLoop {
     if own.state.responses.count < Self.responsesMax { own.state.responses.append(storage) }
   }
 
-  /// The pipe, for one step. One that comes back with something in it is dropped. Nil: the system has none to give.
+  /// Returns the loop's pipe, for one step. `recycle` keeps the pipe only if it comes back empty.
+  ///
+  /// - Returns: The pipe, or `nil` if the system cannot create one.
   func takePipe() -> Pipe? {
     if let pipe = own.state.pipe {
       own.state.pipe = nil

@@ -1,21 +1,23 @@
 import LarkspurIO
 import Synchronization
 
-/// Ticks on the threads that submit something. Waking a parked thread costs more than a request does.
+/// Ticks on submitting threads. Performance: waking a parked thread costs more than a request does (decisions 15 and
+/// 26).
 extension ClientLoop {
-  /// Has a callback performed on the loop.
+  /// Runs a callback on the loop.
   ///
   /// - Parameters:
-  ///   - callback: The work. It waits for nothing.
-  ///   - inline: Whether it may run on the calling thread while the loop's thread is parked. The caller then holds no lock.
+  ///   - callback: The work. It must not block.
+  ///   - inline: Whether the callback may run on the calling thread while the loop's thread is parked. If so, the
+  ///     caller must hold no lock.
   public func submit(_ callback: any LoopCallback, inline: Bool) {
     // The caller is inside a tick, and perhaps inside another callback.
     if isCurrent { return own.state.callbacks.append(callback) }
     guard inline, tickInline({ performInline(callback) }) else { return post(callback) }
   }
 
-  /// Performs a callback, and the job that it has made if it made one. A callback that makes more has begun something larger,
-  /// which runs on the loop's thread.
+  /// Runs a callback, and then the job that it has enqueued if there is exactly one. Several jobs are left to the
+  /// loop's thread.
   private func performInline(_ callback: any LoopCallback) {
     callback.perform()
     if own.state.jobs.count == 1 { runRound() }
@@ -26,12 +28,13 @@ extension ClientLoop {
     if allowsInlineTicks, !isCurrent { inlineThread.store(SystemThread.currentIdentity, ordering: .relaxed) }
   }
 
-  /// Runs one tick on the calling thread while the loop's own is parked. An inline tick takes no events and does not drain the
-  /// inbox.
+  /// Runs one tick on the calling thread if the loop's own thread is parked. An inline tick takes no events and does
+  /// not drain the inbox.
   ///
-  /// - Returns: `false` if the loop's thread is not parked, or another thread has the tick lock. `work` has not been called then.
+  /// - Returns: `false` if the loop's thread is not parked, or another thread holds the tick lock. `work` has then not
+  ///   been called.
   func tickInline(_ work: () -> Void) -> Bool {
-    // This look is cheaper than to try the lock where another thread holds it.
+    // Performance: this check is cheaper than an attempt to take a lock that another thread holds.
     guard allowsInlineTicks, inbox.isParked else { return false }
     var completions: [any LoopCompletion] = []
     let hasRun: Bool? = tickLock.withLockIfAvailable {
@@ -41,7 +44,8 @@ extension ClientLoop {
       own.state.isInline = true
       work()
       if !own.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
-      // The loop's thread does the rest. It parked before there was any, and may have to wake sooner now.
+      // The loop's thread does the rest. It parked before there was any work, and may now have to wake sooner than it
+      // planned.
       if hasWork || own.state.soonest < own.state.parkedUntil { inbox.wakeIfParked() }
       return true
     }
@@ -49,8 +53,8 @@ extension ClientLoop {
     return hasRun == true
   }
 
-  /// Suspends the calling task until it runs on the loop's own thread. Sockets are opened there, in that thread's network
-  /// namespace and with its rights.
+  /// Suspends the calling task until it runs on the loop's own thread. Sockets are opened on that thread, because they
+  /// belong to the network namespace and have the rights of the thread that opens them.
   func leaveInlineTick() async {
     while own.state.isInline { await Waiter.suspend { waiter in post { waiter.wake() } } }
   }

@@ -4,19 +4,19 @@ import Synchronization
 
 /// An event loop: one tick lock and one poller.
 ///
-/// A *tick* takes events, drains the inbox, expires deadlines, runs callbacks and jobs, calls the end-of-tick hooks, and when it
-/// has let go of the lock completes the results that it brought. The loop's own thread ticks whenever something is ready; a
-/// submitting thread may run one tick without polling itself while the loop's thread is parked, so that a request leaves at once.
-/// A task with the loop as its preferred executor runs on it and crosses no thread.
+/// A *tick* takes events, drains the inbox, expires deadlines, runs callbacks and jobs, calls the end-of-tick hooks,
+/// releases the lock, and then completes the results that it brought. The loop's own thread ticks whenever something is
+/// ready. A submitting thread may run one tick without polling while the loop's thread is parked, so that a request
+/// leaves at once. A task whose preferred executor is the loop runs on the loop's thread and crosses no thread.
 ///
 /// ```
 ///  events -> inbox -> deadlines -> channels that have yielded -> callbacks and jobs -> end-of-tick hooks
-///    -> (lock let go) -> completions -> epoll_wait
+///   -> (lock released) -> completions -> epoll_wait
 /// ```
 ///
-/// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own. All that
-/// comes from other threads goes through the inbox: jobs (`enqueue`), callbacks, cancellations. Only the loop's thread waits for
-/// the kernel.
+/// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own.
+/// Everything that comes from other threads goes through the inbox: jobs (`enqueue`), callbacks, cancellations. Only
+/// the loop's thread waits for the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -26,33 +26,33 @@ import Synchronization
 /// }
 /// ```
 public final class ClientLoop: @unchecked Sendable {
-  // Any thread.
+  // The properties up to `bufferKeepers` may be used from any thread.
   let inbox: Inbox
   let isStopping = Atomic(false)
-  /// Held during a tick, and not while the loop's thread waits.
+  /// Held during a tick. Free while the loop's thread waits for the kernel.
   let tickLock = AdaptiveMutex()
-  /// The thread that ticks, or 0.
+  /// The identity of the thread that ticks, or 0.
   private let owner = Atomic<UInt64>(0)
-  /// The thread whose next job may run on it at once, or 0.
+  /// The identity of the thread whose next job may run inline, or 0.
   let inlineThread = Atomic<UInt64>(0)
   let allowsInlineTicks: Bool
   private let waker: Poller.Waker
   let watcher: Poller.Watcher
   public let kernel: any Kernel
-  /// How many connections keep OpenSSL's buffers.
+  /// The number of TLS layers that keep OpenSSL's buffers.
   let bufferKeepers = Atomic(0)
 
-  /// The state of the thread that ticks.
+  /// State that belongs to the thread that ticks.
   let own: Confined<State>
 
-  /// The state of the loop's own thread, also while it waits.
+  /// State that belongs to the loop's own thread, also while it waits.
   private let waiting: Confined<Waiting>
 
   private struct Waiting: ~Copyable {
     var poller: Poller
-    /// The number of events that the latest wait has brought and that no tick has taken.
+    /// The number of events that the latest wait has returned and that no tick has taken.
     var eventCount = 0
-    /// The results of the latest tick, to be completed.
+    /// The results of the latest tick, which are completed after it.
     var completions: [any LoopCompletion] = []
   }
 
@@ -64,33 +64,34 @@ public final class ClientLoop: @unchecked Sendable {
     var deadlines = DeadlineHeap()
     /// The heap's soonest deadline.
     var soonest = Deadline.never
-    /// The soonest deadline when the loop's thread parked.
+    /// The value of `soonest` when the loop's thread parked.
     var parkedUntil = Deadline.never
-    /// Ends waits in time.
+    /// The timer that ends a wait of the loop's thread at the soonest deadline.
     var alarm: Alarm
     /// Channels that have used up their share of this tick.
     var yielding: [Channel] = []
     var endOfTickHooks: [any EndOfTickHook] = []
     var completions: [any LoopCompletion] = []
     var chunks = ChunkPool()
-    /// Response buffers of connections that became idle, for connections that become busy.
+    /// Response storages of idle connections, for reuse by connections that become busy.
     var responses: [ResponseStorage] = []
-    /// Moves bytes from sockets to files. Made on the first use, and empty between two steps.
+    /// The pipe that moves bytes from sockets to files. Created on first use, and empty between two steps.
     var pipe: Pipe?
     var failedAddresses = FailedAddresses()
     var now: Deadline
     var tickNumber: UInt64 = 0
-    /// Whether the tick runs on another thread than the loop's.
+    /// Whether the tick runs on another thread than the loop's own.
     var isInline = false
   }
 
-  /// The clock as it was read at the beginning of this tick.
+  /// The time at the beginning of this tick.
   public var now: Deadline { own.state.now }
 
-  /// Counts the ticks, so that a channel can tell whether its share is a new one.
+  /// The number of ticks so far. A channel compares it to know whether its share of the tick is a new one.
   public var tickNumber: UInt64 { own.state.tickNumber }
 
-  /// Jobs may make jobs. After this many rounds of them the loop looks at its sockets again.
+  /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the loop looks at
+  /// its sockets again.
   private static let jobRoundsMax = 16
 
   /// Cancels one use of a channel, if the channel still has that use.
@@ -100,8 +101,8 @@ public final class ClientLoop: @unchecked Sendable {
     var use: Channel.Use
   }
 
-  /// An address of deadlines and events. The registration changes with each occupant, so that an event for an earlier one is
-  /// recognised.
+  /// The address of a channel or timer in events and deadlines. The registration changes with each occupant, so that
+  /// events for an earlier occupant are recognised and dropped.
   struct Slot {
     var registration: UInt32 = 0
     var channel: Channel?
@@ -116,10 +117,10 @@ public final class ClientLoop: @unchecked Sendable {
     var registration: UInt32
   }
 
-  /// Creates a loop without a thread: its owner calls `tick`.
+  /// Creates a loop without a thread. Its owner calls `tick`.
   ///
-  /// - Parameter allowsInlineTicks: Whether callbacks that are submitted between two ticks run at once. The owner then submits all
-  ///   its work, and has no other access to what belongs to the loop between two ticks.
+  /// - Parameter allowsInlineTicks: Whether callbacks that are submitted between two ticks run at once. If so, the
+  ///   owner uses `submit` for all its work and does not access what belongs to the loop between two ticks.
   public convenience init(withoutThreadOn kernel: any Kernel, allowsInlineTicks: Bool = false) throws(Errno) {
     try self.init(on: kernel, allowsInlineTicks: allowsInlineTicks)
   }
@@ -135,7 +136,7 @@ public final class ClientLoop: @unchecked Sendable {
     waiting = Confined(Waiting(poller: poller))
   }
 
-  /// Creates a loop on a thread of its own, which runs until `stop`.
+  /// Creates a loop with a thread of its own, which runs until `stop`.
   public convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
@@ -145,7 +146,7 @@ public final class ClientLoop: @unchecked Sendable {
       tickLock.withLock {
         defer { swap(&own.state.completions, &waiting.state.completions) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-        // No tick follows. What is left would hold on to the loop as the loop does to it.
+        // No tick follows. The items that are left would keep the loop alive, as the loop keeps them.
         drainInbox()
         for slot in own.state.slots { slot.channel?.close() }
         var left: [any LoopCallback] = []
@@ -156,13 +157,14 @@ public final class ClientLoop: @unchecked Sendable {
     thread.detach()
   }
 
-  /// Ends the loop's thread after its present tick. A task that still waits on the loop never resumes: let all of them end first.
+  /// Ends the loop's thread after its present tick. A task that still waits on the loop never resumes, so let all tasks
+  /// end first.
   public func stop() {
     isStopping.store(true, ordering: .releasing)
     waker.wake()
   }
 
-  /// Runs `operation` on the loop, and returns what it returns: one hop in and one hop out.
+  /// Runs `operation` on the loop and returns its result. This costs one hop in and one hop out.
   public func run<T: Sendable, E: Error>(
     _ operation: @concurrent @Sendable () async throws(E) -> T
   ) async throws(E) -> T {
@@ -170,22 +172,25 @@ public final class ClientLoop: @unchecked Sendable {
     return try await withTaskExecutorPreference(self, operation: operation)
   }
 
-  /// Ends the present wait from a signal handler, which cannot use the inbox.
+  /// A handle that ends the present wait from a signal handler, which cannot use the inbox.
   public var signalWaker: Poller.Waker { waker }
 
   /// Whether the calling thread is in a tick of this loop.
   public var isCurrent: Bool { owner.load(ordering: .relaxed) == SystemThread.currentIdentity }
 
-  /// Whether the calling task is in a tick and prefers this loop: it resumes here from each wait.
+  /// Whether the calling task is in a tick and has this loop as its preferred executor, so that it resumes here after
+  /// each wait.
   public var isPreferred: Bool {
     guard isCurrent else { return false }
-    // Safe: the task is asked while it runs.
+    // Safe: the task reference is used only while that task runs.
     return unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
   }
 
   // MARK: - One tick
 
-  /// Runs one tick on the loop's thread, and waits behind it if there is nothing left to do.
+  /// Runs one tick on the loop's thread, and then waits for the kernel if there is nothing left to do.
+  ///
+  /// - Parameter mayWait: Whether this may wait. If `false`, the kernel is only polled.
   public func tick(mayWait: Bool = true) {
     let isIdle = tickLock.withLock {
       defer { endTick(&waiting.state.completions) }
@@ -216,18 +221,18 @@ public final class ClientLoop: @unchecked Sendable {
   /// - Parameter completions: An empty list, which receives the tick's results.
   func endTick(_ completions: inout [any LoopCompletion]) {
     if !own.state.completions.isEmpty { swap(&own.state.completions, &completions) }
-    // Without inline ticks the loop stays its owner's between two ticks.
+    // Without inline ticks the owner keeps access to the loop between two ticks.
     if allowsInlineTicks { owner.store(0, ordering: .relaxed) }
   }
 
   var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty || !own.state.yielding.isEmpty }
 
-  /// - Parameter milliseconds: The longest wait, or -1 to wait for the alarm.
+  /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the alarm.
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
     } catch {
-      // epoll_wait fails only for a bad descriptor or address: nothing that a peer or a caller can bring about.
+      // epoll_wait fails only for a bad descriptor or address, which no peer or caller can cause.
       assertionFailure("epoll_wait: \(error)")
     }
   }
@@ -256,18 +261,18 @@ public final class ClientLoop: @unchecked Sendable {
     var hooks: [any EndOfTickHook] = []
     swap(&hooks, &own.state.endOfTickHooks)
     for hook in hooks { hook.tickWillEnd() }
-    // The storage serves the next ticks.
+    // Performance: the storage is reused in the next ticks.
     hooks.removeAll(keepingCapacity: true)
     if own.state.endOfTickHooks.isEmpty { swap(&hooks, &own.state.endOfTickHooks) }
   }
 
-  /// Completes the results of the loop's own ticks, in the order in which they came.
+  /// Completes the results of the loop's own ticks, in their order.
   private func completeResults() {
     for completion in waiting.state.completions { completion.complete() }
     waiting.state.completions.removeAll(keepingCapacity: true)
   }
 
-  /// Completes a result behind this tick.
+  /// Completes a result after this tick.
   public func completeAfterTick(_ completion: any LoopCompletion) { own.state.completions.append(completion) }
 
   private func drainInbox() {
@@ -291,7 +296,7 @@ public final class ClientLoop: @unchecked Sendable {
     }
   }
 
-  /// Runs the jobs that are there. Jobs that they make are behind `count`, and run in the next round.
+  /// Runs the jobs that are queued now. Jobs that they enqueue run in the next round.
   func runRound() {
     let count = own.state.jobs.count
     for index in 0..<count { run(own.state.jobs[index]) }
@@ -306,7 +311,7 @@ public final class ClientLoop: @unchecked Sendable {
     var callbacks: [any LoopCallback] = []
     swap(&callbacks, &own.state.callbacks)
     for callback in callbacks { callback.perform() }
-    // The storage serves the next rounds. Most often there was one callback.
+    // Performance: the storage is reused in the next rounds. Most often there was one callback.
     while !callbacks.isEmpty { callbacks.removeLast() }
     if own.state.callbacks.isEmpty { swap(&callbacks, &own.state.callbacks) }
   }
@@ -330,7 +335,7 @@ public final class ClientLoop: @unchecked Sendable {
     inbox.add { $0.abandoned.append(abandoned) }
   }
 
-  /// Calls `call` in the next tick of the loop's own thread.
+  /// Runs `call` in the next tick of the loop's own thread.
   public func post(_ call: @escaping @Sendable () -> Void) { inbox.add { $0.calls.append(call) } }
 
   func post(_ callback: any LoopCallback) { inbox.add { $0.callbacks.append(callback) } }
@@ -345,7 +350,8 @@ extension ClientLoop: TaskExecutor {
     if isCurrent { return own.state.jobs.append(job) }
     if inlineThread.load(ordering: .relaxed) == SystemThread.currentIdentity {
       inlineThread.store(0, ordering: .relaxed)
-      // The runtime holds no executor: behind that tick the loop may be gone, and nothing here refers to it any more.
+      // Safe although the loop may be released after that tick: the runtime holds no executor, and nothing here refers
+      // to the loop then.
       if tickInline({ run(job) }) { return }
     }
     inbox.add { $0.jobs.append(job) }

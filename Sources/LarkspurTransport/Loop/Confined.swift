@@ -1,8 +1,8 @@
-/// State that one thread alone uses, held by a class.
+/// State in a class that only one thread uses, accessed without exclusivity checks.
 ///
-/// A class's stored properties are checked for overlapping accesses at run time, each time. State that is
-/// confined to a thread, and whose owner calls no other code while it holds an access, cannot have any;
-/// here the checks are left out. They were a fifth of a request's instructions.
+/// Swift checks each access to a class's stored property for overlap at run time. State that is confined to one thread
+/// cannot have overlapping accesses if its owner calls no other code during an access. Owners must keep that rule.
+/// Performance: decision 2.
 @safe
 public struct Confined<State: ~Copyable>: ~Copyable {
   @usableFromInline let pointer: UnsafeMutablePointer<State>
@@ -22,7 +22,7 @@ public struct Confined<State: ~Copyable>: ~Copyable {
   @inlinable
   @inline(__always)
   public var state: State {
-    // Safe: the memory lives as long as self, and the owner keeps the rule above.
+    // Safe: the memory lives as long as self, and the owner keeps the rule of `Confined`.
     unsafeAddress { unsafe UnsafePointer(pointer) }
     nonmutating unsafeMutableAddress { unsafe pointer }
   }

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// What a crew does, on its loop.
+/// A job that a crew runs on its loop.
 public protocol CrewWork: AnyObject, Sendable {
   func run() async
 }
 
-/// Tasks on a loop that stay when their work is done, for the work to come: to make a task, and to have one's own go to the
-/// loop and come back, costs more than to wake one that is there.
+/// A pool of reusable tasks on a loop. Any thread may submit work.
 ///
-/// Any thread may give it work.
+/// Performance: waking a parked task costs less than creating a task, or than moving the caller's own task to the loop
+/// and back.
 public final class Crew: Sendable {
   private let loop: ClientLoop
 
-  /// A task of the crew's. Its fields belong to the task while it works, and to the thread that has taken it from the list of
-  /// resting members.
+  /// A task of the pool. Its fields belong to the task while it works, and to the thread that has removed it from
+  /// `resting` otherwise.
   private final class Member: @unchecked Sendable {
     var work: (any CrewWork)?
     var waiter: Waiter?
@@ -28,19 +28,19 @@ public final class Crew: Sendable {
 
   private let state = Mutex(State())
 
-  /// So many rest at most, as many as may be wanted in a burst.
+  /// Maximum number of idle tasks.
   private static let restingMax = 64
 
   public init(on loop: ClientLoop) { self.loop = loop }
 
-  /// Has the work done, by one of its tasks or by a new one.
+  /// Runs the work in an idle task, or in a new one if none is idle.
   public func run(_ work: any CrewWork) {
     if let member = state.withLock({ $0.resting.popLast() }) {
       member.work = work
       member.waiter.take()?.wake()
     } else {
       let member = Member(work)
-      // Detached: it outlives what it was made in, and has no part in it.
+      // Detached: the task outlives its creator and inherits nothing from it.
       Task.detached(executorPreference: loop) { await self.serve(member) }
     }
   }
@@ -49,7 +49,7 @@ public final class Crew: Sendable {
     var work = member.work.take()
     while work != nil {
       await work?.run()
-      // A resting member refers to no work.
+      // An idle task keeps no reference to its last work.
       work = nil
       await Waiter.suspend { waiter in
         member.waiter = waiter
@@ -59,9 +59,9 @@ public final class Crew: Sendable {
     }
   }
 
-  /// Adds a member to those that rest.
+  /// Adds a task to the idle ones.
   ///
-  /// - Returns: `false` if the member is to end.
+  /// - Returns: `false` if the task has to end.
   private func rest(_ member: Member) -> Bool {
     state.withLock { state in
       guard !state.isDismissed, state.resting.count < Self.restingMax else { return false }
@@ -70,7 +70,7 @@ public final class Crew: Sendable {
     }
   }
 
-  /// Ends those that rest, and the others when their work is done. What comes from now on is done all the same.
+  /// Ends the idle tasks, and each other task when its work is done. Work that is submitted later still runs.
   public func dismiss() {
     let resting = state.withLock { state in
       state.isDismissed = true

@@ -1,22 +1,23 @@
 import LarkspurIO
 import Synchronization
 
-/// What other threads have brought for a loop, and the decision whether the loop's thread has to be woken for it.
+/// Items that other threads have submitted to a loop, and the decision whether to wake the loop's thread for them.
 ///
-/// Memory order. The loop's thread stores `isParked` and then loads `hasItems` (`park`). A submitting thread stores `hasItems`
-/// and then exchanges `isParked` (`add`). All four are sequentially consistent, so at least one of the two threads sees the
-/// other's store: a loop does not sleep while it has items, and a loop that is awake costs no system call.
+/// Memory order: the loop's thread stores `parked` and then loads `hasItems` (`park`). A submitting thread stores
+/// `hasItems` and then exchanges `parked` (`add`). All four operations are sequentially consistent, so at least one of
+/// the two threads sees the other's store: a loop does not sleep while it has items, and submitting to a loop that is
+/// awake costs no system call.
 struct Inbox: ~Copyable {
   struct Items {
     var jobs: [UnownedJob] = []
     var callbacks: [any LoopCallback] = []
     var cancellations: [ClientLoop.Cancellation] = []
-    /// Channels whose last owner was on another thread.
+    /// Channels whose last reference was released on another thread.
     var abandoned: [AbandonedChannel] = []
     var calls: [@Sendable () -> Void] = []
   }
 
-  /// A channel that nothing but the inbox refers to. The loop closes it.
+  /// A channel that only the inbox refers to. The loop closes it.
   struct AbandonedChannel: @unchecked Sendable {
     var channel: Channel
   }
@@ -37,19 +38,19 @@ struct Inbox: ~Copyable {
     wakeIfParked()
   }
 
-  /// Wakes the loop's thread if it is parked. Of several threads one writes the wake-up.
+  /// Wakes the loop's thread if it is parked. If several threads call this, one of them writes the wake-up.
   func wakeIfParked() {
     if parked.exchange(false, ordering: .sequentiallyConsistent) { waker.wake() }
   }
 
-  /// Whether the loop's thread was parked a moment ago, and no wake-up is on its way.
+  /// Whether the loop's thread was parked at a recent moment and no wake-up is on its way. Only a hint.
   var isParked: Bool { parked.load(ordering: .relaxed) }
 
   // MARK: - The loop's thread
 
-  /// Announces that the loop's thread is about to wait.
+  /// Announces that the loop's thread is about to wait. Pairs with `add`.
   ///
-  /// - Returns: Whether the inbox is empty. If it is not, the wait has to be a poll.
+  /// - Returns: `true` if the inbox is empty. Otherwise the loop's thread has to poll without waiting.
   func park() -> Bool {
     parked.store(true, ordering: .sequentiallyConsistent)
     return !hasItems.load(ordering: .sequentiallyConsistent)

@@ -1,17 +1,17 @@
 import LarkspurIO
 import Synchronization
 
-/// A few loops, each on a thread of its own, that sessions are spread over. Any thread may use it.
+/// A small group of loops, each on a thread of its own, over which sessions are spread. Any thread may use it.
 ///
-/// A pool lives on one loop: so a session's requests share its connections, and sessions on different loops share nothing
-/// but the machine. A loop is started when it is first wanted, and then runs as long as the group is there.
+/// A pool lives on one loop, so the requests of a session share its connections. Sessions on different loops share no
+/// connections. A loop starts on first use and runs until the group is released.
 public final class LoopGroup: Sendable {
   /// The default group: one loop for each processor that the process may use, and at most four.
   public static let shared = LoopGroup(count: min(ProcessorCount.available, 4))
 
   private struct State {
     var loops: [ClientLoop?]
-    /// How many hold each of them.
+    /// The number of leases of each loop.
     var holders: [Int]
   }
 
@@ -26,10 +26,13 @@ public final class LoopGroup: Sendable {
     for loop in state.withLock({ $0.loops }) { loop?.stop() }
   }
 
-  /// How many loops there are, started or not.
+  /// The number of loops, started or not.
   public var count: Int { state.withLock { $0.loops.count } }
 
-  /// The loop that the fewest hold. It is held until the returned value goes.
+  /// Leases the loop that has the fewest leases.
+  ///
+  /// - Returns: The lease. The loop counts as used until it is released.
+  /// - Throws: The error of a loop that could not be started.
   public func take() throws(Errno) -> Held {
     let (index, loop) = try state.withLock { state throws(Errno) in
       var best = 0

@@ -1,12 +1,12 @@
-/// What a task waits for.
+/// An object that a task awaits.
 public protocol Awaited: AnyObject, Sendable {
-  /// The task has suspended, until the waiter wakes it.
+  /// Called after the task has suspended. The object wakes `waiter` exactly once.
   func isAwaited(by waiter: Waiter)
-  /// The task has been cancelled, perhaps before `isAwaited`.
+  /// Called when the task is cancelled, perhaps before `isAwaited`.
   func waitIsCancelled()
 }
 
-/// A task that has suspended and waits to be woken, exactly once.
+/// The continuation of a suspended task. It is woken exactly once.
 ///
 /// Performance: a checked continuation allocates each time.
 @safe
@@ -18,8 +18,9 @@ public struct Waiter: Sendable {
 
   /// Suspends the task until the waiter is woken. `keep` stores the waiter.
   ///
-  /// `withUnsafeContinuation` looks for its executor before it suspends, and its caller does afterwards. A task on
-  /// a loop is on the right executor: the older form leaves the first look out, and with it 3 % of a request's instructions.
+  /// Performance: `withUnsafeContinuation` looks up its executor before it suspends, and its caller does so again
+  /// afterwards. A task on a loop is on the right executor already. The older form omits the first look-up, 3 % of a
+  /// request's instructions.
   @inlinable
   @inline(__always)
   public static func suspend(_ keep: (Waiter) -> Void) async {
@@ -31,8 +32,10 @@ public struct Waiter: Sendable {
     #endif
   }
 
-  /// Suspends the task until `awaited` wakes it. (In one, and with closures that hold nothing but `awaited`: each function on
-  /// the way back looks for its executor, and what a closure holds besides needs room.)
+  /// Suspends the task until `awaited` wakes it.
+  ///
+  /// Performance: one function does both, and its closures capture only `awaited`. Each function on the way back looks
+  /// up its executor, and each further capture needs memory.
   @inlinable
   @inline(__always)
   public static func suspend<A: Awaited>(for awaited: A) async {
@@ -49,8 +52,9 @@ public struct Waiter: Sendable {
     #endif
   }
 
-  /// Awaits `operation`; `cancel` is called when the task is cancelled meanwhile, or has been. The
-  /// older form does not look for the executor twice.
+  /// Awaits `operation`. Calls `cancel` if the task is cancelled before it returns, or was cancelled already.
+  ///
+  /// Performance: the older form does not look up the executor twice.
   @inlinable
   @inline(__always)
   public static func cancellable<T>(
@@ -63,6 +67,8 @@ public struct Waiter: Sendable {
     #endif
   }
 
+  /// Resumes the task. Call it once.
+  ///
   /// Safe: each owner of a waiter, such as `Channel` and `Answer`, removes it from its storage before waking it.
   public func wake() { unsafe continuation.resume() }
 }

@@ -3,42 +3,42 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
-/// When the parts of opening a connection began and ended, and what came of them.
+/// The times of the parts of opening a connection, and their results.
 public struct ConnectionMetrics: Sendable {
   public struct Span: Hashable, Sendable {
     public var start: Deadline
-    /// Nil: it did not come to its end.
+    /// The end, or `nil` if the part did not complete.
     public var end: Deadline?
   }
 
-  /// One address that was tried. Several may be at the same time (RFC 8305).
+  /// One address that was tried. Several may be tried at the same time (RFC 8305).
   public struct Attempt: Hashable, Sendable {
     public var address: SocketAddress
     public var span: Span
-    /// Nil: it succeeded, or was not needed any more.
+    /// The error, or `nil` if the attempt succeeded or was no longer needed.
     public var error: Errno?
   }
 
-  /// Of the name. Nil, here and below: there was none.
+  /// The look-up of the name. This and the properties below are `nil` if that part did not take place.
   public var lookUp: Span?
-  /// From the first attempt to the first success.
+  /// From the first attempt to the last success. A proxy may be connected to more than once.
   public var connect: Span?
   public var attempts: [Attempt] = []
-  /// From the first message to the proxy to its consent.
+  /// From the first message to the proxy until the proxy has granted the tunnel.
   public var tunnel: Span?
   public var handshake: Span?
 
   public var remoteAddress: SocketAddress?
   public var localAddress: SocketAddress?
-  /// Without user and password.
+  /// The proxy, without user and password.
   public var proxy: String?
   public var tlsVersion: TLSVersion?
   public var cipher: String?
 
   public init() {}
 
-  /// Takes down what a connection that is being opened tells. What is done with a proxy first, and then with the server,
-  /// counts from the first to the last.
+  /// Records an event of a connection that is being opened. A part that takes place twice, first with the proxy and
+  /// then with the server, lasts from the first start to the last end.
   mutating func note(_ event: ConnectionEvent, at time: Deadline) {
     switch event {
     case .resolving: lookUp = Span(start: lookUp?.start ?? time)
@@ -68,7 +68,7 @@ public struct ConnectionMetrics: Sendable {
     }
   }
 
-  /// Whom the connection leads to, or the one that was tried last.
+  /// The address that the connection leads to, or else the address that was tried last.
   public var peer: SocketAddress? { remoteAddress ?? attempts.last?.address }
 
   private mutating func end(_ address: SocketAddress, at time: Deadline, _ error: Errno?) {
@@ -78,7 +78,7 @@ public struct ConnectionMetrics: Sendable {
   }
 }
 
-/// Takes the metrics of one connection down while it is being opened. It belongs to the connection's loop.
+/// The recorder of one connection's metrics while it is opened. It belongs to the connection's loop.
 final class DialRecord: @unchecked Sendable {
   private var metrics = ConnectionMetrics()
   private var opening: OpeningMetrics?
@@ -87,9 +87,9 @@ final class DialRecord: @unchecked Sendable {
 
   var peer: SocketAddress? { metrics.peer }
 
-  /// What has been taken down when the connection is open, or could not be opened: nothing is noted after this.
+  /// Returns the metrics once the connection is open or has failed. No event may be noted after this.
   ///
-  /// - Parameter localAddress: The kernel is asked when somebody wants to know, and only once.
+  /// - Parameter localAddress: Evaluated once, on the first call, because it asks the kernel.
   func finished(localAddress: @autoclosure () -> SocketAddress? = nil) -> OpeningMetrics {
     if let opening { return opening }
     metrics.localAddress = localAddress()

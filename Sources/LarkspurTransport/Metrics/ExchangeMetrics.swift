@@ -1,43 +1,46 @@
 import LarkspurBytes
 
-/// When the parts of an exchange began and ended, and how much went over the wire: plain values, read from the clock of
-/// the loop's turns.
+/// The times of the parts of an exchange, and the numbers of bytes transferred. The times are the starts of the loop's
+/// ticks.
 public struct ExchangeMetrics: Sendable {
-  /// When a connection was asked for.
+  /// The time at which a connection was requested.
   public var requested: Deadline
-  /// When the request was handed to the connection. Nil, here and below: it did not come to that.
+  /// The time at which the request was handed to the connection. This and the times below are `nil` if the exchange did
+  /// not get that far.
   public var started: Deadline?
-  /// When the kernel had taken the last byte of the request.
+  /// The time at which the kernel had taken the last byte of the request.
   public var sent: Deadline?
-  /// When the first byte of the response came: of an interim one, if there was one.
+  /// The time of the first byte of the response, or of the first interim response if there was one.
   public var firstByte: Deadline?
-  /// When the response was complete.
+  /// The time at which the response was complete.
   public var ended: Deadline?
   public var requestHeadBytes = 0
-  /// With what the chunked coding adds.
+  /// Includes the chunked coding.
   public var requestBodyBytes = 0
-  /// With the heads of interim responses.
+  /// Includes the heads of interim responses.
   public var responseHeadBytes = 0
-  /// With what the chunked coding adds.
+  /// Includes the chunked coding.
   public var responseBodyBytes = 0
-  /// Whether the connection had served before.
+  /// Whether the connection had served another request before.
   public var isReused = false
-  /// Of all exchanges of a connection the same: shared, because it is large to copy.
+  /// The metrics of opening the connection. Performance: shared by all exchanges of the connection, because they are
+  /// large to copy.
   var opening: OpeningMetrics?
-  /// How the connection came to be: perhaps long before, and for another request. Nil: there was none.
+  /// The metrics of opening the connection, perhaps long before and for another request, or `nil` if none were
+  /// recorded.
   public var connection: ConnectionMetrics? { opening?.metrics }
 
   public init(requested: Deadline) { self.requested = requested }
 }
 
-/// A connection's metrics when it has been opened, or could not be.
+/// The boxed metrics of a connection that has been opened or has failed.
 final class OpeningMetrics: Sendable {
   let metrics: ConnectionMetrics
 
   init(_ metrics: ConnectionMetrics) { self.metrics = metrics }
 }
 
-/// What a connection's core writes down of the present exchange.
+/// The record of the present exchange in a connection's core.
 struct ExchangeRecord {
   var started = Deadline.never
   var sent = Deadline.never
@@ -45,13 +48,14 @@ struct ExchangeRecord {
   var ended = Deadline.never
   var requestHeadBytes = 0
   var requestBodyBytes = 0
-  /// Those of the body that the chunked coding has added.
+  /// The bytes that the chunked coding has added to the body.
   var requestCodingBytes = 0
   var responseHeadBytes = 0
-  /// Of the whole response, as far as it has been counted: the head is, with what comes next.
+  /// The bytes of the whole response that have been counted so far, heads included. Parsed bytes are counted when they
+  /// are dropped from the input chunk.
   var receivedBytes = 0
 
-  /// Whether anything of the response has come.
+  /// Whether any byte of the response has come.
   var hasFirstByte: Bool { firstByte != .never }
 
   func metrics(requested: Deadline?) -> ExchangeMetrics {

@@ -1,19 +1,21 @@
 import LarkspurHTTP
 
-/// A route that a pool knows. Keep it for as many requests as one likes: it saves looking the route up. It belongs to the
-/// pool's loop.
+/// A route that a pool knows. It belongs to the pool's loop. Keep an endpoint for further requests over the route: that
+/// saves the look-up of the route.
 public final class Endpoint: @unchecked Sendable {
   public let route: Route
-  /// The machine's number for it. Nil: the machine has forgotten it, for nobody used it.
+  /// The machine's number for the endpoint, or `nil` if the machine does not know it: it has not been used yet, or the
+  /// machine has forgotten it because no request used it.
   var id: PoolMachine.EndpointID?
-  /// How the latest connection to it was opened, or is being opened.
+  /// The record of the latest connection to the endpoint, which is open, being opened or failed.
   var latestDial: DialRecord?
-  /// Whether the latest answer over it was of HTTP/1.0: then no body may be sent in chunks (RFC 9112 6.1). On the loop.
+  /// Whether the latest response over the route was HTTP/1.0. No body may then be sent in chunks (RFC 9112 6.1). On the
+  /// loop.
   public private(set) var answersByHTTP10 = false
 
   init(_ route: Route) { self.route = route }
 
-  /// Notes the version of an answer. On the loop.
+  /// Notes the version of a response. Call it on the loop.
   public func answered(by exchange: Exchange) {
     let isOld = exchange.isOfHTTP10
     if answersByHTTP10 != isOld { answersByHTTP10 = isOld }

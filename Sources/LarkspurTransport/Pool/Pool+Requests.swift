@@ -1,9 +1,10 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Requests on their way through a pool: each takes a connection, and another one if that turns out to be dead.
+/// Sends requests over a pool's connections. A request whose connection turns out to be dead is sent again over another
+/// one.
 extension Pool {
-  /// Sends a request and lends its exchange to `consume` when the response's head is there. See `begin`.
+  /// Sends a request, and lends its exchange to `consume` when the response's head has come. See `begin`.
   public func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot,
     _ consume: (Exchange) async throws(TransportError) -> Void
@@ -16,15 +17,17 @@ extension Pool {
     }
   }
 
-  /// Sends a request, and returns its exchange when the response's head is there. The connection is others' when what is
-  /// returned goes out of scope: what is unread then costs the connection. `slot` may cancel the request, and has
-  /// no other one at the same time.
+  /// Sends a request, and returns its exchange when the response's head has come. If `beginNow` or `sendNow` has sent
+  /// the request, this continues it.
   ///
-  /// A connection that had served before may turn out to be dead. If nothing of the response has come then, a request
-  /// that may be repeated is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
-  /// metrics to the slot, if that wants them.
+  /// The connection serves other requests once the returned value is released. If the response has not been read to its
+  /// end by then, the connection is closed.
   ///
-  /// Where the request has been sent by `beginNow` or `sendNow`, this goes on with it.
+  /// A connection that has served before may turn out to be dead. If nothing of the response has come then, a
+  /// repeatable request is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
+  /// metrics to the slot if the slot collects them.
+  ///
+  /// - Parameter slot: Can cancel the request. It holds one request at a time.
   public func begin(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
@@ -41,7 +44,9 @@ extension Pool {
     }
   }
 
-  /// The same where nothing has to be waited for but the answer. False: there is something, and nothing has been done.
+  /// Sends a request if a connection is free and the request needs no other wait. `answer` and `begin` continue it.
+  ///
+  /// - Returns: `false` if the request has to wait. Nothing has been done then.
   public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
@@ -59,8 +64,9 @@ extension Pool {
     return true
   }
 
-  /// Sends a request over the connection that has come of `ask`. False: none has, or it has to be waited for something else;
-  /// `begin` looks at it.
+  /// Sends a request over the connection that `ask` has obtained. `answer` and `begin` continue it.
+  ///
+  /// - Returns: `false` if there is no connection, or the request has to wait for something else. Call `begin` then.
   public func sendNow(_ request: PoolRequest, in slot: RequestSlot) -> Bool {
     guard request.body.isRepeatable, let asked = asked(in: slot), !waitsForProof(request, of: asked),
       let (id, order) = takeAsked(in: slot)
@@ -90,7 +96,7 @@ extension Pool {
           }
         if waitsForProof(request, of: id) { try await waitForProof(of: id, in: slot, deadline: deadline) }
         if slot.isHeld {
-          // Others may want the connection. The place among those that wait stays.
+          // Other requests may need the connection. The request keeps its order among the waiting ones.
           if let connection = openConnection(id) { release(connection, id, nil) }
           demand.order = order
           await slot.whileHeld()
@@ -111,7 +117,7 @@ extension Pool {
         }
         if demand.wantsFresh { throw error }
       }
-      // A request that was lost behind another one goes alone next. If that fails, too, it gets a connection of its own.
+      // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
       demand.wantsFresh = present.isAlone
       demand.isPipelinable = false
       demand.order = present.order
@@ -129,13 +135,13 @@ extension Pool {
     return demand
   }
 
-  /// Sends a request over a connection that has been taken for it.
+  /// Sends a request over the connection that has been assigned to it.
   @inline(__always)
   private func send(
     _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, order: UInt64,
     deadline: Deadline, in slot: RequestSlot
   ) -> BegunRequest {
-    // It may have been closed since it was chosen.
+    // The connection may have been closed since it was assigned.
     let connection = openConnection(id)
     var begun = BegunRequest(
       id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh,

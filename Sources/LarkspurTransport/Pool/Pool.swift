@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// The connections of one loop: carries out what a `PoolMachine` decides. It belongs to its loop's thread.
+/// The connections of one loop. A pool performs the decisions of a `PoolMachine`, and belongs to its loop's thread.
 ///
 /// ```swift
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
@@ -13,33 +13,34 @@ import LarkspurIO
 /// }
 /// ```
 ///
-/// Who asks for a connection waits if there is none, and is who uses it then: a task, or work. The
-/// connection is free for the next one when the task's closure returns. Connections are opened by tasks of the pool's own.
+/// A request that finds no connection is queued. The task or callback that queued it uses the connection itself, and
+/// the connection is free for the next request when the `exchange` closure returns. Tasks of the pool's own open the
+/// connections.
 ///
-/// What it has begun keeps it, a dial, a connection, a timer: whoever makes a pool shuts it down. (None refers to it weakly, for
-/// that would make each count of a reference to it slower.)
+/// Dials, connections and timers keep the pool alive, so each pool has to be shut down by `shutDown`. Performance: a
+/// weak reference to the pool would make all of its reference counting slower.
 public final class Pool: @unchecked Sendable {
-  /// For what is not a limit of the machine's.
+  /// The options of a pool. `limits` are the machine's.
   public struct Options: Sendable {
     public var limits = PoolLimits()
-    /// How long opening a connection may take: looking the name up, connecting, TLS.
+    /// The longest time for opening a connection: looking up the name, connecting, TLS.
     public var dialMax = Duration.seconds(60)
     public var resolver = Resolver.shared
-    /// Limits of the responses.
+    /// The limits of responses.
     public var responseLimits = Limits()
 
     public init() {}
   }
 
-  /// A request that waits for a connection.
+  /// A queued request.
   struct Entry {
     fileprivate var state = EntryState.free
     fileprivate var ticket: PoolMachine.Ticket?
-    /// The task, if it sleeps.
+    /// The task that waits for the connection, if it has suspended.
     fileprivate var waiter: Waiter?
-    /// What is done in place of waking a task.
+    /// The callback to run in place of waking a task.
     fileprivate var work: (any LoopCallback)?
-    /// How the connection was tried to be opened that it waited for.
+    /// The record of the failed dial that the request waited for.
     fileprivate var failedDial: DialRecord?
   }
 
@@ -60,23 +61,23 @@ public final class Pool: @unchecked Sendable {
     var machine: PoolMachine
     var actions: PoolMachine.Actions = []
     var endpoints: [Route: Endpoint] = [:]
-    /// By the numbers of the machine's endpoints.
+    /// The endpoints by the machine's numbers.
     var endpointsByID: [Endpoint?] = []
-    /// By the numbers of the machine's connections.
+    /// The connections by the machine's numbers.
     var places: [Place] = []
     var entries: [Entry] = []
     var freeEntries: [Int] = []
-    /// By the numbers of the machine's tickets: whose they are.
+    /// The indices of entries by the machine's ticket numbers.
     var entriesByTicket: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
-    /// What was being opened and is not to be any more, until its socket has closed: who takes its place waits for that.
+    /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
     var givenUp: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
-    /// What the dial that is being reported has failed with.
+    /// The error and the record of the dial whose failure is being reported.
     var dialFailure: (error: TransportError, record: DialRecord)?
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
-    /// Also for questions: asked directly, the machine would be copied.
+    /// Reports a fact to the machine, or asks it a question. Performance: a direct question would copy the machine.
     @inline(__always)
     mutating func decide<T>(_ fact: (inout PoolMachine, inout PoolMachine.Actions) -> T) -> T {
       fact(&machine, &actions)
@@ -97,20 +98,20 @@ public final class Pool: @unchecked Sendable {
     own.state.endpoints[route] ?? Endpoint(route)
   }
 
-  /// Connections, those that are being opened included; of them idle; requests that wait.
+  /// The numbers of connections (including those being opened), of idle connections, and of waiting requests.
   public var counts: (connections: Int, idle: Int, waiting: Int) {
     own.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
 
-  /// Whether a request would find a connection now that nobody uses.
+  /// Whether an idle connection to the endpoint is available.
   public func hasIdleConnection(to endpoint: Endpoint) -> Bool {
     guard let id = endpoint.id else { return false }
     return own.state.decide { machine, _ in machine.hasIdle(id) }
   }
 
-  /// The exchange is not used any more.
+  /// Ends an exchange: adds its metrics to the slot, and releases its connection.
   @inline(__always)
   func ended(_ exchange: Exchange, _ id: PoolMachine.ConnectionID, in slot: RequestSlot) {
     ended(exchange.connection, id, exchange.number, in: slot)
@@ -146,7 +147,7 @@ public final class Pool: @unchecked Sendable {
     try result.get()
   }
 
-  /// A connection that is free.
+  /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, order: UInt64)? {
     guard !demand.wantsFresh, demand.order == nil, let number = endpoint.id else { return nil }
@@ -156,13 +157,14 @@ public final class Pool: @unchecked Sendable {
     return taken
   }
 
-  /// Whether a request must not be sent twice, and the connection has not shown yet that its server means to keep it.
+  /// Whether the request must not be sent twice while its connection's server may still close after the first response.
+  /// See `Connection.provenAt`.
   func waitsForProof(_ request: PoolRequest, of id: PoolMachine.ConnectionID) -> Bool {
     guard !request.mayBeSentAgain, let moment = openConnection(id)?.provenAt else { return false }
     return moment > loop.now
   }
 
-  /// Waits until it has. If it closes meanwhile, nothing is lost.
+  /// Waits until the server is known to keep the connection. If the server closes it meanwhile, nothing has been sent.
   func waitForProof(
     of id: PoolMachine.ConnectionID, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) {
@@ -202,15 +204,17 @@ public final class Pool: @unchecked Sendable {
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
     case .failed(let error):
-      // If no dial has told this one that it failed, it has waited for the latest.
+      // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
       if own.state.entries[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
 
-  /// Asks for a connection, for a request that is not pipelined. `work` is done when there is one, or none to be had: `sendNow`
-  /// or `begin` goes on from there. False: the slot may not have a request now.
+  /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
+  /// `sendNow` or `begin` continue from there.
+  ///
+  /// - Returns: `false` if the slot cannot begin a request now.
   public func ask(for endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback) -> Bool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, slot.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
@@ -227,7 +231,7 @@ public final class Pool: @unchecked Sendable {
     return true
   }
 
-  /// The connection that has come of `ask`. Nil: `begin` has to look at what has.
+  /// Returns the connection that `ask` has obtained, or `nil` if `begin` has to handle the result.
   func asked(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
     guard slot.isAsking, !slot.isCancelled, !slot.isHeld, let index = slot.entry,
       case .running(let id) = own.state.entries[index].state
@@ -235,7 +239,7 @@ public final class Pool: @unchecked Sendable {
     return id
   }
 
-  /// The connection that has come of `ask`, and the request's place among those that waited.
+  /// Takes the connection that `ask` has obtained, and the request's order.
   func takeAsked(in slot: RequestSlot) -> (PoolMachine.ConnectionID, order: UInt64)? {
     guard let id = asked(in: slot), let index = slot.takeAsking() else { return nil }
     let order = own.state.entries[index].ticket?.order ?? 0
@@ -244,7 +248,7 @@ public final class Pool: @unchecked Sendable {
     return (id, order)
   }
 
-  /// What has come of `ask` is not wanted.
+  /// Drops the request and the result of `ask`, which is not needed any more.
   public func stopAsking(in slot: RequestSlot) {
     guard let index = slot.takeAsking() else { return }
     if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
@@ -255,7 +259,7 @@ public final class Pool: @unchecked Sendable {
     slot.end()
   }
 
-  /// Asks the machine for a connection.
+  /// Requests a connection from the machine.
   private func ask(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
     let (id, now) = (number(of: endpoint), loop.now)
     let ticket = own.state.decide { $0.requested(id, demand, now: now, into: &$1) }
@@ -283,7 +287,7 @@ public final class Pool: @unchecked Sendable {
     return connection
   }
 
-  /// Nobody waits for a connection any more.
+  /// Removes a queued request from the queue and fails it.
   private func giveUp(_ index: Int, _ error: TransportError) {
     guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
     own.state.entries[index].state = .failed(error)
@@ -293,7 +297,7 @@ public final class Pool: @unchecked Sendable {
     wake(index)
   }
 
-  /// Ends what goes on in a slot.
+  /// Cancels the operation in progress in a slot.
   func cancel(_ slot: RequestSlot) {
     slot.cancelRunning()
     slot.endWaits()
@@ -309,16 +313,19 @@ public final class Pool: @unchecked Sendable {
 
   // MARK: - Connections
 
-  /// The exchange of that number is over, whatever came of it. Nil: it was refused before it began.
+  /// Releases a connection after an exchange, whatever its outcome.
+  ///
+  /// - Parameter number: The number of the exchange, or `nil` if the exchange did not begin.
   func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
     var ending: PoolMachine.Ending
     if let number {
       connection.letGo(number)
       ending = connection.ending
-      // It has left before its turn. When that comes, the connection ends.
+      // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
+      // queued on it.
       if connection.isBehind(number) { ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0) }
     } else {
-      // Then the connection is others', as good as it was.
+      // The connection is unused, and as good for other requests as it was.
       ending = connection.ending
       if connection.isOpen { ending = PoolMachine.Ending(isReusable: true) }
     }
@@ -376,7 +383,7 @@ public final class Pool: @unchecked Sendable {
     own.state.dialFailure = nil
   }
 
-  /// Something happens on a connection that nobody uses.
+  /// Handles input on an idle connection.
   fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
     guard own.state.decide({ machine, _ in machine.isPresent(id) }),
       case .open(let connection) = own.state.places[id.index],
@@ -386,7 +393,7 @@ public final class Pool: @unchecked Sendable {
     if !connection.isIdle { closed(id) }
   }
 
-  /// The server has closed an idle connection, or sent what nobody had asked for.
+  /// Handles the end of an idle connection: the server has closed it, or sent unsolicited bytes.
   private func closed(_ id: PoolMachine.ConnectionID) {
     guard own.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
     own.state.places[id.index] = .empty
@@ -395,32 +402,35 @@ public final class Pool: @unchecked Sendable {
     perform()
   }
 
-  /// Closes the connections that nobody uses. The others serve no further request.
+  /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
+  /// them or wait for them.
   public func renewConnections() {
     own.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
-  /// Closes what nobody uses, fails who waits, and begins nothing any more. What is running ends by itself.
+  /// Closes the idle connections and the dials, fails the waiting requests, and refuses new ones. Running exchanges end
+  /// by themselves.
   public func shutDown() {
     own.state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()
   }
 
-  /// With more idle connections than this each lets go of its latest response.
+  /// Maximum number of idle connections that keep the memory of their latest response. Beyond it, a released connection
+  /// gives that memory back.
   private static let rememberingIdleMax = 64
 
   // MARK: - Decisions
 
   private func perform() {
-    // What is woken here runs later: nobody adds an action meanwhile.
+    // Tasks and callbacks that are woken here run later, so they add no actions to this list.
     var index = 0
     while index < own.state.actions.count {
       perform(own.state.actions[index])
       index += 1
     }
-    // (It keeps its room, and does not ask for it.)
+    // Performance: removing one by one keeps the storage, and does not query its capacity.
     while !own.state.actions.isEmpty { own.state.actions.removeLast() }
     let deadline = own.state.decide { machine, _ in machine.timer }
     guard deadline < own.state.timer?.deadline ?? .never else { return }
@@ -487,7 +497,7 @@ public final class Pool: @unchecked Sendable {
 
   private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
-    // Another one may have taken its place since it was forgotten.
+    // Another endpoint for this route may have been created since the machine forgot this one.
     if let id = own.state.endpoints[endpoint.route]?.id { return id }
     let id = own.state.machine.addEndpoint()
     endpoint.id = id
@@ -510,7 +520,7 @@ public final class Pool: @unchecked Sendable {
   }
 }
 
-/// Looks after an idle connection on behalf of its pool.
+/// Watches an idle connection for its pool.
 private final class IdleWatch: ChannelWatcher {
   private let pool: Pool
   private let id: PoolMachine.ConnectionID

@@ -1,21 +1,21 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// A request for a pool: what is sent, and how it may be.
+/// A request for a pool.
 public struct PoolRequest {
   public var head: RequestHead
   public var body: RequestBody
-  /// How long the parts of the exchange may take, and all of it with the wait for a connection. Nil: as long as they do.
-  /// Opening a connection is the pool's, and has the pool's own time.
+  /// The time limits of the parts of the exchange, or `nil` for none. `total` includes the wait for a connection. The
+  /// limits for opening a connection do not apply: `Pool.Options.dialMax` does.
   public var timeouts: Timeouts?
-  /// Told what happens to the request and its response, on the loop, soon after it did. Of a connection's opening it hears
-  /// nothing. A request that is observed is not pipelined.
+  /// Called on the loop for each event of the request and its response, soon after the event. Events of opening the
+  /// connection are not reported. A request with an observer is not pipelined.
   public var observer: Connection.Observer?
-  /// Whether it may be pipelined, if it can be.
+  /// Whether the request may be pipelined if it is otherwise suitable.
   public var mayBePipelined = true
-  /// The larger one goes first.
+  /// The priority among waiting requests. Larger values go first.
   public var priority: UInt8
-  /// For everything, from the wait for a connection to the last byte of the body.
+  /// The deadline of everything, from the wait for a connection to the last byte of the body.
   public var deadline = Deadline.never
 
   public init(_ head: RequestHead, body: RequestBody = .none, priority: UInt8 = 128) {
@@ -24,10 +24,10 @@ public struct PoolRequest {
     self.priority = priority
   }
 
-  /// Whether it can be sent once more if the connection turns out to be dead.
+  /// Whether the request can be sent once more if its connection turns out to be dead.
   var mayBeSentAgain: Bool { head.mayBeSentAgain && body.isRepeatable }
 
-  /// Whether it may follow another one that has not been answered, and be followed.
+  /// Whether the request may follow an unanswered one, and be followed by others.
   var isPipelinable: Bool {
     switch body {
     case .none, .bytes: mayBePipelined && head.isPipelinable && timeouts == nil && observer == nil

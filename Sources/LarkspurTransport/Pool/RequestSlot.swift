@@ -14,22 +14,22 @@ public final class RequestSlot: @unchecked Sendable {
   /// The connection that the present request runs on, and the number of its exchange there.
   private var connection: Connection?
   private var number: UInt64 = 0
-  /// The index of the pool's entry for the request, while it waits for a connection.
+  /// The index of the pool's entry for the request while it waits for a connection, or `nil`.
   var entry: Int?
-  /// Whether the entry was made by `ask`, and has not been looked at since.
+  /// Whether `ask` made the entry and its result has not been taken since.
   public internal(set) var isAsking = false
   /// The request that has been sent. Only ever replaced, never mutated in place: that avoids exclusivity checks.
   var begun: BegunRequest?
-  /// The wait before the request leaves.
+  /// The task that waits before the request leaves (`Pool.waitForProof`).
   var pause: Waiter?
-  /// Whether requests are held back: nothing is sent, and no connection is taken.
+  /// Whether requests are held back: nothing more is sent, and no connection is taken.
   private(set) var isHeld = false
-  /// The wait for the end of that.
+  /// The task that waits until requests are no longer held back.
   private var held: Waiter?
 
-  /// Whether `metrics` are wanted.
+  /// Whether the owner wants `metrics`.
   public let collectsMetrics: Bool
-  /// One for each try of each request, in their order.
+  /// The metrics of each try of each request, in their order.
   public internal(set) var metrics: [ExchangeMetrics] = []
   /// The address of the latest failed request's peer, if one was reached.
   public var failedPeer: SocketAddress?
@@ -54,13 +54,13 @@ public final class RequestSlot: @unchecked Sendable {
     }
   }
 
-  /// Holds back what has not been sent, until `letGo`. On the loop.
+  /// Holds back what has not been sent, until `letGo`. Call it on the loop.
   public func hold() {
     isHeld = true
     connection?.holdBack(number)
   }
 
-  /// Lets go what is held back. On the loop.
+  /// Resumes what `hold` has held back. Call it on the loop.
   public func letGo() {
     isHeld = false
     connection?.goOn(number)
@@ -94,14 +94,14 @@ public final class RequestSlot: @unchecked Sendable {
   }
 
   func runsNowhere() {
-    // Let go of it when nothing is being changed here.
+    // The connection is released after the access to this property has ended, because its release may run other code.
     var last: Connection?
     swap(&last, &connection)
   }
 
   func endPause() { pause.take()?.wake() }
 
-  /// Ends the waits for the request's owner, which then finds that the request is cancelled.
+  /// Wakes the owner's waiting task, which then finds that the request is cancelled.
   func endWaits() {
     endPause()
     held.take()?.wake()
@@ -112,12 +112,12 @@ public final class RequestSlot: @unchecked Sendable {
 
 /// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
 extension RequestSlot {
-  /// Whether a request is in flight. `Pool.begin` continues it where it has to be waited for.
+  /// Whether a request is in flight. `Pool.begin` continues it if it has to be awaited.
   public var hasBegun: Bool { begun != nil }
 
-  /// Looks for the response's head. `Pool.begin` handles the errors that this throws.
+  /// Returns the exchange if the response's head has come. `Pool.begin` handles the errors that this throws.
   ///
-  /// - Returns: The exchange, or `nil` if the head is not there yet; `work` is called back when it is worth looking again.
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
     if let failure = begun?.failure { throw failure }
     guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
@@ -150,7 +150,8 @@ extension RequestSlot {
   }
 }
 
-/// A request of a pool's that has been sent, or could not be sent. It has a connection of its own, or is behind others there.
+/// A request that has been sent over a pool's connection, or could not be sent. It is alone on its connection or behind
+/// other requests.
 struct BegunRequest {
   let id: PoolMachine.ConnectionID
   let order: UInt64
@@ -163,7 +164,7 @@ struct BegunRequest {
   var isAlone = true
   private let isRepeatable: Bool
   private let isIdempotent: Bool
-  /// Why there is no response. Boxed, because errors are large and rare.
+  /// The reason why there is no response. Boxed, because errors are large and rare.
   var failure: TransportError? {
     get { failed?.error }
     set { failed = newValue.map(Failure.init) }
@@ -187,14 +188,15 @@ struct BegunRequest {
     self.isIdempotent = isIdempotent
   }
 
-  /// Whether the head that has come may belong to another request, and this one may be sent once more.
+  /// Whether the head that has come may belong to no request (a late 408) and this request may be sent once more.
   @inline(__always)
   func mayBeUnanswered(on connection: Connection) -> Bool {
     connection.mayHaveBeenLate && !wantsFresh && isRepeatable && (isIdempotent || connection.holdsBody)
   }
 }
 
-/// A request of a pool's from its response's head on. It keeps its connection until it ends. It belongs to the loop's thread.
+/// A request of a pool from its response's head on. It keeps its connection until it ends. It belongs to the loop's
+/// thread.
 public struct RunningExchange: ~Copyable {
   public let exchange: Exchange
   private let id: PoolMachine.ConnectionID
@@ -207,7 +209,7 @@ public struct RunningExchange: ~Copyable {
     self.slot = slot
   }
 
-  /// Gives the connection back.
+  /// Returns the connection to the pool.
   public consuming func end() {}
 
   deinit {
@@ -216,7 +218,7 @@ public struct RunningExchange: ~Copyable {
     slot.pool.loop.post { late.slot.pool.ended(late.exchange, late.id, in: late.slot) }
   }
 
-  /// The end of an exchange, on its way back to the loop.
+  /// The end of an exchange, carried back to the loop.
   private struct Late: @unchecked Sendable {
     let exchange: Exchange
     let id: PoolMachine.ConnectionID

@@ -2,23 +2,25 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// The way to a server: whatever may make two connections unequal. Requests share connections if their routes are equal.
+/// The path to a server, with everything that can make two connections different. Requests share connections if their
+/// routes are equal.
 public struct Route: Sendable {
   /// A name or an IP address, without brackets.
   public var host: String
   public var port: UInt16
-  /// Nil: plain HTTP.
+  /// How to use TLS, or `nil` for plain HTTP.
   public var security: Security?
-  /// Nil: straight to the host.
+  /// The proxy, or `nil` to connect to the host itself.
   public var proxy: ProxyRoute?
-  /// This end of the connection: an address or an interface. Nil: the kernel chooses.
+  /// The local address or interface to connect from, or `nil` to let the kernel choose.
   public var local: LocalEndpoint?
-  /// A Unix-domain socket to connect to in place of the host's addresses. Then there is no proxy.
+  /// The path of a Unix-domain socket to connect to in place of the host's addresses, or `nil`. The proxy is then
+  /// ignored.
   public var socketPath: String?
 
   public init(host: String, port: UInt16, security: Security? = nil, proxy: ProxyRoute? = nil) {
-    // RFC 9110 4.2.3: names are equal without regard to case.
-    // An interface's name, in the zone of an address, has a case that counts.
+    // RFC 9110 4.2.3: host names are compared without regard to case. The name of an interface, in the zone of an
+    // address, is case-sensitive.
     self.host = host.utf8.contains(UInt8(ascii: "%")) ? host : host.lowercased()
     self.port = port
     self.security = security
@@ -28,7 +30,7 @@ public struct Route: Sendable {
   /// Whether requests go to a proxy that makes them itself, in absolute form (RFC 9112 3.2.2).
   private var isForwarded: Bool { socketPath == nil && proxy?.proxy.forwards(toSecure: security != nil) == true }
 
-  /// Opens a connection.
+  /// Opens a connection over this route.
   func connect(
     by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits, observer: Connection.Observer?
   ) async throws(TransportError) -> Connection {
@@ -44,8 +46,8 @@ public struct Route: Sendable {
 }
 
 extension Route: Hashable {
-  /// Whether connections by the one are as good as connections by the other. A connection to a proxy that makes the requests
-  /// itself serves all hosts.
+  /// Whether the two routes can share connections. A connection to a proxy that makes the requests itself serves all
+  /// hosts.
   public static func == (one: Route, other: Route) -> Bool {
     one.security == other.security && one.proxy == other.proxy && one.local == other.local
       && one.socketPath == other.socketPath && (one.isForwarded || one.host == other.host && one.port == other.port)

@@ -3,7 +3,8 @@ import LarkspurHTTP
 import LarkspurIO
 
 extension ProxyDial {
-  /// How many of a host's addresses a proxy is asked for that does not look names up itself. Each costs a connection.
+  /// Maximum number of a host's addresses that are tried through a proxy that does not look up names. Each try costs a
+  /// connection.
   static let addressesMax = 4
 
   func openBySOCKS() async throws(TransportError) -> Tunnel {
@@ -21,7 +22,7 @@ extension ProxyDial {
     throw failure
   }
 
-  /// What the proxy is asked for, one after another until it succeeds.
+  /// Returns the targets to request from the proxy, one after another until one succeeds.
   private func targets() async throws(TransportError) -> [SOCKSMachine.Target] {
     if let address = HostAddress(host)?.address { return [.address(address)] }
     guard proxy.kind.resolvesHere else { return [.name(host)] }
@@ -59,7 +60,7 @@ extension ProxyDial {
     var machine = SOCKSMachine(proxy.kind, credentials: proxy.credentials, target: target, port: port)
     var actions: SOCKSMachine.Actions = []
     var output = ByteQueue()
-    // The answers are short; what comes behind them waits in the kernel or is handed on.
+    // The answers are short. Bytes behind them wait in the kernel, or go to the tunnel.
     var input = Chunk(capacity: 1024)
     machine.begin(into: &actions)
     while true {
@@ -104,7 +105,7 @@ extension ProxyDial {
 }
 
 extension IPAddress {
-  /// Nil for a Unix-domain socket.
+  /// Creates the address without its port, or returns `nil` for a Unix-domain socket.
   init?(_ address: SocketAddress) {
     switch address {
     case .ipv4(let number, _): self = .ipv4(number)

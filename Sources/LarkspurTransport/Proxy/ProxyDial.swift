@@ -4,11 +4,15 @@ import LarkspurIO
 import LarkspurTLS
 
 extension Connection {
-  /// Connects to a host through a proxy, if there is one. `host` is a name or an IP address without brackets.
+  /// Connects to a host, through a proxy if `route` is not `nil`.
   ///
-  /// Without `security` an HTTP proxy makes the requests itself: then the connection is one to the proxy, `recipient`
-  /// says so, and the requests have to be for a proxy. Everything else is a tunnel to the host. `deadline` is for all of
-  /// it.
+  /// Without `security`, an HTTP proxy makes the requests itself. The connection is then one to the proxy: its
+  /// `recipient` is `proxy`, and requests must be made for a proxy. In all other cases with a proxy the connection is a
+  /// tunnel to the host.
+  ///
+  /// - Parameters:
+  ///   - host: A name, or an IP address without brackets.
+  ///   - deadline: The deadline for all of it.
   public static func open(
     host: String, port: UInt16, security: Security? = nil, via route: ProxyRoute?, resolver: Resolver = .shared,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
@@ -27,13 +31,13 @@ extension Connection {
   }
 }
 
-/// Connects through a proxy: carries out what a `TunnelMachine` or a `SOCKSMachine` decides.
+/// Connects through a proxy: performs the decisions of a `TunnelMachine` or a `SOCKSMachine`.
 struct ProxyDial {
   let route: ProxyRoute
   let host: String
   let port: UInt16
   let resolver: Resolver
-  /// This end of the connection to the proxy, if it was chosen.
+  /// The local endpoint of the connection to the proxy, if one was chosen.
   let local: LocalEndpoint?
   let loop: ClientLoop
   let deadline: Deadline
@@ -71,7 +75,7 @@ struct ProxyDial {
     }
   }
 
-  /// What is the proxy's doing says so. The time that is up and a cancellation are nobody's.
+  /// Wraps errors that the proxy causes. Timeouts, cancellations and local errors stay as they are.
   func blaming(_ error: TransportError) -> TransportError {
     switch error {
     case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .bodyFailed, .unavailable,
@@ -86,7 +90,8 @@ struct ProxyDial {
   // MARK: - CONNECT
 
   private func openByCONNECT() async throws(TransportError) -> Tunnel {
-    // CONNECT and its answers are the proxy's and ours: observers see the exchanges with the server.
+    // CONNECT requests and their responses are internal: until the tunnel is open, the observer sees only the events of
+    // connecting.
     let observer: Connection.Observer? = observer.map { observer in
       { event, time in if event.isOfConnecting { observer(event, time) } }
     }
@@ -134,7 +139,7 @@ struct ProxyDial {
         machine.authorized(try await answer { await authorizer.next(after: challenge) }, into: &actions)
       case .establish:
         if usesAuthorizer, let authorizer, let info = exchange?.values(of: "proxy-authentication-info") {
-          // The tunnel is there, whether or not that is soon done.
+          // The tunnel is open, so a timeout of this notification is ignored.
           let outcome = await Answer.asking(until: deadline, on: loop) { await authorizer.accepted(info: info) }
           if case .cancelled = outcome { throw .cancelled }
         }
@@ -161,7 +166,9 @@ struct ProxyDial {
     }
   }
 
-  /// Reads an answer's body and throws it away. False: it is too long, too slow or cut short; the connection is of no use.
+  /// Receives a response's body and throws it away.
+  ///
+  /// - Returns: `false` if the body is too long, too slow or cut short. The connection cannot be reused then.
   private func drain(_ exchange: Exchange, _ bytesMax: Int) async throws(TransportError) -> Bool {
     if case .length(let count) = exchange.head.framing, count > bytesMax { return false }
     let connection = exchange.connection
@@ -180,7 +187,7 @@ struct ProxyDial {
     return left >= 0 && connection.isIdle
   }
 
-  /// Of the authorizer.
+  /// Runs a function of the authorizer on another thread.
   private func answer<Value: Sendable>(
     _ ask: @escaping @Sendable () async -> Value
   ) async throws(TransportError) -> Value {
@@ -211,7 +218,7 @@ extension Exchange {
 }
 
 extension TransportError {
-  /// The same, on the way to a tunnel.
+  /// This error, with `tunnelling` as its phase.
   var tunnelling: TransportError {
     switch self {
     case .timedOut: .timedOut(.tunnelling)
@@ -220,7 +227,7 @@ extension TransportError {
     }
   }
 
-  /// What a connection ends with that the other side has closed while nothing went on.
+  /// Whether the other side has closed the connection before it answered.
   fileprivate var isEndBeforeAnswer: Bool {
     switch self {
     case .connectionClosed, .connectionLost, .badResponse(.truncated(.beforeHead)): true

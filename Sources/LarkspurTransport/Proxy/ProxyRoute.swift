@@ -1,17 +1,18 @@
 import LarkspurHTTP
 
-/// The way through a proxy: which one, and how it is spoken to.
+/// A proxy, and how to connect through it.
 public struct ProxyRoute: Sendable {
   public var proxy: Proxy
-  /// How TLS is spoken with an `https` proxy.
+  /// How to use TLS with an `https` proxy.
   public var security: Security?
-  /// The `Proxy-Authorization` of the first CONNECT. Proxies that are given credentials get them unasked, as curl does it.
+  /// The value of `Proxy-Authorization` in the first CONNECT. By default the proxy's credentials, if there are any, as
+  /// Basic authorization; they are sent without a challenge, as curl does.
   public var authorization: String?
-  /// Makes whom a tunnel asks for its authorization: one for each tunnel. Nil: there is nobody.
+  /// Creates the authorizer of one tunnel, or `nil` for no authorizer.
   public var makeAuthorizer: (@Sendable () -> any TunnelAuthorizer)? { didSet { identity = Identity() } }
-  /// The `User-Agent` of CONNECT.
+  /// The value of `User-Agent` in CONNECT.
   public var userAgent: String?
-  /// Stands for the closure above, which cannot be compared: copies share it.
+  /// Represents the closure above in comparisons, because closures cannot be compared. Copies share it.
   private var identity: Identity?
 
   private final class Identity: Sendable {}
@@ -24,7 +25,7 @@ public struct ProxyRoute: Sendable {
 }
 
 extension ProxyRoute: Hashable {
-  /// Whether connections by the one are as good as connections by the other: whose credentials they were made with counts.
+  /// Whether the two routes can share connections. The credentials with which connections were made count.
   public static func == (one: ProxyRoute, other: ProxyRoute) -> Bool {
     one.proxy == other.proxy && one.security == other.security && one.authorization == other.authorization
       && one.userAgent == other.userAgent && one.identity === other.identity
@@ -39,20 +40,22 @@ extension ProxyRoute: Hashable {
   }
 }
 
-/// Knows what one tunnel's CONNECTs say in `Proxy-Authorization`. It is asked one thing after another.
+/// Provides the `Proxy-Authorization` of one tunnel's CONNECT requests. Its functions are called one after another.
 public protocol TunnelAuthorizer: Sendable {
-  /// Of the first CONNECT, if the route has none. On the loop.
+  /// Returns the value for the first CONNECT, or `nil` for none. Called on the loop, if the route has no
+  /// `authorization`.
   func first(for request: ProxyChallenge.Request) -> String?
-  /// After each 407: what to try next. On a thread that is not the loop's; the tunnel waits for the answer, until its deadline,
-  /// and the task is cancelled when nobody waits any more. Nil: there is nothing to try.
+  /// Returns the value to try after a 407, or `nil` if there is nothing to try. Called in a task on another thread than
+  /// the loop's. The tunnel waits for the result until its deadline; the task is cancelled when the wait is over.
   func next(after challenge: ProxyChallenge) async -> String?
-  /// The proxy has taken what it was given, with these values of `Proxy-Authentication-Info`. As above.
+  /// Called when the proxy has accepted the value, with the values of `Proxy-Authentication-Info`. `info` is empty if
+  /// the proxy sent none. Called like `next(after:)`, and only if the authorizer provided the value.
   func accepted(info: [String]) async
 }
 
-/// What a proxy wants to know before it makes a tunnel.
+/// A proxy's demand for authorization before it opens a tunnel.
 public struct ProxyChallenge: Hashable, Sendable {
-  /// What the request line says: Digest needs it (RFC 7616 3.4.3).
+  /// The content of the request line, which Digest needs (RFC 7616 3.4.3).
   public struct Request: Hashable, Sendable {
     public var proxy: Proxy
     public var method: String
@@ -64,16 +67,16 @@ public struct ProxyChallenge: Hashable, Sendable {
   public var values: [String]
 }
 
-/// Why there is no way through a proxy.
+/// An error of a proxy.
 public struct ProxyError: Error, Hashable, Sendable {
   public enum Failure: Hashable, Sendable {
-    /// The proxy could not be reached, the connection to it broke, or what it said is not HTTP.
+    /// The proxy could not be reached, the connection to it broke, or its response is not valid HTTP.
     case transport(TransportError)
     case socks(SOCKSError)
     case tunnel(TunnelError)
   }
 
-  /// `http://proxy.example:3128`: without user and password.
+  /// The proxy, for example `http://proxy.example:3128`, without user and password.
   public var proxy: String
   public var failure: Failure
 

@@ -1,11 +1,11 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// Addresses that hosts are given without asking anybody, as by curl's `--resolve`.
+/// Fixed addresses of hosts, used without a look-up, like curl's `--resolve`.
 public struct HostOverrides: Sendable {
   private struct Key: Hashable {
     var host: String
-    /// Nil: every port.
+    /// The port, or `nil` for every port.
     var port: UInt16?
   }
 
@@ -13,13 +13,14 @@ public struct HostOverrides: Sendable {
 
   public init() {}
 
-  /// From now on `host`, a name or an IP address, has these addresses, for one port or for all of them. An entry for
-  /// the port counts before one for all. The ports of the addresses do not count. Without addresses the host has none.
+  /// Sets the addresses of `host`, a name or an IP address, for one port or for all. An entry for the port takes
+  /// precedence over one for all ports. The ports of `addresses` are ignored. With no addresses, looking up the host
+  /// fails.
   public mutating func set(_ host: String, port: UInt16? = nil, to addresses: [SocketAddress]) {
     self.addresses[Key(host: Self.normal(host), port: port)] = addresses
   }
 
-  /// Nil: there is no entry.
+  /// Returns the addresses, or `nil` if there is no entry.
   func addresses(of host: String, port: UInt16) -> [SocketAddress]? {
     guard !addresses.isEmpty else { return nil }
     let host = Self.normal(host)
@@ -27,7 +28,7 @@ public struct HostOverrides: Sendable {
     return found?.map { $0.with(port: port) }
   }
 
-  /// The letters' case does not count, nor does the dot that may end a name.
+  /// The host's name in lower case and without the dot that may end it.
   private static func normal(_ host: String) -> String {
     let host = HostName.normal(host)
     return host.utf8.last == UInt8(ascii: ".") ? String(host.dropLast()) : host

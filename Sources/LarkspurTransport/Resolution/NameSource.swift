@@ -1,15 +1,19 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// Where addresses come from. The system's resolver is the default; others can ask a server of their own, or make the
-/// answers up.
+/// A source of addresses for names. The default is the system's resolver; another source can ask a server of its own,
+/// or make up the answers.
 ///
-/// A resolver calls its source on any thread, one call at a time, and never inside one of its locks.
+/// A resolver calls its source on any thread, one call at a time, and never while it holds one of its locks.
 public protocol NameSource: Sendable {
-  /// Begins to look a name up, without blocking. `question.answer` takes the outcome, during this call or later.
+  /// Starts to look up a name, without blocking. The source calls `question.answer` with the outcome, during this call
+  /// or later.
   func start(_ question: NameQuestion)
 
-  /// Nobody waits for the answer any more. True: it will not come. False: the look-up goes on and will be answered.
+  /// Tells the source that no caller waits for the answer any more. The default returns `false`.
+  ///
+  /// - Returns: `true` if the look-up is cancelled and will not be answered; `false` if it continues and will be
+  ///   answered.
   func cancel(_ question: NameQuestion) -> Bool
 }
 
@@ -17,13 +21,13 @@ extension NameSource {
   public func cancel(_ question: NameQuestion) -> Bool { false }
 }
 
-/// One look-up that a source is asked to make.
+/// One look-up that a resolver requests from its source.
 public struct NameQuestion: Sendable {
-  /// Another one for each question of a resolver's.
+  /// The number of the question, different for each question of a resolver.
   public let number: UInt64
   public let name: HostName
   let resolver: Resolver
 
-  /// What has been found out. The ports do not count. Any thread; the first answer counts.
+  /// Reports the outcome, on any thread. The first answer counts. The ports of the addresses are ignored.
   public func answer(_ answer: NameAnswer<[SocketAddress]>) { resolver.answered(self, answer) }
 }

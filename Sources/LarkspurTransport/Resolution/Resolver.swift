@@ -3,15 +3,16 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// Finds the addresses of hosts, for any number of loops: carries out what a `NameMachine` decides.
+/// Finds the addresses of hosts, for any number of loops: performs the decisions of a `NameMachine`.
 ///
-/// The overrides count first; then IP addresses, which are not looked up; then `localhost`; then the source.
+/// A resolver tries the overrides first, then IP addresses (which are not looked up), then `localhost`, then the
+/// source.
 ///
-/// There is one lock, and it is not held while anybody is called. What the machine has decided is carried out in its
-/// order, by one thread at a time: whoever finds nobody at it does it, for all. So a look-up is never cancelled
-/// before it is started, and a source that answers at once does not make calls nest.
+/// There is one lock, and no other code is called while it is held. One thread at a time performs the machine's
+/// actions, in their order: the first thread that finds no other one doing so performs them for all. A look-up is
+/// therefore never cancelled before it is started, and a source that answers at once does not cause nested calls.
 public final class Resolver: Sendable {
-  /// The system's names, for everybody.
+  /// The resolver for the system's names, which the whole process shares.
   public static let shared = Resolver()
 
   private typealias Machine = NameMachine<[SocketAddress]>
@@ -26,12 +27,12 @@ public final class Resolver: Sendable {
     var machine: Machine
     var waits: [Machine.Waiter: Wait] = [:]
     var waitersSeen: Machine.Waiter = 0
-    /// Decided, and not carried out.
+    /// The actions that have been decided and not performed.
     var actions: Machine.Actions = []
     var isPerforming = false
   }
 
-  /// An action, with all that it takes to carry it out.
+  /// An action with everything that is needed to perform it.
   private enum Step {
     case start(NameQuestion)
     case cancel(NameQuestion)
@@ -41,7 +42,7 @@ public final class Resolver: Sendable {
   private let state: Mutex<State>
   private let source: any NameSource
   private let overrides: HostOverrides
-  /// For its clock, and its interfaces.
+  /// Provides the clock and the network interfaces.
   private let kernel: any Kernel
 
   public init(
@@ -54,12 +55,14 @@ public final class Resolver: Sendable {
     state = Mutex(State(machine: Machine(limits: limits)))
   }
 
-  /// With the system's names.
+  /// Creates a resolver for the system's names.
   public convenience init(overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits()) {
     self.init(source: SystemNames(), overrides: overrides, limits: limits)
   }
 
-  /// The addresses of `host`, a name or an IP address without brackets, in the order in which they are to be tried.
+  /// Returns the addresses of `host` in the order in which they are to be tried. Call it on the loop.
+  ///
+  /// - Parameter host: A name, or an IP address without brackets.
   public func addresses(
     of host: String, port: UInt16, deadline: Deadline, on loop: ClientLoop
   ) async throws(TransportError) -> [SocketAddress] {
@@ -81,10 +84,10 @@ public final class Resolver: Sendable {
     }
   }
 
-  /// RFC 6761 6.3: always these, whatever a hosts file or a name server says.
+  /// RFC 6761 6.3: `localhost` always has these addresses, independent of a hosts file or a name server.
   private static let loopback: [SocketAddress] = [.ipv6(high: 0, low: 1, scope: 0, port: 0), .loopback(port: 0)]
 
-  /// What needs no name. Nil: `host` is to be read as one.
+  /// Returns the addresses of a host that needs no look-up, or `nil` if `host` has to be looked up as a name.
   private func known(_ host: String, _ port: UInt16) throws(TransportError) -> [SocketAddress]? {
     if let addresses = overrides.addresses(of: host, port: port) {
       guard !addresses.isEmpty else {
@@ -142,7 +145,10 @@ public final class Resolver: Sendable {
     }
   }
 
-  /// Nil: there is nothing to do, and the next who decides something is to carry it out.
+  /// Takes the decided actions to perform.
+  ///
+  /// - Returns: The steps, or `nil` if there are none. Performing has then ended, and the next thread that decides
+  ///   something starts again.
   private func takeSteps() -> [Step]? {
     state.withLock { state in
       let actions = state.actions

@@ -3,22 +3,25 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// The system's resolver, which blocks: each look-up has a thread for itself.
+/// The system's resolver (getaddrinfo), which blocks. Each look-up has a thread of its own.
 ///
-/// A thread that has answered waits for another question for a while, and then ends. There are never more threads than
-/// a resolver runs look-ups at once (`NameLimits.lookUpsMax` and `abandonedLookUpsMax`). It is not to be cancelled: getaddrinfo offers no way.
+/// After an answer a thread waits for another question for `idleLifetime`, and then ends. There are never more threads
+/// than a resolver runs look-ups at once (`NameLimits.lookUpsMax` and `abandonedLookUpsMax`). A look-up cannot be
+/// cancelled, because getaddrinfo offers no way to do so.
 public final class SystemNames: NameSource {
-  /// How long a thread waits for more to do. Starting one costs less than a look-up: this only spares bursts.
+  /// The time for which an idle thread waits for another question. Starting a thread costs less than a look-up, so this
+  /// only helps with bursts.
   public static let idleLifetime = Duration.seconds(5)
 
-  /// Where a thread waits for a question, or will in a moment.
+  /// The place where an idle thread waits for a question.
   private final class Seat: Sendable {
     let question = Mutex<NameQuestion?>(nil)
     let latch = Latch()
   }
 
   private struct State {
-    /// The one that sat down last is the first to get up: those who are not needed end.
+    /// The idle threads. The one that became idle last gets the next question, so that surplus threads reach the end of
+    /// their `idleLifetime`.
     var seats: [Seat] = []
     var threads = 0
   }
@@ -35,7 +38,7 @@ public final class SystemNames: NameSource {
     self.lookUp = lookUp
   }
 
-  /// How many threads there are.
+  /// The number of threads, idle or not.
   public var threadCount: Int { state.withLock { $0.threads } }
 
   public func start(_ question: NameQuestion) {
@@ -59,7 +62,8 @@ public final class SystemNames: NameSource {
     var next: NameQuestion? = first
     while let question = next {
       let answer = lookUp(question.name)
-      // Before the answer: the look-up that it makes room for takes this thread, and not a new one.
+      // The thread counts as idle before it answers, so that a look-up for which the answer makes room uses this thread
+      // and not a new one.
       let seat = Seat()
       state.withLock { $0.seats.append(seat) }
       question.answer(answer)
@@ -67,7 +71,9 @@ public final class SystemNames: NameSource {
     }
   }
 
-  /// Nil: the thread is to end, and is not counted any more.
+  /// Waits for another question.
+  ///
+  /// - Returns: The question, or `nil` if the thread has to end. The thread is not counted any more then.
   private func waitForQuestion(in seat: Seat) -> NameQuestion? {
     if !seat.latch.wait(until: LinuxKernel.shared.now().advanced(by: idleLifetime)) {
       let isLeft = state.withLock { state in
@@ -77,7 +83,7 @@ public final class SystemNames: NameSource {
         return true
       }
       if isLeft { return nil }
-      // Somebody has taken the seat at the last moment, and brings a question.
+      // Another thread has taken the seat at the last moment and is about to set a question.
       seat.latch.wait()
     }
     return seat.question.withLock { $0 }
