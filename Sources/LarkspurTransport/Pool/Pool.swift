@@ -251,8 +251,11 @@ public final class Pool: @unchecked Sendable {
   /// Drops the request and the result of `ask`, which is not needed any more.
   public func stopAsking(in slot: RequestSlot) {
     guard let index = slot.takeAsking() else { return }
-    if case .running(let id) = own.state.entries[index].state, let connection = openConnection(id) {
-      release(connection, id, nil)
+    own.state.entries[index].work = nil
+    switch own.state.entries[index].state {
+    case .waiting: giveUp(index, .cancelled)
+    case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
+    case .failed, .free: break
     }
     slot.entry = nil
     releaseEntry(index)
