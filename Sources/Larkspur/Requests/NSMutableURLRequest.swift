@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request as an object that can be changed. It is for one thread at a time. New code uses ``URLRequest``.
+/// A mutable request as an object. Use it on one thread at a time. New code uses ``URLRequest``.
 open class NSMutableURLRequest: NSURLRequest {
   /// A GET request.
   public convenience init(url: URL) {
