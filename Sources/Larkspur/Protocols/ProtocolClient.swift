@@ -99,7 +99,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
   // MARK: - The load's side
 
-  /// `startLoading()` has returned.
+  /// Whether `startLoading()` has returned.
   var hasStarted: Bool { state.withLock { $0.hasStarted } }
 
   func take() -> Event? {

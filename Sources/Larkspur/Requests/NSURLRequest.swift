@@ -6,7 +6,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   public enum CachePolicy: UInt, Sendable {
     /// Follows RFC 9111.
     case useProtocolCachePolicy = 0
-    /// Loads from the server, without regard to the cache.
+    /// Loads from the server, without using the cache.
     case reloadIgnoringLocalCacheData = 1
     /// Uses a stored response of any age, or loads from the server if there is none.
     case returnCacheDataElseLoad = 2
@@ -42,9 +42,9 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     // longer be exhaustive.
     /// Equal to `default`, because a user waits for such data.
     public static var responsiveData: NetworkServiceType { .default }
-    /// As `video`.
+    /// Equal to `video`.
     public static var avStreaming: NetworkServiceType { .video }
-    /// As `video`.
+    /// Equal to `video`.
     public static var responsiveAV: NetworkServiceType { .video }
   }
 
@@ -77,7 +77,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   /// `init(url:)`.
   private static let nowhere = URL(fileURLWithPath: "/")
 
-  /// A GET request.
+  /// Creates a GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
   }
