@@ -3,8 +3,8 @@ import LarkspurTransport
 
 /// A load's waits for a network (`waitsForConnectivity`). It belongs to the loop.
 ///
-/// The load tries, and waits if that fails for want of a network. Any change is a reason to try again: the kernel reports
-/// links, addresses and routes, but not whether they lead to the server.
+/// The load tries first, and waits if the attempt fails because there is no network. Any change of the network is a
+/// reason to try again: the kernel reports links, addresses and routes, but not whether they lead to the server.
 final class ConnectivityWait {
   private unowned let transfer: Transfer
   private var hasNotifiedDelegate = false
@@ -23,7 +23,8 @@ final class ConnectivityWait {
     let observation = monitor.observe { _ in change.answer(()) }
     defer { observation.cancel() }
     guard absence.holds(monitor) else {
-      // The network may have come between the failure and the comparison. That is believed once.
+      // The network may have come between the failure and this check. Until the next wait, this is a reason to try
+      // again only once.
       guard case .noWay = absence, !hasTriedAgainAtOnce else { return false }
       hasTriedAgainAtOnce = true
       return true

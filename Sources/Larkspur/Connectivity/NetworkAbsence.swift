@@ -1,14 +1,16 @@
 import LarkspurIO
 import LarkspurTransport
 
-/// A failure that there is no network to blame for, or may be: what could not be reached.
+/// A failure that a missing network may have caused: the part that could not be reached.
 enum NetworkAbsence: Equatable {
-  /// The kernel knows no way to any of the host's addresses.
+  /// The kernel has no route to any of the host's addresses.
   case noWay([SocketAddress])
   /// The host's name could not be looked up.
   case noName
 
-  /// Nil: somebody was there, and something else went wrong.
+  /// Returns the absence behind a failed request.
+  ///
+  /// - Returns: `nil` if a peer was reached and something else failed.
   init?(_ error: TransportError) {
     switch error {
     case .connectFailed(let attempts):
@@ -22,13 +24,13 @@ enum NetworkAbsence: Equatable {
     }
   }
 
-  /// What connect says where no route leads: the second where a router or a neighbour that is gone has told, the
-  /// others by the kind of the route, or for want of an address of our own.
+  /// The errors of `connect` where no route leads to the peer. A router or a missing neighbour causes
+  /// `hostUnreachable`; the kind of the route, or the lack of a local address, causes the others.
   private static let noWay: [Errno] = [
     .networkUnreachable, .hostUnreachable, .networkDown, .accessDenied, .invalidArgument, .addressNotAvailable,
   ]
 
-  /// Whether it is the network that is missing. If it is there, and the host is not, waiting would not help.
+  /// Whether the network is missing now. If the network is there and only the host is not, waiting does not help.
   func holds(_ monitor: ConnectivityMonitor) -> Bool {
     switch self {
     case .noWay(let addresses): !addresses.contains { monitor.canReach($0) }

@@ -1,47 +1,48 @@
 import Foundation
 
-/// Whether a way leads to a host, to an address or anywhere at all, and over what kind of link; and news of it.
+/// Observes whether a route leads to a host, to an address or to any network at all, and over which kind of link.
 ///
-/// It is what System Configuration on Darwin calls reachability, and its name there is ``SCNetworkReachability``. The kernel
-/// is asked for its routes and links (rtnetlink). Nothing is sent, unless a name has to be looked up: so a way says nothing
-/// about who is at its end. It is good for telling people why something failed, and for trying again when something has
-/// changed. It is no reason not to try.
+/// System Configuration on Darwin calls this reachability; the type's name there is ``SCNetworkReachability``. Larkspur
+/// asks the kernel for its routes and links (rtnetlink). Nothing is sent, except to look up a name, so a route does not
+/// prove that the host at its end is up. Use the result to tell users why a load failed, and to try again after a
+/// change. Do not use it as a reason not to try.
 ///
 /// ```swift
 /// for await path in NetworkReachability(host: "www.example.com").paths { print(path) }
 /// ```
 ///
-/// One thread watches the network for the whole process, and sleeps while nothing changes. It sees the network namespace of
-/// the thread that first asks.
+/// One thread watches the network for the whole process, and sleeps while nothing changes. The thread sees the network
+/// namespace of the thread that first uses this type.
 public final class NetworkReachability: Sendable {
-  /// What a way goes over.
+  /// The kind of the link that a route uses.
   public enum LinkKind: Hashable, Sendable {
     /// This machine itself.
     case loopback
-    /// Ethernet and the like: also most virtual machines and containers.
+    /// Ethernet and similar links, as in most virtual machines and containers.
     case wired
     /// WiFi.
     case wireless
-    /// A modem: WWAN.
+    /// A cellular modem (WWAN).
     case cellular
-    /// A tunnel, or what else tells nothing of its hardware.
+    /// A tunnel, or any other link that does not report its hardware.
     case other
   }
 
-  /// What is known of a way at one moment.
+  /// The route as it is known at one moment.
   public enum Path: Hashable, Sendable {
-    /// The kernel does not tell (a sandbox without netlink), or names cannot be looked up for want of something of our own.
+    /// Not known: the kernel does not report routes (a sandbox without netlink), or this process lacks a resource to
+    /// look up the name.
     case unknown
-    /// No route leads there, its link is down or has no carrier, or the name has no address.
+    /// No route leads there, the route's link is down or has no carrier, or the lookup of the name fails.
     case unreachable
     /// A route leads there, over a link of this kind.
     case reachable(LinkKind)
 
-    /// Whether it is known that there is a way.
+    /// Whether a route is known to exist.
     public var isReachable: Bool { if case .reachable = self { true } else { false } }
   }
 
-  /// A stay of an observer: it ends with ``cancel()``, or with this object.
+  /// The registration of an observer. Ends with ``cancel()``, or when this object is released.
   public final class Observation: Sendable {
     private let watch: ReachabilityWatch
 
@@ -49,7 +50,7 @@ public final class NetworkReachability: Sendable {
 
     deinit { watch.end() }
 
-    /// No call begins after this. One that has begun may still be under way.
+    /// Ends the registration. No call of the observer starts after this; a call that has started may still be running.
     public func cancel() { watch.end() }
   }
 
@@ -57,31 +58,39 @@ public final class NetworkReachability: Sendable {
 
   private init(_ target: ReachabilityTarget) { self.target = target }
 
-  /// Of anywhere: whether a default route, of IPv4 or IPv6, leads over a link that is up and has a carrier.
+  /// Observes any network: whether a default route, of IPv4 or IPv6, leads over a link that is up and has a carrier.
   public convenience init() { self.init(.anywhere) }
 
-  /// Of a host: an address without brackets, or a name. A name is looked up each time the network changes, and from time to
-  /// time while there is no way; a way to one of its addresses is a way to it. What cannot be a name is never reachable.
+  /// Observes a host.
+  ///
+  /// A name is looked up each time the network changes, and from time to time while there is no route. The host is
+  /// reachable if a route leads to one of its addresses. Text that cannot be a name is never reachable.
+  ///
+  /// - Parameter host: An address without brackets, or a name.
   public convenience init(host: String) { self.init(ReachabilityTarget(host: host)) }
 
-  /// Of a socket address: the bytes of a `sockaddr_in` or a `sockaddr_in6`. One of all zeros means anywhere. Nil: they are
-  /// neither.
+  /// Observes a socket address.
+  ///
+  /// - Parameter socketAddress: The bytes of a `sockaddr_in` or a `sockaddr_in6`. The address of all zeros means any
+  ///   network.
+  /// - Returns: `nil` if the bytes are neither of these structures.
   public convenience init?(socketAddress: Data) {
     guard let target = ReachabilityTarget(socketAddress: socketAddress) else { return nil }
     self.init(target)
   }
 
-  /// Calls `observer` once as soon as something is known, and then after each change, until the result goes.
+  /// Calls `observer` as soon as the state is known, and then after each change, until the returned object is released.
   ///
-  /// The calls come one at a time, on a thread of the system's; they may block, and are late then. What changes back
-  /// meanwhile is not told.
+  /// The calls come one at a time, on a thread of the system's. A call may block; later calls are delayed then, and a
+  /// change that has been undone in the meantime is not reported.
   public func observe(_ observer: @escaping @Sendable (Path) -> Void) -> Observation {
     let watch = ReachabilityWatch(target, observer)
     watch.begin()
     return Observation(watch)
   }
 
-  /// What ``observe(_:)`` tells, for a loop: the first one is what is known now. A loop that is slow gets the latest.
+  /// The states that ``observe(_:)`` reports, as a sequence. The first element is the state now. A loop that is slower
+  /// than the changes gets the latest state only.
   public var paths: AsyncStream<Path> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let observation = observe { continuation.yield($0) }
@@ -93,11 +102,12 @@ public final class NetworkReachability: Sendable {
 /// Darwin's name for ``NetworkReachability``.
 public typealias SCNetworkReachability = NetworkReachability
 
-/// Of a host, as ``NetworkReachability/init(host:)`` has it. It is never nil here.
+/// Creates an object that observes a host, as ``NetworkReachability/init(host:)`` does.
 ///
 /// - Parameters:
-///   - allocator: Darwin's; nil here.
+///   - allocator: Darwin's allocator; always `nil` here.
 ///   - nodename: The host.
+/// - Returns: The object. Never `nil` here.
 public func SCNetworkReachabilityCreateWithName(_ allocator: Never?, _ nodename: String) -> SCNetworkReachability? {
   NetworkReachability(host: nodename)
 }

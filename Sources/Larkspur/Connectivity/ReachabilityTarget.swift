@@ -3,12 +3,12 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// What a way is to lead to.
+/// The destination of a route.
 enum ReachabilityTarget: Hashable, Sendable {
   case anywhere
   case address(SocketAddress)
   case name(HostName)
-  /// It cannot be a host.
+  /// Text that cannot be a host.
   case nowhere
 
   init(host: String) {
@@ -21,8 +21,8 @@ enum ReachabilityTarget: Hashable, Sendable {
     }
   }
 
-  /// `struct sockaddr_in` and `sockaddr_in6`: the family in the machine's own order, the rest in the network's but for the
-  /// scope.
+  /// Reads a `sockaddr_in` or a `sockaddr_in6`. The family and the scope are in the machine's byte order, the other
+  /// numbers in network order.
   init?(socketAddress: Data) {
     let bytes = Array(socketAddress)
     guard bytes.count >= 16 else { return nil }
@@ -46,7 +46,7 @@ enum ReachabilityTarget: Hashable, Sendable {
     }
   }
 
-  /// What is known of the way now. A name is looked up, which blocks.
+  /// Returns the state of the route now. A name is looked up, which blocks.
   func path(_ monitor: ConnectivityMonitor) -> NetworkReachability.Path {
     switch self {
     case .anywhere:
@@ -55,7 +55,7 @@ enum ReachabilityTarget: Hashable, Sendable {
       return .reachable(NetworkReachability.LinkKind(link.kind))
     case .address(let address): return NetworkReachability.Path(monitor.way(to: address))
     case .name(let name):
-      // RFC 6761 6.3.
+      // RFC 6761 6.3: `localhost` names are not looked up.
       if name.isLocalhost { return NetworkReachability.Path(monitor.way(to: .loopback(port: 0))) }
       switch SystemNames.ask(name) {
       case .found(let addresses):
@@ -68,7 +68,7 @@ enum ReachabilityTarget: Hashable, Sendable {
     }
   }
 
-  /// Whether the answer can change though the network does not: the servers of names are not the kernel's.
+  /// Whether the state can change while the network does not, because a name has to be looked up.
   var isName: Bool { if case .name = self { true } else { false } }
 }
 

@@ -2,13 +2,13 @@ import Dispatch
 import LarkspurTransport
 import Synchronization
 
-/// One observer's look at a way.
+/// Watches a route for one observer.
 ///
-/// Whatever changes in the network is a reason to look again, on a serial queue of its own, since a look at a name blocks. Changes
-/// that come while it looks make one more look. A name to which there is no way is looked up again after a while: its servers
-/// may have come later than the network.
+/// Each change of the network causes a check, on a serial queue of its own, because the lookup of a name blocks.
+/// Changes that come during a check cause one more. A name without a route is looked up again after a while: its name
+/// servers may become reachable later than the network.
 final class ReachabilityWatch: Sendable {
-  /// How long it waits before a name is looked up again: twice as long each time, until the network changes.
+  /// The time until a name is looked up again, in seconds. Each retry doubles it; a change of the network resets it.
   static let retrySecondsMin = 1
   static let retrySecondsMax = 60
 
@@ -17,10 +17,10 @@ final class ReachabilityWatch: Sendable {
   private struct State {
     var observation: ConnectivityMonitor.Observation?
     var told: NetworkReachability.Path?
-    /// A look is on its way, and has not begun.
+    /// Whether a check is queued and has not started.
     var isLookComing = false
     var isOver = false
-    /// Counts the looks: a retry that another look has overtaken is none.
+    /// The number of checks. A retry is dropped if another check has come before it.
     var looks = 0
     var retrySeconds = ReachabilityWatch.retrySecondsMin
   }
@@ -41,7 +41,7 @@ final class ReachabilityWatch: Sendable {
   }
 
   func begin() {
-    // First observe, then look: no change falls between the two.
+    // Observe first, then check: no change falls between the two.
     let observation = monitor.observe { [weak self] _ in self?.networkChanged() }
     state.withLock { $0.observation = observation }
     lookSoon()

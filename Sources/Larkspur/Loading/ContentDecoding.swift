@@ -4,22 +4,24 @@ import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
 
-/// Undoes the content codings of one response's body, a bounded step at a time.
+/// Decodes the content codings of one response's body, in steps of bounded size.
 final class ContentDecoding {
   private var decompressor: Decompressor
   private var room = Chunk(capacity: stepBytes)
-  /// What has come and is not decoded yet.
+  /// Bytes that have come and are not decoded yet, from `consumed` on.
   private var input: [UInt8] = []
   private var consumed = 0
 
-  /// So much comes out of a step at most.
+  /// Maximum number of bytes that a step produces.
   static let stepBytes = 64 * 1024
 
-  /// Nil: there is nothing to undo, or the program undoes it itself.
+  /// Returns a decoder for a response's body.
+  ///
+  /// - Returns: `nil` if the body has no content coding, or if the program decodes it itself.
   static func decoder(
     for head: ResponseHead, _ fields: ResponseFields, of request: URLRequest
   ) throws(URLError) -> ContentDecoding? {
-    // A part of an encoded representation cannot be decoded by itself (RFC 9110 14.2 speaks of the encoded bytes).
+    // A part of an encoded representation cannot be decoded by itself: ranges count encoded bytes (RFC 9110 14.2).
     guard head.framing != .none, head.status != 206, RequestComposer.decodes(request),
       fields.contains(KnownField.contentEncoding)
     else { return nil }
@@ -42,13 +44,15 @@ final class ContentDecoding {
     input.append(copying: piece)
   }
 
-  /// Makes a step, and lends what comes out. False: all of the input is used up.
+  /// Decodes one step, and lends the result to `consume`.
+  ///
+  /// - Returns: `false` if all of the input is used up.
   func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) -> Bool {
     var room = Chunk()
     swap(&room, &self.room)
     defer { swap(&room, &self.room) }
     room.drop(room.count)
-    // What comes in front of an error is content.
+    // Bytes that were decoded before an error are content.
     defer { if room.count > 0 { consume(room.bytes) } }
     return try Self.step(of: &decompressor, input, &consumed, into: &room) == .hasMore
   }
@@ -67,7 +71,7 @@ final class ContentDecoding {
     return try result.get()
   }
 
-  /// The body has ended. Throws if that was within a coding's stream.
+  /// Ends the decoding after the body's last byte. Throws if the end is within a coding's stream.
   func finish() throws(CodingError) { try decompressor.finish() }
 }
 

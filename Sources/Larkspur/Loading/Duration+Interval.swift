@@ -1,12 +1,15 @@
 import Foundation
 
 extension TimeInterval {
-  /// A time that says something. Programs set 0 where they want none, and Darwin does not fail their tasks for it.
+  /// The interval as a timeout, or `nil` if it is 0 or less: programs set 0 for no timeout, and Darwin does not fail
+  /// their tasks for that.
   var asTimeout: TimeInterval? { self <= 0 ? nil : self }
 }
 
 extension Duration {
-  /// An interval in seconds. Nil: it never ends, for it is infinite, no number, or longer than anybody waits.
+  /// Creates a duration from an interval in seconds.
+  ///
+  /// - Returns: `nil` if the interval never ends in practice: it is infinite, not a number, or at least 1e10 seconds.
   init?(interval: TimeInterval) {
     guard interval.isFinite, interval < 1e10 else { return nil }
     self = .seconds(max(interval, 0))

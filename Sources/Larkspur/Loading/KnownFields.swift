@@ -1,25 +1,28 @@
 import LarkspurHTTP
 
-/// The fields of requests to one origin as they are sent, of those that set none themselves and of the latest one that did:
-/// most programs say the same in all of their requests. It belongs to the loop's thread.
+/// The serialized fields of requests to one origin: of requests that set no fields, and of the latest request that set
+/// some. Most programs send equal fields in all their requests. It belongs to the loop's thread.
 final class KnownFields {
   private var ofBareRequests: CommonFields?
   private var latest: (fields: [RequestFields.Field], common: CommonFields?) = ([], nil)
-  /// The latest whole head: many programs ask for the same again and again.
+  /// The latest complete head, because many programs load one URL again and again.
   private var latestBareTarget: LoadTarget?
   private var latestBareHead: RequestHead?
 
-  /// The head of a GET that has nothing of its own, if the latest one was for the same target.
+  /// Returns the head of a GET without fields of its own, if the latest such request was for this target.
   func bareHead(to target: LoadTarget) -> RequestHead? {
     latestBareTarget === target ? latestBareHead : nil
   }
 
   func keep(_ head: RequestHead, to target: LoadTarget) { (latestBareTarget, latestBareHead) = (target, head) }
 
+  /// Returns the serialized fields of a request.
+  ///
   /// - Parameters:
-  ///   - fields: The request's own.
-  ///   - write: Is called for a bare request, and for the second one in a row that has these fields: from then on it is
-  ///     worth the work to write them once for all. Nil: they cannot be sent.
+  ///   - fields: The request's own fields.
+  ///   - write: Serializes the fields, or returns `nil` if they cannot be sent. Called for a request without fields,
+  ///     and for the second request in a row with equal fields: only then is serializing them once worth the work.
+  /// - Returns: `nil` if the fields have to be written for this request alone.
   func common(for fields: [RequestFields.Field], _ write: () -> CommonFields?) -> CommonFields? {
     if fields.isEmpty {
       if ofBareRequests == nil { ofBareRequests = write() }

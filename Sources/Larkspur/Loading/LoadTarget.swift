@@ -1,18 +1,18 @@
 import Foundation
 import LarkspurHTTP
 
-/// What an HTTP request needs of its URL, read from the URL's text: it is percent-encoded already.
+/// The parts of a URL that an HTTP request needs. Read from the URL's text, which is percent-encoded already.
 final class LoadTarget: Sendable {
   let isSecure: Bool
-  /// In lower case, without brackets.
+  /// The host in lower case, without brackets. An IPv6 zone keeps its case.
   let host: String
   let port: UInt16
-  /// As `Host` says it: with the port unless it is the scheme's own.
+  /// The value of `Host`: with the port, unless the port is the scheme's default.
   let authority: String
-  /// Path and query; never empty, and without dot segments (RFC 3986 6.2.2.3), as FoundationNetworking, curl and browsers
-  /// send it. What is percent-encoded stays.
+  /// Path and query. Never empty, and without dot segments (RFC 3986 6.2.2.3), as FoundationNetworking, curl and
+  /// browsers send it. Percent-encoded characters stay as they are.
   let path: String
-  /// How the URL's text begins, up to the path: whose URL begins in the same way is for the same server.
+  /// The URL's text up to the path. URLs that share this beginning are for one server.
   private let beginning: String
   private let text: String
 
@@ -24,7 +24,10 @@ final class LoadTarget: Sendable {
     case portZero
   }
 
-  /// - Parameter last: The target before, which is often the same, or of the same server: then its part is not read again.
+  /// Returns the target of a URL.
+  ///
+  /// - Parameter last: The previous target. If the URL is equal to its URL, or for the same server, that part is not
+  ///   read again.
   static func of(_ url: URL, after last: LoadTarget?) throws(Invalid) -> LoadTarget {
     let text = url.absoluteString
     guard let last else { return try LoadTarget(url, text) }
@@ -61,7 +64,7 @@ final class LoadTarget: Sendable {
     var end = position
     var start = position
     while end < bytes.count, bytes[end] != 0x2F, bytes[end] != 0x3F, bytes[end] != 0x23 {
-      // RFC 3986 3.2.1: what is before the last `@` is who, not where.
+      // RFC 3986 3.2.1: the part before the last `@` is user information, not the host.
       if bytes[end] == 0x40 { start = end + 1 }
       end += 1
     }
@@ -87,24 +90,25 @@ final class LoadTarget: Sendable {
         hasPort = true
       }
     }
-    // No server listens there: for the kernel it stands for any port.
+    // No server listens on port 0: for the kernel, 0 stands for any port.
     guard !hasPort || number > 0 else { throw .portZero }
     let ownPort = isSecure ? 443 : 80
     port = UInt16(hasPort ? number : ownPort)
     var name = Self.lowercased(text, bytes, start..<hostEnd)
     if isBracketed {
       var address = String(name.dropFirst().dropLast())
-      // RFC 6874: a zone's `%` is encoded in a URL. The case of an interface's name counts.
+      // RFC 6874: the `%` before a zone is encoded in a URL. The zone is an interface's name, and case-sensitive.
       if let percent = address.utf8.firstIndex(of: 0x25) {
         let written = Self.slice(of: text, start..<hostEnd).dropFirst().dropLast()
         address = HostAddress(String(written)).map { "\(address[..<percent])%\($0.zone ?? "")" } ?? address
       }
       host = address
-      // RFC 9110 7.2 has no room for a zone in Host.
+      // `Host` cannot carry a zone (RFC 9110 7.2).
       if let zone = name.firstIndex(of: "%") { name = name[..<zone] + "]" }
     } else {
       if name.utf8.contains(where: { $0 == 0x25 || $0 >= 0x80 }) {
-        // What an encoded character hides must not end the host for those who decode it: `evil%2Eexample%2F.good.example`.
+        // A decoded character must not end the host's name, or programs that decode it would take
+        // `evil%2Eexample%2F.good.example` for a host of `evil.example`.
         guard let ascii = url.asciiHost, ascii.utf8.allSatisfy(Self.mayStandInHost) else { throw .hostInvalid }
         name = ascii
       }
@@ -140,7 +144,8 @@ final class LoadTarget: Sendable {
     return URLResolution.withoutDots(slice(of: text, start..<pathEnd)[...]) + slice(of: text, pathEnd..<end)
   }
 
-  /// Not those that the URL standard forbids in a host (WHATWG URL, "forbidden domain code point").
+  /// Whether a byte may be in a host: not the bytes that the URL standard forbids (WHATWG URL, "forbidden domain code
+  /// point").
   private static func mayStandInHost(_ byte: UInt8) -> Bool {
     byte > 0x20 && byte < 0x7F && !"#%/:<>?@[\\]^|".utf8.contains(byte)
   }
@@ -169,7 +174,7 @@ final class LoadTarget: Sendable {
 }
 
 extension LoadTarget {
-  /// RFC 6454 4.
+  /// An origin (RFC 6454 4).
   struct Origin: Hashable {
     var isSecure: Bool
     var host: String

@@ -2,12 +2,12 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// One request of a load: what its stages have found out about it. It belongs to the loop.
+/// One request of a load, with all that its stages have prepared. It belongs to the loop.
 final class NetworkLoad {
   let request: URLRequest
   let target: LoadTarget
 
-  // What has been prepared, in this order.
+  // The prepared parts, in the order of their preparation.
   var way: SessionEngine.Way?
   var hasFields = false
   var hasCookies = false
@@ -18,10 +18,10 @@ final class NetworkLoad {
 
   var extras = RequestComposer.Extras()
   var caching: CacheExchange?
-  /// When the request was sent, if there is a cache that may have to be told.
+  /// When the cache was asked about the request, which counts as the time of sending. `nil` if there is no cache.
   var sendDate: Date?
 
-  /// The response, from its head on.
+  /// The response, once its head has come.
   var arrival: Arrival?
 
   init(_ request: URLRequest, to target: LoadTarget) {
@@ -33,9 +33,9 @@ final class NetworkLoad {
   var forwarder: Proxy? { way?.forwarder(toSecure: target.isSecure) }
 }
 
-/// A response that has been classified: what the load does with it. It belongs to the loop.
+/// A response that has been classified, with the load's next step. It belongs to the loop.
 final class Arrival {
-  /// Where the content comes from.
+  /// The source of the content.
   enum Content {
     case network(Exchange, ContentDecoding?)
     case cache(Data)
@@ -55,13 +55,13 @@ final class Arrival {
   var storing: CacheStoring?
   /// How a redirection is stored before it is followed.
   var storingRedirection: CacheStoring?
-  /// Storages of the program's own that hear of the response before it is used.
+  /// Calls of the program's own storages that have to be made before the response is used.
   var chores: [Chore] = []
   /// Whether the rest of the response has been read and thrown away.
   var isDrained = false
   /// Whether the cached content has been taken.
   var isTaken = false
-  /// When a response of the cache was found, for the metrics.
+  /// When a stored response was found, for the metrics.
   let foundDate: Date?
 
   init(_ response: HTTPURLResponse, _ content: Content, _ step: TaskMachine.Step, found: Date? = nil) {
@@ -71,7 +71,7 @@ final class Arrival {
     foundDate = found
   }
 
-  /// Whether the connection cannot be given back yet.
+  /// Whether the rest of the response has to be read before the connection can be given back.
   var isUndrained: Bool {
     guard !isDrained, case .network(let exchange, _) = content else { return false }
     return exchange.isReceiving || storingRedirection != nil
@@ -86,7 +86,7 @@ final class Arrival {
   }
 }
 
-/// What a session's settings make of a request.
+/// The effect of a session's settings on a request.
 extension SessionCore {
   func trafficClass(of request: URLRequest) -> UInt8 {
     let own = request.own.networkServiceType
@@ -98,8 +98,8 @@ extension SessionCore {
     return own == .useProtocolCachePolicy ? requestCachePolicy : own
   }
 
-  /// Whether the cache has nothing to say before the request is sent: the request says nothing of caching, and the cache is
-  /// empty or the method is one that is always for the server.
+  /// Whether the cache has no influence before the request is sent: no field of the request concerns a cache, and
+  /// either the cache is empty or the method is one that always goes to the server.
   func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
     guard request.own.fields?.concernCache != true else { return false }
     switch policy(of: request) {
@@ -110,15 +110,15 @@ extension SessionCore {
     }
   }
 
-  /// The exchange that a plan would have made, for a request that was sent without one.
+  /// Returns the exchange that a plan would have made, for a request that was sent without a plan.
   func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date?) -> CacheExchange? {
     guard let date else { return nil }
     return CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
   }
 
-  /// What goes along with any request: cookies, and what a proxy wants.
+  /// Returns the additions to a request: cookies, and the fields that a proxy needs.
   ///
-  /// - Parameter isRedirected: It comes of a redirection.
+  /// - Parameter isRedirected: Whether the request is the result of a redirection.
   func extras(
     of request: URLRequest, by way: SessionEngine.Way, to target: LoadTarget, isRedirected: Bool
   ) -> RequestComposer.Extras {
@@ -137,14 +137,14 @@ extension SessionCore {
     return extras
   }
 
-  /// Whether the storage's cookies go along. Those that the request has of its own go in their place, as Apple documents it, but
-  /// not behind a redirection: that may have set others.
+  /// Whether the request gets cookies from the storage. A `Cookie` field of the program's own replaces them, as Apple
+  /// documents it, except after a redirection, whose response may have set other cookies.
   func handlesCookies(of request: URLRequest, isRedirected: Bool) -> Bool {
     request.httpShouldHandleCookies && sendsCookies
       && (isRedirected || request.own.fields?.value(of: "Cookie") == nil)
   }
 
-  /// Keeps those of a response that sets some, in a storage that is ours.
+  /// Stores the cookies that a response sets, in a storage that is not a subclass.
   func keepCookies(of response: HTTPURLResponse, _ request: URLRequest) {
     guard request.httpShouldHandleCookies, let jar = cookieStorage, let url = request.url else { return }
     jar.store(
@@ -157,7 +157,7 @@ extension SessionCore {
     _ body: RequestBody = .none, _ length: RequestWriter.Body = .none, priority: UInt8
   ) throws(URLError) -> PoolRequest {
     if request.own.method == "GET" {
-      // As Darwin does it: a server on the way may take a GET's body for the next request.
+      // Darwin refuses these requests, too: a server on the way may take the body of a GET for the next request.
       guard case .none = body else {
         throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
       }
@@ -167,8 +167,8 @@ extension SessionCore {
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
       var poolRequest = PoolRequest(head, body: body, priority: priority)
-      // Connections to a proxy that makes the requests itself serve all origins: one origin's surplus bytes must not be
-      // taken for another's answer.
+      // Connections to a proxy that makes the requests itself serve all origins: surplus bytes of one origin must not
+      // be taken for the answer of another.
       poolRequest.mayBePipelined =
         (pipelines || request.httpShouldUsePipelining) && way.forwarder(toSecure: target.isSecure) == nil
       return poolRequest

@@ -3,12 +3,12 @@ import Foundation
 @_spi(SwiftCorelibsFoundation) import FoundationEssentials
 import LarkspurTransport
 
-// Foundation loads files by itself, and has all other URLs loaded by whoever replaces one of its functions, as
-// FoundationNetworking does. That function is for Foundation's own libraries: a toolchain that has not been seen to have it
-// goes without, rather than that the programs of its users do not build. A test tells when one is to be added.
+// Foundation loads files itself, and loads other URLs by a function that another module replaces, as
+// FoundationNetworking does. The function is meant for Foundation's own libraries. A toolchain that is not known to
+// have it gets no replacement, so that programs still build. A test reports when a toolchain has to be added.
 #if compiler(>=6.3) && compiler(<6.4)
   extension Data {
-    /// What `Data(contentsOf:)` and `String(contentsOf:)` do for a URL that is no file's.
+    /// Loads a URL that is no file's for `Data(contentsOf:)` and `String(contentsOf:)`.
     @_dynamicReplacement(for:init(_contentsOfRemote:options:))
     private init(contentsOfURL url: URL, options: ReadingOptions = []) throws {
       self = try RemoteContents.load(url).data
@@ -16,15 +16,20 @@ import LarkspurTransport
   }
 #endif
 
-/// The contents of a URL, for a thread that waits for them.
+/// Loads the contents of a URL for a thread that blocks until they have come.
 package enum RemoteContents {
-  /// It has a delegate queue to itself: who waits may be a handler on the queue of another session.
+  /// The session of these loads. It has a delegate queue of its own, because the blocked thread may be running a
+  /// handler on the queue of another session.
   static let session = URLSession(configuration: .default)
 
-  /// Follows FoundationNetworking: an error's status is an error, but for the ones that ask for credentials. What has gone
-  /// wrong is the underlying error of `CocoaError.fileReadUnknown`, for a status `URLError.badServerResponse`.
+  /// Returns the contents of a URL.
+  ///
+  /// As in FoundationNetworking, an error status throws, except 401 and 407, which ask for credentials.
+  ///
+  /// - Throws: `CocoaError.fileReadUnknown`. Its underlying error is the failure, which is `URLError.badServerResponse`
+  ///   for a status.
   package static func load(_ url: URL) throws -> (data: Data, textEncodingName: String?) {
-    // The loop's thread would wait for itself.
+    // A blocked loop's thread would wait for itself.
     if let loop = try session.core.engine()?.loop, loop.isCurrent {
       throw unread(url, URLError.make(.cannotLoadFromNetwork, "a session's executor cannot wait for a load", url: url))
     }

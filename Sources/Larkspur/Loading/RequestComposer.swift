@@ -2,15 +2,16 @@ import Foundation
 import LarkspurCoding
 import LarkspurHTTP
 
-/// Writes the heads of a session's requests: what the request says, then the configuration's fields, then the defaults.
+/// Writes the heads of a session's requests: first the request's fields, then the configuration's, then the defaults.
 final class RequestComposer: Sendable {
-  /// For requests that do not say otherwise.
+  /// Fields for requests that do not set them: the configuration's, and the standard ones.
   private let defaults: [RequestFields.Field]
-  /// Of them what says whose credentials these are: it does not go along to another origin.
+  /// The configuration's fields that carry credentials or are otherwise meant for one origin (`Redirection.isPrivate`).
+  /// Not sent to another origin.
   private let privateDefaults: [RequestFields.Field]
-  /// What the configuration adds, in one order: of both kinds.
+  /// All of the configuration's fields, of both kinds.
   private let additional: [RequestFields.Field]
-  /// The defaults of requests that ask for a part.
+  /// The defaults for requests that ask for a part of a resource.
   private let defaultsOfParts: [RequestFields.Field]
 
   init(additional: [AnyHashable: Any]?) {
@@ -34,7 +35,7 @@ final class RequestComposer: Sendable {
     self.privateDefaults = privateDefaults
   }
 
-  /// The configuration's own word for proxies.
+  /// The configuration's `Proxy-Authorization`.
   var proxyAuthorization: String? { privateDefaults.last { $0.name.isCaseless("Proxy-Authorization") }?.value }
 
   private static func completing(
@@ -54,7 +55,7 @@ final class RequestComposer: Sendable {
     $0.name == "Accept-Encoding" ? (name: $0.name, value: "identity") : $0
   }
 
-  /// The program's name, and ours.
+  /// The program's name, followed by `Larkspur`.
   static let userAgent: String = {
     let name = ProcessInfo.processInfo.processName.unicodeScalars.filter {
       $0.isASCII
@@ -68,7 +69,7 @@ final class RequestComposer: Sendable {
   static let acceptLanguage = acceptLanguage(Locale.preferredLanguages)
 
   static func acceptLanguage(_ preferred: [String]) -> String {
-    // Foundation on Linux says English of the whole world, `en-001`, which is no language that servers have.
+    // Foundation on Linux reports `en-001`, English of the world, which servers do not know as a language.
     var languages: [String] = []
     for language in preferred.map({ $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 })
     where !languages.contains(language) {
@@ -79,7 +80,8 @@ final class RequestComposer: Sendable {
     }.joined(separator: ", ")
   }
 
-  /// What a configuration offers, but for the codings that nobody here can undo: what the session asks for it also decodes.
+  /// Returns the codings of a configuration's `Accept-Encoding` that Larkspur can decode: a session decodes each coding
+  /// that it offers.
   static func decodable(_ offer: String) -> String {
     let known = offer.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { member in
       let name = String(member.prefix { $0 != ";" && !$0.isWhitespace })
@@ -89,12 +91,14 @@ final class RequestComposer: Sendable {
     return isOffer ? known.joined(separator: ", ") : "identity"
   }
 
-  /// Whether a response's content coding is to be undone: not if the program has asked for codings itself.
+  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own.
   static func decodes(_ request: URLRequest) -> Bool {
     request.own.fields?.value(of: "Accept-Encoding") == nil
   }
 
-  /// - Parameter known: Of the target's origin. Nil: all fields are written.
+  /// Writes the head of a request.
+  ///
+  /// - Parameter known: The serialized fields for the target's origin. If `nil`, all fields are written.
   func head(
     for request: URLRequest, to target: LoadTarget, known: KnownFields?,
     body: RequestWriter.Body, extras: Extras
@@ -120,7 +124,7 @@ final class RequestComposer: Sendable {
     return head
   }
 
-  /// Whether the head follows from the target alone.
+  /// Whether the head depends on nothing but the target.
   private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ extras: Extras) -> Bool {
     own.fields == nil && extras.isNone && body == .none && !extras.isForwarded
       && (!extras.isElsewhere || privateDefaults.isEmpty) && own.method == "GET"
@@ -138,7 +142,8 @@ final class RequestComposer: Sendable {
     for field in extras.conditions { try writer.field(field.name, field.value) }
   }
 
-  /// Who sets `Host` names the host, of the origin that was meant.
+  /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
+  /// configuration's only for the origin that the program named.
   private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: Extras) -> String {
     otherHost(fields, extras) ?? target.authority
   }
@@ -148,7 +153,7 @@ final class RequestComposer: Sendable {
     return (own ?? (extras.isElsewhere ? nil : privateDefaults.last { $0.name.isCaseless("Host") }))?.value
   }
 
-  /// What a request has of its own, and of the configuration's fields what says whose credentials these are.
+  /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
   private func given(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
     let own = fields.filter { !Self.isOurs($0.name, extras) }.map { (name: $0.name, value: $0.value.unfolded) }
     guard !extras.isElsewhere, !privateDefaults.isEmpty else { return own }
@@ -156,18 +161,19 @@ final class RequestComposer: Sendable {
       + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, extras) }
   }
 
-  /// The defaults for what a request has not of its own.
+  /// Returns the defaults for fields that the request does not have.
   private func missing(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
     defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
   }
 
-  /// A part of what is coded cannot be decoded (RFC 9110 14.1.2: ranges are of the coded content). Browsers ask for no coding
-  /// then.
+  /// The defaults for a request. A part of encoded content cannot be decoded, because ranges count encoded bytes (RFC
+  /// 9110 14.1.2). A request for a part therefore asks for no coding, as in browsers.
   private func defaults(beside fields: [RequestFields.Field]) -> [RequestFields.Field] {
     Self.contains(fields, "Range") ? defaultsOfParts : defaults
   }
 
-  /// The same as it is sent, if it is known. Nil: it has to be written.
+  /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
+  /// request.
   private func common(
     to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: Extras, _ known: KnownFields?
   ) -> CommonFields? {
@@ -188,8 +194,9 @@ final class RequestComposer: Sendable {
     Self.contains(fields, name) || Self.contains(privateDefaults, name)
   }
 
-  /// What will be sent beside what the cache adds, for the cache to choose by: in place of an `Authorization` that is never the
-  /// same twice, for whom it speaks. `Host` is there if it is not the URL's.
+  /// Returns the fields that are sent, without those that the cache adds: the cache chooses a stored response by them.
+  /// An `Authorization` that differs in each request is replaced by the identity that it authorizes (`Extras.speaker`).
+  /// `Host` is included if it differs from the URL's.
   func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
     let own = request.own.fields?.all ?? []
     var fields = given(own, extras) + missing(own, extras)
@@ -199,8 +206,8 @@ final class RequestComposer: Sendable {
     return fields
   }
 
-  /// Adds the configuration's fields that a request does not have: those that are private to the first origin only while it is
-  /// the request's.
+  /// Adds the configuration's fields that a request does not have. Fields that are private to one origin are added only
+  /// if the request has not left that origin.
   func complete(_ request: inout URLRequest, isElsewhere: Bool) {
     for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
       if !isElsewhere || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
@@ -211,19 +218,21 @@ final class RequestComposer: Sendable {
     fields.contains { $0.name.isCaseless(name) }
   }
 
-  /// What says where the body ends: it follows from the body (RFC 9112 6).
+  /// Whether a field delimits the body. Such fields follow from the body (RFC 9112 6), and are not taken from the
+  /// program.
   private static func isFraming(_ name: String) -> Bool {
     name.isCaseless("Content-Length") || name.isCaseless("Transfer-Encoding")
   }
 
-  /// Fields that follow from the request, and those that something else has been found for.
+  /// Whether a field of the program's is left out: it follows from the request, `extras` has a value for it, or it is
+  /// not for the recipient.
   private static func isOurs(_ name: String, _ extras: Extras) -> Bool {
     switch name.utf8.count {
     case 4: name.isCaseless("Host")
     case 6: name.isCaseless("Cookie") && extras.cookie != nil
     case 13: name.isCaseless("Authorization") && extras.authorization != nil
     case 14, 17: isFraming(name)
-    // RFC 9110 11.7.2: for the proxy, and for nobody behind it.
+    // RFC 9110 11.7.2: the field is for the proxy only, not for a server behind it.
     case 19: name.isCaseless("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
     default: false
     }

@@ -1,10 +1,11 @@
 extension RequestComposer {
-  /// What is written for one request beside its own fields. (It is moved about, and hardly any request has fields of these.)
+  /// The additions to one request's fields. Performance: the values are behind one reference, because this structure is
+  /// moved often and few requests have such fields.
   struct Extras {
-    /// A redirection has left the origin that the program had meant.
+    /// Whether a redirection has left the origin that the program named.
     var isElsewhere = false
     var addsDefaultContentType = false
-    /// The request goes to a proxy in place of the host.
+    /// Whether the request goes to a proxy in place of the host.
     var isForwarded = false
     private var fields: Fields?
 
@@ -16,7 +17,7 @@ extension RequestComposer {
       var conditions: [RequestFields.Field] = []
     }
 
-    /// Never changed: others may have it, too.
+    /// Immutable, because copies of the structure share it.
     private final class Fields {
       let values: Values
       init(_ values: Values) { self.values = values }
@@ -39,7 +40,7 @@ extension RequestComposer {
       set { set(newValue != nil) { $0.authorization = newValue } }
     }
 
-    /// For whom `authorization` speaks, where that itself is another one each time.
+    /// The identity that `authorization` stands for, if the field's value differs in each request.
     var speaker: String? {
       get { fields?.values.speaker }
       set { set(newValue != nil) { $0.speaker = newValue } }
@@ -50,13 +51,13 @@ extension RequestComposer {
       set { set(newValue != nil) { $0.proxyAuthorization = newValue } }
     }
 
-    /// Conditions that the cache adds.
+    /// Conditions that the cache adds to the request.
     var conditions: [RequestFields.Field] {
       get { fields?.values.conditions ?? [] }
       set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
-    /// Nothing is written besides.
+    /// Whether there is nothing to add.
     var isNone: Bool {
       guard !addsDefaultContentType else { return false }
       guard let values = fields?.values else { return true }

@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// What a protocol has told of one load, on its way to the task's performer.
+/// The events of one load by a protocol, on their way to the task's load.
 ///
-/// The protocol pushes, from any thread; the performer takes, on its loop. The queue has no bound: what is in it the
-/// program itself has made. After the end, or when it is closed, it takes nothing more.
+/// The protocol pushes events from any thread; the load takes them on its loop. The queue is not bounded, because the
+/// program itself makes its content. The queue accepts nothing after the end of the load, or after it has been closed.
 final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
   enum Event {
     case redirected(URLRequest, URLResponse)
@@ -20,19 +20,19 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
   private struct State {
     var events: [Event?] = []
-    /// Those before it have been taken.
+    /// The index of the first event that has not been taken.
     var first = 0
     var reader: CheckedContinuation<Void, Never>?
-    /// The protocol has said how its load ends.
+    /// Whether the protocol has reported the end of its load.
     var hasEnded = false
     var isClosed = false
     var hasStarted = false
-    /// The challenge that somebody is asked about, and how to stop asking.
+    /// The challenge that the delegate is asked about, and a function that ends the wait for the answer.
     var open: (challenge: URLAuthenticationChallenge, withdraw: @Sendable () -> Void)?
     var withdrawn: [URLAuthenticationChallenge] = []
   }
 
-  /// What the protocol is to load. Settled before it starts.
+  /// The request that the protocol loads. Does not change after the start.
   var request: URLRequest
   private let state = Mutex(State())
 
@@ -75,7 +75,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     withdraw?()
   }
 
-  /// Said by who has called it.
+  /// Reports that `startLoading()` has returned.
   func startReturned() {
     state.withLock { $0.hasStarted = true }
     push(.startReturned)
@@ -90,23 +90,23 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
       default: break
       }
       state.events.append(event)
-      // Who has ended waits for no credentials.
+      // A protocol that has ended its load does not need the answer to a challenge.
       return (state.reader.take(), state.hasEnded ? state.open.take()?.withdraw : nil)
     }
     withdraw?()
     reader?.resume()
   }
 
-  // MARK: - The performer's side
+  // MARK: - The load's side
 
-  /// `startLoading()` has returned.
+  /// Whether `startLoading()` has returned.
   var hasStarted: Bool { state.withLock { $0.hasStarted } }
 
   func take() -> Event? {
     state.withLock { state in
       guard state.first < state.events.count else { return nil }
       defer {
-        // Data that has been taken is not kept.
+        // Do not keep data that has been taken.
         state.events[state.first] = nil
         state.first += 1
         if state.first == state.events.count {
@@ -118,7 +118,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
   }
 
-  /// Returns when there is an event, or when the wait is given up.
+  /// Suspends until there is an event, `giveUpWait()` is called, or the queue is closed.
   func wait() async {
     await withCheckedContinuation { continuation in
       let goesOn = state.withLock { state -> Bool in
@@ -134,7 +134,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
   func giveUpWait() { state.withLock { $0.reader.take() }?.resume() }
 
-  /// What is said from now on has no effect.
+  /// Closes the queue. Later events have no effect.
   func close() {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.isClosed = true
@@ -151,7 +151,9 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     state.withLock { state in state.hasEnded || state.withdrawn.contains { $0 === challenge } }
   }
 
-  /// False: the answer is not wanted any more.
+  /// Sets the challenge whose answer is awaited.
+  ///
+  /// - Returns: `false` if the answer is no longer wanted.
   func open(_ challenge: URLAuthenticationChallenge, withdrawingBy withdraw: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
       guard !state.isClosed, !state.hasEnded, !state.withdrawn.contains(where: { $0 === challenge }) else {
@@ -162,7 +164,9 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
   }
 
-  /// False: the answer is not wanted any more.
+  /// Ends the wait for the answer to a challenge.
+  ///
+  /// - Returns: `false` if the answer is no longer wanted.
   func settle(_ challenge: URLAuthenticationChallenge) -> Bool {
     state.withLock { state in
       guard let open = state.open, open.challenge === challenge else { return false }

@@ -1,33 +1,35 @@
 import Foundation
 
-/// What a task has heard of one load by a protocol. It belongs to the task's loop.
+/// The state of a task's load by a protocol. It belongs to the task's loop.
 final class ProtocolHearing {
   let load: ProtocolLoad
-  /// What the task's owner has been told of, or would have been.
+  /// The response that the task's owner has been notified of, or the one that stands in for it.
   var response: URLResponse?
-  /// Content has been delivered, and the protocol has told of no response: ``response`` only stands in for it.
+  /// Whether content has been delivered although the protocol has reported no response: ``response`` is only a
+  /// stand-in.
   var hasContentWithoutResponse = false
-  /// Content that waits for a response, which a reader of bytes is given first.
+  /// Content that waits for a response. A reader of bytes gets the response first.
   private(set) var early: [Data] = []
   private var earlyBytes = 0
-  /// How many bytes wait for a response. A protocol that sends more without one is taken to have none.
+  /// Maximum number of bytes that wait for a response. A protocol that sends more without one is treated as having
+  /// none.
   private static let earlyBytesMax = 64 * 1024
-  /// What the protocol has called valid.
+  /// The cached response that the protocol has reported to be valid.
   var validCached: CachedURLResponse?
-  /// All that was said within `startLoading()` has been heard.
+  /// Whether all events from within `startLoading()` have been taken.
   var hasStarted = false
-  /// The delegate has refused a redirection: the load ends when `startLoading()` has returned.
+  /// Whether the delegate has refused a redirection: the load ends when `startLoading()` has returned.
   var isRefused = false
 
   private let cache: URLCache?
   private let policy: URLRequest.CachePolicy
   private var storagePolicy = URLCache.StoragePolicy.notAllowed
-  /// Shares what the protocol has sent.
+  /// The content for the cache. Shares the bytes that the protocol has sent.
   private var pieces: [Data] = []
   private var pieceBytes = 0
   private var pieceBytesMax = 0
 
-  /// - Parameter policy: The request's, or the session's if it has none.
+  /// - Parameter policy: The cache policy of the request, or that of the session if the request leaves it to that.
   init(_ load: ProtocolLoad, cache: URLCache?, policy: URLRequest.CachePolicy) {
     self.load = load
     self.policy = policy
@@ -36,13 +38,15 @@ final class ProtocolHearing {
 
   var request: URLRequest { load.client.request }
 
-  /// For a protocol that has none.
+  /// The response for a protocol that reports none.
   var blankResponse: URLResponse {
     URLResponse(
       url: request.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
   }
 
-  /// Keeps content until the response comes. Returns `false` if there is too much of it already.
+  /// Keeps content until the response comes.
+  ///
+  /// - Returns: `false` if the limit of bytes has been reached; the content is not kept.
   func keepEarly(_ data: Data) -> Bool {
     guard earlyBytes < Self.earlyBytesMax else { return false }
     early.append(data)
@@ -57,7 +61,7 @@ final class ProtocolHearing {
 
   // MARK: - The cache
 
-  /// Where the protocol may find what is stored.
+  /// The cache in which the protocol may find a stored response.
   var readableCache: URLCache? {
     switch policy {
     case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: nil
@@ -75,12 +79,12 @@ final class ProtocolHearing {
     guard storagePolicy != .notAllowed else { return }
     pieceBytes += data.count
     if pieceBytes <= pieceBytesMax { return pieces.append(data) }
-    // It would not fit.
+    // The content does not fit into the cache.
     storagePolicy = .notAllowed
     pieces = []
   }
 
-  /// What would be stored, and where. Nil: nothing.
+  /// The response that would be stored, and its cache. `nil` if nothing may be stored.
   var proposal: (CachedURLResponse, URLCache)? {
     guard let cache, let response, storagePolicy != .notAllowed, validCached == nil, !isRefused else { return nil }
     var data = Data(capacity: pieceBytes)

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// One load by a program's protocol: the queue where the protocol is called, and what it has told.
+/// A load by a program's protocol: the queue on which the protocol is called, and its events.
 ///
 /// ```
 ///   find -> start -> (events) -> stop
@@ -12,7 +12,7 @@ final class ProtocolLoad: @unchecked Sendable {
   private let queue = DispatchQueue(label: "larkspur.url-protocol")
   private let type: URLProtocol.Type
   let client: ProtocolClient
-  // The queue's.
+  // Used on `queue` only.
   private var instance: URLProtocol?
 
   private init(_ type: URLProtocol.Type, _ request: URLRequest) {
@@ -20,28 +20,31 @@ final class ProtocolLoad: @unchecked Sendable {
     client = ProtocolClient(request)
   }
 
-  /// Nil: none of the classes loads what the task loads at present.
+  /// Asks protocol classes, in their order, whether they load the task's present request.
   ///
-  /// - Parameter request: What they are offered; the load gets its canonical form.
+  /// - Parameter request: The request. The load gets its canonical form.
+  /// - Returns: A question. Its answer is the load, or `nil` if no class wants the request.
   static func find(
     among classes: [URLProtocol.Type], for task: URLSessionTask, _ request: URLRequest
   ) -> Question<ProtocolLoad?> {
     let question = Question<ProtocolLoad?>()
     questions.async {
       let type = classes.first { $0.canInit(with: task) }
-      // The load's own queue is not made for requests that no class wants: there may be many.
+      // The load, with its queue, is created only if a class wants the request. Most requests may have none.
       question.answer(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
     }
     return question
   }
 
-  /// Classes are asked here: their methods may block, and must not hold up a loop.
+  /// The queue on which classes are asked: their methods may block, and must not delay a loop.
   private static let questions = DispatchQueue(label: "larkspur.url-protocol-classes", attributes: .concurrent)
 
-  /// - Parameter cache: Where the protocol may find what is stored.
+  /// Starts the protocol, on its queue.
+  ///
+  /// - Parameter cache: The cache in which the protocol may find a stored response.
   func start(for task: URLSessionTask, cache: URLCache?) {
     queue.async { [self] in
-      // Cancelled before it could begin.
+      // The load has been cancelled before its start.
       guard !client.isClosed else { return }
       let cached = cache?.cachedResponse(for: client.request)
       let instance = type.init(task: task, cachedResponse: cached, client: client)
@@ -51,9 +54,9 @@ final class ProtocolLoad: @unchecked Sendable {
     }
   }
 
-  /// Nothing more is heard of the protocol.
+  /// Stops the protocol. Its later events have no effect.
   ///
-  /// - Parameter waits: Return only when `stopLoading()` has returned.
+  /// - Parameter waits: Whether to return only when `stopLoading()` has returned.
   func stop(waits: Bool) async {
     client.close()
     guard waits else { return queue.async { [self] in stopOnQueue() } }
@@ -67,7 +70,7 @@ final class ProtocolLoad: @unchecked Sendable {
 
   private func stopOnQueue() { instance.take()?.stopLoading() }
 
-  /// Returns when it is done: a cache of the program's own may take its time.
+  /// Stores a response, and returns when that is done. A cache of a class of the program's own may take long.
   static func store(_ response: CachedURLResponse, for request: URLRequest, in cache: URLCache) async {
     await withCheckedContinuation { continuation in
       questions.async {
@@ -77,6 +80,6 @@ final class ProtocolLoad: @unchecked Sendable {
     }
   }
 
-  /// Makes a call where the protocol is called.
+  /// Runs `call` on the protocol's queue.
   func call(_ call: @escaping @Sendable () -> Void) { queue.async(execute: call) }
 }

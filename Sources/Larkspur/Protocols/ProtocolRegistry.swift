@@ -1,14 +1,17 @@
 import Synchronization
 
-/// The protocol classes of the process. For any thread.
+/// The protocol classes that are registered in the process. Thread-safe.
 enum ProtocolRegistry {
   private static let registered = Mutex<[URLProtocol.Type]>([])
-  /// How many there are. A load in a program without protocols looks at this and at nothing else.
+  /// The number of classes. In a program without protocols a load reads nothing but this number.
+  ///
+  /// Memory order: `classes` reads the array under its lock, so this number only decides whether to look. The release
+  /// store in `register` and `unregister` pairs with the acquiring load in `isEmpty`.
   private static let count = Atomic(0)
 
   static var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
 
-  /// The last one first.
+  /// The classes, the last registered first.
   static var classes: [URLProtocol.Type] { registered.withLock { $0.reversed() } }
 
   static func register(_ candidate: AnyClass) -> Bool {

@@ -1,36 +1,40 @@
 import Foundation
 
-/// Whom a ``URLProtocol`` tells what it loads. Programs call it and do not implement it.
+/// The object that a ``URLProtocol`` reports its load to. Programs call this protocol's methods and do not implement
+/// them.
 ///
-/// For any thread, and at any time: also within `startLoading()`. The calls return at once; what they say is delivered in
-/// their order. What comes after the load's end has no effect, nor has a second response or a second end.
+/// Thread-safe. The methods may be called at any time, also within `startLoading()`. Each call returns at once; the
+/// events are delivered in the order of the calls. Calls after the end of the load have no effect; neither has a second
+/// response or a second end.
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-  /// The resource is elsewhere. The task's delegate is asked; then this protocol is stopped, and the new request is
-  /// loaded by whatever loads it. If the delegate refuses, `redirectResponse` is what the task has loaded, with such content
-  /// as the protocol tells of before it returns from `startLoading()`.
+  /// Reports a redirection. The task's delegate is asked; then this protocol is stopped, and the new request is loaded,
+  /// by another protocol or by the session. If the delegate refuses, the task's response is `redirectResponse`, with
+  /// the content that the protocol reports before it returns from `startLoading()`.
   func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
-  /// The cached response that the protocol was made with is good. It is delivered when the protocol finishes without a
-  /// response of its own.
+  /// Reports that the protocol's cached response is valid. The cached response is delivered if the protocol finishes
+  /// without a response of its own.
   func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
-  /// The response has begun.
+  /// Reports the response.
   func urlProtocol(
     _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
 
-  /// A piece of the content. Each is delivered on its own. Without a response before it, one is made of the request's URL.
+  /// Reports a piece of the content. Each piece is delivered separately. If no response comes before it, delegates and
+  /// completion handlers get content without a response, as in Foundation; async functions return a response that is
+  /// made from the request's URL.
   func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
-  /// The content is complete.
+  /// Reports that the content is complete.
   func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
-  /// The load has failed. The task fails with this very error.
+  /// Reports a failure. The task fails with this very error.
   func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-  /// Somebody wants credentials. The task's delegate is asked, and the challenge's sender hears the answer, on the load's
-  /// queue.
+  /// Reports a challenge. The task's delegate is asked, and its answer goes to the challenge's sender, on the queue of
+  /// this load.
   func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
-  /// The answer to a challenge is not wanted any more.
+  /// Withdraws a challenge, because its answer is no longer needed.
   func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

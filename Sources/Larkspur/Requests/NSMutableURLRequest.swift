@@ -1,8 +1,8 @@
 import Foundation
 
-/// A request as an object that can be changed. It is for one thread at a time. New code uses ``URLRequest``.
+/// A mutable request as an object. Use it on one thread at a time. New code uses ``URLRequest``.
 open class NSMutableURLRequest: NSURLRequest {
-  /// A GET request.
+  /// Creates a GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
   }
@@ -118,6 +118,6 @@ open class NSMutableURLRequest: NSURLRequest {
     self.value.addValue(value, forHTTPHeaderField: field)
   }
 
-  /// Another mutable request with the same content.
+  /// Returns another mutable request with the same content.
   open override func copy(with zone: NSZone? = nil) -> Any { NSMutableURLRequest(value) }
 }

@@ -1,80 +1,83 @@
 import Foundation
 
-/// A request as an object, for code that uses it as one. New code uses ``URLRequest``.
+/// A request as an object, for code that needs one. New code uses ``URLRequest``.
 open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
-  /// What the cache may be used for.
+  /// How a load uses the cache.
   public enum CachePolicy: UInt, Sendable {
-    /// What RFC 9111 says.
+    /// Follows RFC 9111.
     case useProtocolCachePolicy = 0
-    /// Loads from the server, without regard to the cache.
+    /// Loads from the server, without using the cache.
     case reloadIgnoringLocalCacheData = 1
-    /// Takes what is in the cache however old it is, or else loads from the server.
+    /// Uses a stored response of any age, or loads from the server if there is none.
     case returnCacheDataElseLoad = 2
-    /// Takes what is in the cache however old it is, or else fails: nothing goes to the server.
+    /// Uses a stored response of any age, or fails if there is none: nothing is sent to the server.
     case returnCacheDataDontLoad = 3
-    /// As `reloadIgnoringLocalCacheData`, and caches on the way are told to do the same.
+    /// Loads from the server as `reloadIgnoringLocalCacheData` does, and tells caches on the way to do the same.
     case reloadIgnoringLocalAndRemoteCacheData = 4
-    /// Asks the server whether what is in the cache is still good.
+    /// Asks the server whether the stored response is still valid.
     case reloadRevalidatingCacheData = 5
 
     /// The older name of `reloadIgnoringLocalCacheData`.
     public static var reloadIgnoringCacheData: CachePolicy { .reloadIgnoringLocalCacheData }
   }
 
-  /// What the traffic is for.
+  /// The purpose of traffic.
   public enum NetworkServiceType: UInt, Sendable {
-    /// Everything that is not said to be something else.
+    /// Traffic without a special purpose.
     case `default` = 0
     /// Control of calls.
     case voip = 1
-    /// Video that is seen at once.
+    /// Video that is watched as it arrives.
     case video = 2
-    /// What nobody waits for: it gives way to all others (RFC 8622).
+    /// Traffic that no user waits for. Yields to other traffic (RFC 4594, low-priority data).
     case background = 3
     /// Speech.
     case voice = 4
-    /// How calls are set up.
+    /// The signaling that sets up calls.
     case networkServiceTypeCallSignaling = 11
 
-    /// Darwin's name for it.
+    /// Darwin's name for `networkServiceTypeCallSignaling`.
     public static var callSignaling: NetworkServiceType { .networkServiceTypeCallSignaling }
-    // Darwin has these as cases. More cases than FoundationNetworking's, and no switch over them would be complete any more.
-    /// As `default`, since somebody waits for it.
+    // Darwin has these as cases. Here they are not, because a `switch` over the cases of FoundationNetworking would no
+    // longer be exhaustive.
+    /// Equal to `default`, because a user waits for such data.
     public static var responsiveData: NetworkServiceType { .default }
-    /// As `video`.
+    /// Equal to `video`.
     public static var avStreaming: NetworkServiceType { .video }
-    /// As `video`.
+    /// Equal to `video`.
     public static var responsiveAV: NetworkServiceType { .video }
   }
 
-  /// Who has chosen a URL.
+  /// The origin of a URL.
   public enum Attribution: UInt, Sendable {
     /// The program.
     case developer = 0
-    /// A person: by a link, or by typing it.
+    /// The user, by a link or by typing the URL.
     case user = 1
   }
 
-  /// What this object stands for. Only a mutable one changes it.
+  /// The request. Only a mutable subclass changes it.
   var value: URLRequest
 
-  // Designated ones are public: otherwise no class outside of here would inherit the others.
+  // Designated initialisers are public: otherwise a subclass in another module would not inherit the convenience
+  // initialisers.
   convenience init(_ value: URLRequest) {
     self.init()
     self.value = value
   }
 
-  /// A GET request without a URL. One that can be changed gets it later.
+  /// Creates a GET request without a URL. A mutable request can get one later.
   public override convenience init() {
     self.init(
       url: Self.nowhere, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
     value = URLRequest(RequestStorage(url: nil))
   }
 
-  /// (One more designated initialiser would keep subclasses that override the others from inheriting `init(url:)`.)
+  /// A placeholder URL. One more designated initialiser would keep subclasses that override the others from inheriting
+  /// `init(url:)`.
   private static let nowhere = URL(fileURLWithPath: "/")
 
-  /// A GET request.
+  /// Creates a GET request.
   public convenience init(url: URL) {
     self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
   }
@@ -130,7 +133,8 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// An immutable request is its own copy.
+  /// Returns the request itself if it is an `NSURLRequest` and no subclass of it, and an `NSURLRequest` with the same
+  /// content otherwise.
   open func copy(with zone: NSZone? = nil) -> Any {
     type(of: self) == NSURLRequest.self ? self : NSURLRequest(value)
   }
@@ -155,7 +159,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
   open class var supportsSecureCoding: Bool { true }
 
-  /// A stream cannot be archived, and is left out.
+  /// Archives the request. A body stream cannot be archived and is left out.
   open func encode(with aCoder: NSCoder) {
     aCoder.encode(url as NSURL?, forKey: Key.url)
     aCoder.encode(mainDocumentURL as NSURL?, forKey: Key.mainDocumentURL)
@@ -172,8 +176,8 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     aCoder.encode(cookiePartitionIdentifier as NSString?, forKey: Key.cookiePartition)
   }
 
-  /// Reads a request from an archive. Fields that cannot be sent (RFC 9110 5.1, 5.5) are left out, and numbers that mean nothing
-  /// count as not set.
+  /// Reads a request from an archive. Fields that cannot be sent (RFC 9110 5.1, 5.5) are left out. Numbers that are no
+  /// valid value count as not set.
   ///
   /// - Returns: `nil` if the method in the archive is no token (RFC 9110 9.1).
   public required init?(coder aDecoder: NSCoder) {
@@ -213,6 +217,6 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   }
 }
 
-/// A mutable request is one, too, and it is for one thread at a time.
+/// Not `Sendable`: the object may be an `NSMutableURLRequest`, which is for one thread at a time.
 @available(*, unavailable)
 extension NSURLRequest: @unchecked Sendable {}

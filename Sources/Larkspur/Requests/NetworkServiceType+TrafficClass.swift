@@ -1,6 +1,6 @@
 extension NSURLRequest.NetworkServiceType {
-  /// How the packets of such traffic are marked: the code point of its service class (RFC 4594, table 3) in the upper six
-  /// bits. Linux and its network cards choose their own queues by it as well.
+  /// The traffic class of the packets: the code point of the service class (RFC 4594, table 3) in the upper six bits.
+  /// Linux and its network cards also choose their queues by it.
   var trafficClass: UInt8 {
     let codePoint: UInt8 =
       switch self {

@@ -8,14 +8,15 @@ struct RequestFields {
 
   init() {}
 
-  /// In the order of their names: that of a dictionary changes from run to run.
+  /// Creates the fields of a dictionary in the order of their names, because a dictionary's order changes from run to
+  /// run.
   init(_ dictionary: [String: String]) {
     all = dictionary.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
   }
 
-  /// Fields that have been read from an archive. Those that cannot be sent are left out.
+  /// Creates fields that were read from an archive. Fields that cannot be sent are left out.
   ///
-  /// - Returns: `nil` if names and values do not belong together.
+  /// - Returns: `nil` if the numbers of names and values differ.
   init?(untrusted names: [String], _ values: [String]) {
     guard names.count == values.count else { return nil }
     all = zip(names, values).map { (name: $0, value: $1) }.filter { $0.name.isToken && $0.value.isFieldValue }
@@ -27,13 +28,13 @@ struct RequestFields {
     return dictionary
   }
 
-  /// By names in lower case.
+  /// The values by names in lower case. If a name occurs twice, the last value counts.
   var caseless: [String: String] { Dictionary(all.map { ($0.name.lowercased(), $0.value) }) { $1 } }
 
   func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
 
-  /// Whether any of them says something to a cache: what may be used, or under which condition (RFC 9111 5.2, RFC 9110 13
-  /// and 14.2).
+  /// Whether any field concerns a cache: which stored responses may be used, or under which condition (RFC 9111 5.2,
+  /// RFC 9110 13 and 14.2).
   var concernCache: Bool {
     all.contains { field in
       switch field.name.utf8.count {
@@ -60,14 +61,14 @@ struct RequestFields {
     }
   }
 
-  /// Adds a line of its own, its name as it is.
+  /// Adds a field as a separate line, with its name as it is.
   mutating func append(_ name: String, _ value: String) { all.append((name: name, value: value)) }
 
   mutating func remove(_ name: String) { all.removeAll { $0.name.isCaseless(name) } }
 }
 
 extension String {
-  /// Whether the two are equal but for the case of their ASCII letters: so field names are compared (RFC 9110 5.1).
+  /// Compares without regard to the case of ASCII letters, as field names are compared (RFC 9110 5.1).
   func isCaseless(_ other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let (one, other) = (utf8Span.span, other.utf8Span.span)
@@ -77,7 +78,8 @@ extension String {
     return true
   }
 
-  /// Whether a field may have this for its value: it holds no NUL, and no line end but that of a fold (RFC 9110 5.5, RFC 9112 5.2).
+  /// Whether the text can be a field's value: no NUL, and no line end other than that of a fold (RFC 9110 5.5, RFC 9112
+  /// 5.2).
   var isFieldValue: Bool {
     let bytes = utf8Span.span
     var index = 0
@@ -94,19 +96,21 @@ extension String {
     return true
   }
 
-  /// In one line, if it is folded and may stand in a field: nobody may send a fold (RFC 9112 5.2).
+  /// The text in one line, if it is a folded field value: a client must not send folds (RFC 9112 5.2). Other text is
+  /// unchanged.
   var unfolded: String {
     utf8.contains(0x0D) && isFieldValue ? replacingOccurrences(of: "\r\n", with: " ") : self
   }
 
-  /// Whether this is `If-Match` or one of its kind.
+  /// Whether this is the name of a conditional field such as `If-Match`: it begins with `If-`.
   fileprivate var isConditional: Bool {
     let bytes = utf8Span.span
     return bytes.count > 3 && bytes[0] | 0x20 == UInt8(ascii: "i") && bytes[1] | 0x20 == UInt8(ascii: "f")
       && bytes[2] == UInt8(ascii: "-")
   }
 
-  /// With a capital at the beginning of each word, and small letters else. Whatever is no letter ends a word.
+  /// The name with a capital letter at the start of each word and small letters elsewhere. Each ASCII character other
+  /// than a letter or an apostrophe ends a word.
   var capitalizedFieldName: String {
     var isStart = true
     var isCapitalized = true

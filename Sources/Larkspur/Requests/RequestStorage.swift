@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a `URLRequest` holds. Copies of a request share it until one of them changes.
+/// The content of a `URLRequest`. Copies of a request share it until one of them changes.
 final class RequestStorage {
   enum Body {
     case none
@@ -35,7 +35,7 @@ final class RequestStorage {
 
   var url: URL?
   var cachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
-  /// Nil: nobody has set it.
+  /// `nil` if the program has not set it.
   var timeoutInterval: TimeInterval?
   var mainDocumentURL: URL?
   var cookiePartition: String?
@@ -46,9 +46,9 @@ final class RequestStorage {
   var body = Body.none {
     didSet { dataStream = nil }
   }
-  /// Data of the body as a `URLProtocol` may read it.
+  /// The body's data as a stream, for a `URLProtocol`.
   var dataStream: InputStream?
-  /// What a `URLProtocol` remembers of the request.
+  /// Properties that a `URLProtocol` has set on the request.
   var properties = [String: Any]()
 
   init(url: URL?) { self.url = url }
@@ -68,7 +68,10 @@ final class RequestStorage {
     properties = other.properties
   }
 
-  /// Methods are compared with regard to case (RFC 9110 9.1), but nobody who writes `get` means anything but GET.
+  /// Returns the method in its standard spelling. Methods are case-sensitive (RFC 9110 9.1), but `get` can only mean
+  /// GET.
+  ///
+  /// - Parameter name: The method as the program writes it. `nil` means GET.
   static func method(_ name: String?) -> String {
     guard let name else { return "GET" }
     switch name {
@@ -90,7 +93,7 @@ extension RequestStorage {
         && one.caselessFields == other.caselessFields && isEqual(one.body, other.body)
   }
 
-  /// Nobody can tell a request that has no fields from one whose fields have all gone.
+  /// The fields by names in lower case. A request without fields equals one whose fields have all been removed.
   var caselessFields: [String: String] { fields?.caseless ?? [:] }
 
   private static func isEqual(_ one: Body, _ other: Body) -> Bool {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A request: a URL, and how it is to be loaded.
+/// A request: a URL, and how to load it.
 ///
-/// A value: copies do not share changes, and a copy costs a reference count. It may be used on any thread, but for its body
-/// stream, which whoever loads the request reads.
+/// A value: copies do not share changes, and a copy costs one reference count. A request may be used on any thread,
+/// except for its body stream, which the load reads.
 public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Sendable {
   public typealias ReferenceType = NSURLRequest
   public typealias CachePolicy = NSURLRequest.CachePolicy
@@ -12,21 +12,21 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 
   private var storage: RequestStorage
 
-  /// Reads without a copy.
+  /// The storage, for reading without a copy.
   var own: RequestStorage { storage }
 
-  /// Writes: what other copies see stays as it is.
+  /// Changes the storage, after copying it if other requests share it.
   private mutating func change<T>(_ body: (RequestStorage) -> T) -> T {
     if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(copying: storage) }
     return body(storage)
   }
 
-  /// A GET request.
+  /// Creates a GET request.
   ///
   /// - Parameters:
-  ///   - url: What is asked for. One that is relative to another is resolved.
-  ///   - cachePolicy: What the cache may be used for.
-  ///   - timeoutInterval: In seconds. If it is 60, what the session's configuration says counts.
+  ///   - url: The resource. A relative URL is resolved against its base.
+  ///   - cachePolicy: How the load uses the cache.
+  ///   - timeoutInterval: In seconds. With the default of 60, the timeout of the session's configuration counts.
   public init(
     url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60.0
   ) {
@@ -37,108 +37,111 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 
   init(_ storage: RequestStorage) { self.storage = storage }
 
-  /// What is asked for. Nil: the request cannot be loaded.
+  /// The URL of the resource. A request without one cannot be loaded.
   public var url: URL? {
     get { storage.url }
     set { change { $0.url = newValue } }
   }
 
-  /// What the cache may be used for. `.useProtocolCachePolicy` leaves it to the session's configuration.
+  /// How the load uses the cache. `.useProtocolCachePolicy` leaves that to the session's configuration.
   public var cachePolicy: CachePolicy {
     get { storage.cachePolicy }
     set { change { $0.cachePolicy = newValue } }
   }
 
-  /// How long the task may wait for the next byte, in seconds; any fraction, and `.infinity`, will do. Once set it counts in
-  /// place of the configuration's `timeoutIntervalForRequest`, unless it is 0.
+  /// How long the task may wait for the next byte, in seconds, with any fraction; `.infinity` means without limit. Once
+  /// set, the value replaces the configuration's `timeoutIntervalForRequest`, unless it is 0 or less.
   public var timeoutInterval: TimeInterval {
     get { storage.timeoutInterval ?? RequestStorage.timeoutIntervalDefault }
     set { change { $0.timeoutInterval = newValue } }
   }
 
-  /// The document that this request is a part of: cookies of other sites may be refused on its account.
+  /// The main document that this request is a part of. A cookie policy may refuse cookies of other sites on its
+  /// account.
   public var mainDocumentURL: URL? {
     get { storage.mainDocumentURL }
     set { change { $0.mainDocumentURL = newValue } }
   }
 
-  /// What the traffic is for: its packets are marked so (RFC 4594), on connections of their own, and networks and the kernel
-  /// may treat them by it. `default`: as the configuration says. Who of a session's tasks goes first is said by
-  /// ``URLSessionTask/priority``.
+  /// The purpose of the traffic. Packets are marked with it (RFC 4594), on connections of their own; networks and the
+  /// kernel may treat them accordingly. With `default`, the configuration's value counts. The order of a session's
+  /// tasks depends on ``URLSessionTask/priority``.
   public var networkServiceType: NetworkServiceType {
     get { storage.networkServiceType }
     set { change { $0.networkServiceType = newValue } }
   }
 
-  /// No effect on hosts without a cellular modem, and so kept only for the sake of the same source.
+  /// Stored without effect. Present for source compatibility.
   public var allowsCellularAccess: Bool {
     get { storage.flags.contains(.cellular) }
     set { change { $0.flags.set(.cellular, newValue) } }
   }
 
-  /// Whether interfaces that cost by the byte may be used. No Linux interface says so of itself: kept as it is set.
+  /// Whether interfaces that charge for each byte may be used. Stored without effect: Linux interfaces do not report
+  /// this.
   public var allowsExpensiveNetworkAccess: Bool {
     get { storage.flags.contains(.expensive) }
     set { change { $0.flags.set(.expensive, newValue) } }
   }
 
-  /// Whether interfaces in a low-data mode may be used. No Linux interface says so of itself: kept as it is set.
+  /// Whether interfaces in a low-data mode may be used. Stored without effect: Linux interfaces do not report this.
   public var allowsConstrainedNetworkAccess: Bool {
     get { storage.flags.contains(.constrained) }
     set { change { $0.flags.set(.constrained, newValue) } }
   }
 
-  /// HTTP/3 is not spoken: kept as it is set.
+  /// Stored without effect: HTTP/3 is not supported.
   public var assumesHTTP3Capable: Bool {
     get { storage.flags.contains(.http3) }
     set { change { $0.flags.set(.http3, newValue) } }
   }
 
-  /// Who has chosen the URL. Kept as it is set, for whoever reads it.
+  /// The origin of the URL: the program or the user. Stored for programs that read it; sessions do not use it.
   public var attribution: Attribution {
     get { storage.flags.contains(.byTheUser) ? .user : .developer }
     set { change { $0.flags.set(.byTheUser, newValue == .user) } }
   }
 
-  /// Kept as it is set, without effect: whether the answers of the domain name system are validated is a matter of the
-  /// system's resolver and its settings.
+  /// Stored without effect: DNSSEC validation is up to the system's resolver and its settings.
   public var requiresDNSSECValidation: Bool {
     get { storage.flags.contains(.dnssec) }
     set { change { $0.flags.set(.dnssec, newValue) } }
   }
 
-  /// Kept as it is set, without effect: addresses are not kept on the disk.
+  /// Stored without effect: addresses are not kept on disk.
   public var allowsPersistentDNS: Bool {
     get { storage.flags.contains(.persistentDNS) }
     set { change { $0.flags.set(.persistentDNS, newValue) } }
   }
 
-  /// Kept as it is set, without effect: a cookie storage has one part.
+  /// Stored without effect: a cookie storage has one partition.
   public var cookiePartitionIdentifier: String? {
     get { storage.cookiePartition }
     set { change { $0.cookiePartition = newValue } }
   }
 
-  /// The method. GET, HEAD, POST, PUT, DELETE and CONNECT are put into upper case, as Foundation does it; others stay as
-  /// they are written, for a server tells them apart by case. Nil is GET.
+  /// The method. `nil` sets GET. GET, HEAD, POST, PUT, DELETE and CONNECT are converted to upper case, as in
+  /// Foundation; other methods stay as they are, because servers distinguish them by case.
   public var httpMethod: String? {
     get { storage.method }
     set { change { $0.method = RequestStorage.method(newValue) } }
   }
 
-  /// All header fields. Names are compared without regard to case by everything else here; a dictionary that has one name
-  /// twice keeps both.
+  /// All header fields. Everything else here compares names without regard to case, but a dictionary that has one name
+  /// in two spellings keeps both.
   public var allHTTPHeaderFields: [String: String]? {
     get { storage.fields?.dictionary }
     set { change { $0.fields = newValue.map(RequestFields.init) } }
   }
 
-  /// The value of a field, whose name is compared without regard to case.
+  /// Returns the value of a field. Its name is compared without regard to case.
   public func value(forHTTPHeaderField field: String) -> String? { storage.fields?.value(of: field) }
 
-  /// Sets a field in place of any of that name, or removes it if `value` is nil. The name's words are capitalised, as
-  /// Foundation does it: `x-api-key` becomes `X-Api-Key`. A value with a NUL, or with a line end that is not followed by a blank, as
-  /// the folds of old fields are (RFC 9112 5.2), is passed over.
+  /// Sets a field in place of any of that name, or removes it if `value` is `nil`.
+  ///
+  /// The name's words are capitalised, as in Foundation: `x-api-key` becomes `X-Api-Key`. The call has no effect if the
+  /// value has a NUL, or a line end that is not followed by a blank, as it is in the folds of old fields (RFC 9112
+  /// 5.2).
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
     change {
       var fields = $0.fields.take() ?? RequestFields()
@@ -147,8 +150,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     }
   }
 
-  /// Adds to a field, after a comma if there is one of that name already (RFC 9110 5.3). Values are passed over as by
-  /// ``setValue(_:forHTTPHeaderField:)``.
+  /// Adds a value to a field, after a comma if the request has a field of that name (RFC 9110 5.3). Values that
+  /// ``setValue(_:forHTTPHeaderField:)`` ignores have no effect here either.
   public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
     change {
       var fields = $0.fields.take() ?? RequestFields()
@@ -163,35 +166,37 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.body = newValue.map { .data($0) } ?? .none } }
   }
 
-  /// The body as a stream, which can be read once. Setting it removes the data. A `URLProtocol` can read data from it, too.
+  /// The body as a stream, which can be read once. Setting it removes the data. A `URLProtocol` can also read a data
+  /// body from this property.
   ///
-  /// Its reads may block: they have a thread to themselves. If the task ends meanwhile, the stream is closed behind the read; but one of
-  /// a class of the program's own that goes on reading for a second is closed from another thread, which is to end the read.
-  /// (A ``URLSessionReadyStream`` is not, and needs no thread if its reads do not wait.)
+  /// Reads of the stream may block, because it has a thread of its own. If the task ends during a read, the stream is
+  /// closed after the read. If the stream is of a class of the program's own and the read takes longer than one second,
+  /// the stream is closed from another thread, and its `close()` has to end the read. A ``URLSessionReadyStream`` is
+  /// never closed during a read, and needs no thread of its own if its reads do not wait.
   public var httpBodyStream: InputStream? {
     get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }
     set { change { $0.body = newValue.map { .stream($0) } ?? .none } }
   }
 
-  /// Data of the body can be read from the stream as well, until another body is set.
+  /// Makes a data body readable from `httpBodyStream` as well, until another body is set.
   mutating func offerDataAsStream() {
     if case .data(let data) = storage.body { change { $0.dataStream = InputStream(data: data) } }
   }
 
-  /// Whether cookies are sent, and those of the response kept.
+  /// Whether the load sends cookies, and stores those of the response.
   public var httpShouldHandleCookies: Bool {
     get { storage.flags.contains(.cookies) }
     set { change { $0.flags.set(.cookies, newValue) } }
   }
 
-  /// Whether this request may follow another one on its connection before that has been answered, as if the session's
-  /// configuration said so. See ``URLSessionConfiguration/httpShouldUsePipelining``.
+  /// Whether this request may be sent on a connection whose previous request has not been answered, as if the session's
+  /// configuration allowed it. See ``URLSessionConfiguration/httpShouldUsePipelining``.
   public var httpShouldUsePipelining: Bool {
     get { storage.flags.contains(.pipelining) }
     set { change { $0.flags.set(.pipelining, newValue) } }
   }
 
-  // MARK: - Of protocols
+  // MARK: - Properties of protocols
 
   func property(_ key: String) -> Any? { storage.properties[key] }
 
@@ -199,7 +204,8 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
 }
 
 extension URLRequest {
-  /// Timeouts, pipelining, the service type and what protocols remember do not count. Streams are equal if they are the same one.
+  /// Compares two requests. Timeouts, pipelining, service types and the properties that protocols set do not count.
+  /// Streams are equal if they are one object.
   public static func == (lhs: URLRequest, rhs: URLRequest) -> Bool { lhs.storage == rhs.storage }
 
   public func hash(into hasher: inout Hasher) {
@@ -233,11 +239,11 @@ extension URLRequest {
   }
 }
 
-/// `request as NSURLRequest`, and back.
+/// Bridges by `request as NSURLRequest` and back.
 extension URLRequest: _ObjectiveCBridgeable {
   public static func _getObjectiveCType() -> Any.Type { NSURLRequest.self }
 
-  /// A mutable one of its own, as on Darwin: programs cast it to that.
+  /// Returns a new `NSMutableURLRequest`, as on Darwin, because programs cast the result to that class.
   public func _bridgeToObjectiveC() -> NSURLRequest { NSMutableURLRequest(self) }
 
   public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
@@ -250,16 +256,16 @@ extension URLRequest: _ObjectiveCBridgeable {
   }
 
   public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
-    // Nil never comes here but from a broken cast; a request without a URL fails when it is loaded.
+    // `nil` comes here only from a failed cast; a request without a URL fails when it is loaded.
     source?.value ?? URLRequest(RequestStorage(url: nil))
   }
 }
 
-/// As an element of Foundation's collections it is a `URLRequest`, and equal to one.
+/// Makes an `NSURLRequest` in Foundation's collections appear as a `URLRequest`, and equal to one.
 extension NSURLRequest: _StructTypeBridgeable {
-  /// What stands for one there.
+  /// The bridged type.
   public typealias _StructType = URLRequest
 
-  /// The same request.
+  /// Returns the request as a value.
   public func _bridgeToSwift() -> URLRequest { value }
 }

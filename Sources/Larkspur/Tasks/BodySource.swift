@@ -1,15 +1,15 @@
 import Foundation
 
-/// Where a task's body comes from.
+/// The source of a task's body.
 enum BodySource: @unchecked Sendable {
-  /// What the request says.
+  /// The body of the request itself.
   case request
   case data(Data)
   case file(URL)
-  /// A stream that the delegate is asked for.
+  /// A stream, for which the delegate is asked.
   case delegateStream
 
-  /// Bytes; -1 if nobody knows.
+  /// Returns the length of the body in bytes, or -1 if it is not known.
   func byteCount(of request: URLRequest?) -> Int64 {
     switch self {
     case .request:
@@ -29,25 +29,25 @@ enum BodySource: @unchecked Sendable {
 }
 
 extension URLRequest {
-  /// How many bytes its stream has: who sets the length knows it.
+  /// The length of the request's stream in bytes, if the program has set `Content-Length`.
   var saidLength: Int? {
     value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 }
 
-/// What becomes of what a task receives.
+/// The destination of the content that a task receives.
 enum TaskOutput: Sendable {
-  /// Piece by piece to the delegate: bytes, or a file when it is complete.
+  /// The delegate: piece by piece, or as a file when the content is complete.
   case delegate
-  /// To a handler, when it is complete; it is called on the delegate queue.
+  /// A completion handler, when the content is complete. Called on the delegate queue.
   case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
   case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-  /// To an async function, which waits.
+  /// An async function, which awaits the content.
   case dataResult
   case fileResult
   case bytes(BytesChannel)
 
-  /// Whether its owner gets the content before it is complete.
+  /// Whether the owner gets the content before it is complete.
   var isIncremental: Bool {
     switch self {
     case .delegate, .bytes: true

@@ -1,20 +1,23 @@
 import Synchronization
 
-/// Whether a delegate has the method that it is called by.
+/// Detects whether a delegate implements the method that is being called.
 ///
-/// One that has not says so in the method's default implementation. A delegate may pass its calls on to another object that
-/// is a delegate, too: what that one lacks does not count.
+/// The default implementation of each method calls `isMissing(in:)`. A delegate may forward its calls to another object
+/// that is a delegate, too: a method that is missing in that object does not count.
 struct DelegateWord: ~Copyable {
   private let called = Atomic<UInt>(0)
 
-  /// Makes a call, which returns whether the delegate is of the kind that can be called. Calls come one after another.
+  /// Makes a call. The calls must come one after another.
+  ///
+  /// - Parameter call: Calls the method. Returns whether the delegate is of the kind that has such a method.
+  /// - Returns: Whether the delegate is of that kind and implements the method.
   func isGiven(by delegate: AnyObject, _ call: () -> Bool) -> Bool {
     let identity = UInt(bitPattern: ObjectIdentifier(delegate))
     called.store(identity, ordering: .relaxed)
     return call() && called.load(ordering: .relaxed) == identity
   }
 
-  /// What the default implementations say.
+  /// Records that `delegate` does not implement the method. Called by the default implementations.
   func isMissing(in delegate: AnyObject) {
     let identity = UInt(bitPattern: ObjectIdentifier(delegate))
     _ = called.compareExchange(expected: identity, desired: 0, ordering: .relaxed)

@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// The numbers of progress objects that programs see.
+/// Sets the counts of progress objects that programs see, one object at a time.
 ///
-/// Foundation's objects on Linux have no locks, and a child writes to its parent: when two tasks that run on two threads were
-/// children of one parent, they could free its list of children together. All that is counted here is counted one after
-/// another. Nobody is called meanwhile: Foundation on Linux tells of no keys.
+/// Foundation's progress objects on Linux have no locks, and a child writes to its parent: two tasks on two threads,
+/// with children of one parent, could free the parent's list of children at the same time. No other code runs while the
+/// lock is held, because Foundation on Linux sends no notifications of changed keys.
 package enum ProgressCounts {
   private static let lock = Mutex(())
 
-  /// - Parameter counts: What is done, and the total. Called while nobody else counts.
+  /// - Parameter counts: Returns the completed units and the total. Called while the lock is held.
   package static func set(_ progress: Progress, _ counts: () -> (done: Int64, total: Int64)) {
     lock.withLock { _ in
       let counts = counts()

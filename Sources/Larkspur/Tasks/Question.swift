@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Something that somebody else is asked, on whatever thread. The first answer counts; a task that is interrupted does not
-/// wait any longer.
+/// A question to other code, which may answer on any thread. The first answer counts. When a task is interrupted,
+/// `giveUp()` ends its wait.
 final class Question<Answer: Sendable>: Sendable {
   private enum State {
     case open
@@ -30,7 +30,9 @@ final class Question<Answer: Sendable>: Sendable {
     continuation?.resume()
   }
 
-  /// Nil: it was given up.
+  /// Suspends until there is an answer.
+  ///
+  /// - Returns: The answer, or `nil` if `giveUp()` was called.
   func wait() async -> Answer? {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let isAnswered = state.withLock { state -> Bool in
@@ -44,10 +46,10 @@ final class Question<Answer: Sendable>: Sendable {
   }
 }
 
-/// Something that one thread leaves for another to find.
+/// A value that one thread stores for another thread.
 ///
-/// By a lock, and not only by the continuation that the other one waits for: of one that is resumed before it is awaited
-/// ThreadSanitizer does not see that it orders anything.
+/// The value is behind a lock, although the other thread awaits a continuation as well: ThreadSanitizer does not see
+/// the order of the two threads if a continuation is resumed before it is awaited.
 final class Handover<Value: Sendable>: Sendable {
   private let stored = Mutex<Value?>(nil)
 

@@ -1,15 +1,17 @@
 import Foundation
 import LarkspurHTTP
 
-/// What a redirecting response asks for (RFC 9110 15.4).
+/// Decides what a redirecting response asks for (RFC 9110 15.4).
 enum Redirection {
-  /// As many as browsers follow (the fetch standard's number). A loop would go on for ever.
+  /// Maximum number of redirections of a task. Browsers follow as many (Fetch standard). Ends loops of redirections.
   static let countMax = 20
 
-  /// Returns the request to propose to the delegate, or `nil` if the response is no redirection or names no place.
+  /// Returns the request to propose to the delegate.
   ///
-  /// Whether the place can be loaded does not count here. A delegate may refuse to go there, and a program's protocol may
-  /// know how to.
+  /// Whether the new URL can be loaded does not count here. The delegate may refuse the redirection, and a program's
+  /// protocol may be able to load the URL.
+  ///
+  /// - Returns: `nil` if the response is no redirection, or names no location.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
     guard isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
@@ -20,14 +22,15 @@ enum Redirection {
     if request.mainDocumentURL == url { next.mainDocumentURL = target }
     let method = request.own.method
     switch response.statusCode {
-    // RFC 9110 15.4.2 and 15.4.3 let a POST become a GET, as everybody does; 15.4.4 wants it of all but HEAD.
+    // RFC 9110 15.4.2 and 15.4.3 allow a POST to become a GET, as it does in browsers. 15.4.4 requires a GET after a
+    // 303, except for HEAD.
     case 303 where method != "GET" && method != "HEAD", 301 where method == "POST", 302 where method == "POST":
       next.httpMethod = "GET"
       dropBody(of: &next)
     default: break
     }
     if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
-    // RFC 9110 10.1.3: where somebody came from in secret is not told in the open.
+    // RFC 9110 10.1.3: the URL of a secure page is not sent over an insecure connection.
     if url.scheme?.lowercased() == "https", target.scheme?.lowercased() != "https",
       next.own.fields?.value(of: "Referer") != nil
     {
@@ -43,22 +46,22 @@ enum Redirection {
 
   static func isFollowed(_ status: Int) -> Bool {
     switch status {
-    // 305 and 306 are not used any more. RFC 9110 15.4 lets a client go where any status of the class points, and with
-    // these two Foundation does. What 305 once meant, a proxy, it does not mean here.
+    // 305 and 306 are no longer in use. RFC 9110 15.4 allows a client to follow the location of any status of the
+    // class, and Foundation follows these two. The former meaning of 305, a proxy, is ignored.
     case 301, 302, 303, 305...308: true
-    // 300 leaves the choice to a person, 304 is about a cache.
+    // 300 leaves the choice to the user, and 304 is about a cache.
     default: false
     }
   }
 
-  /// The bytes of the field. Nil: there is none, or there are several that differ and so say nothing.
+  /// Returns the bytes of the `Location` field, or `nil` if there is none, or if several fields differ.
   private static func location(of response: HTTPURLResponse) -> [UInt8]? {
     let values = response.fields.rawValues(of: "Location")
     guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
     return first
   }
 
-  /// What was said of the body goes with it (RFC 9110 15.4).
+  /// Removes the body and the fields that describe it (RFC 9110 15.4).
   private static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
     for name in [
@@ -70,8 +73,8 @@ enum Redirection {
     }
   }
 
-  /// RFC 9110 15.4: what is meant for one origin is not told to another. It does not come back either: each request is
-  /// made from the one before it.
+  /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4). A
+  /// redirection back to the first origin does not restore them: each request is made from the previous one.
   static func dropPrivateFields(of request: inout URLRequest) {
     for field in request.own.fields?.all ?? [] where isPrivate(field.name) {
       request.setValue(nil, forHTTPHeaderField: field.name)
@@ -88,7 +91,7 @@ enum Redirection {
     }
   }
 
-  /// RFC 6454 4.
+  /// Whether two URLs have the same origin (RFC 6454 4).
   static func isSameOrigin(_ one: URL, _ other: URL) -> Bool {
     guard let one = try? LoadTarget(one), let other = try? LoadTarget(other) else { return false }
     return one.isSecure == other.isSecure && one.host == other.host && one.port == other.port

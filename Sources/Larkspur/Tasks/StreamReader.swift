@@ -2,25 +2,27 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Reads an input stream on a queue of its own: its reads may block, for as long as they like.
+/// Reads an input stream on a queue of its own, because the stream's reads may block for any time.
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
-  /// Whether it may be closed while it is read: Foundation's own are for one thread at a time, and so may those be that know of
-  /// `URLSessionReadyStream`.
+  /// Whether the stream may be closed during a read. Foundation's own streams must be used on one thread at a time, and
+  /// so must each `URLSessionReadyStream`.
   private let isClosedWhileRead: Bool
-  /// How long a read may go on when nobody wants it any more, in milliseconds.
+  /// How long a read may continue after a cancellation, in milliseconds.
   private let lastReadMilliseconds: Int
   private let isClosed = Atomic(false)
-  // The queue's.
+  // Used on `queue` only.
   private var isOpen = false
   private var emptyReads = 0
 
-  /// How much is read at a time. It is all that a reader holds, and that only while it reads: there may be hundreds.
+  /// Maximum number of bytes of a read. A reader has no other buffer, and has this one only during a read, because
+  /// there may be hundreds of readers.
   private static let pieceBytes = 32 * 1024
-  /// How long a stream that is open and has nothing is left alone, in milliseconds.
+  /// Time between two reads of an open stream that has no bytes, in milliseconds.
   private static let pauseMilliseconds = 10
-  /// So many reads in a row that bring nothing are the end of a stream that promises more and never says that it is over.
+  /// Number of reads in a row that return nothing although the stream reports available bytes, after which the stream
+  /// counts as ended.
   private static let emptyReadsMax = 100
 
   init(_ stream: InputStream, lastReadMilliseconds: Int = 1_000) {
@@ -28,12 +30,15 @@ final class StreamReader: @unchecked Sendable {
     self.lastReadMilliseconds = lastReadMilliseconds
     let ready = stream as? any URLSessionReadyStream
     isClosedWhileRead = ready == nil && type(of: stream) != InputStream.self
-    // A queue by itself may have a thread for itself. Where nobody waits a few threads are enough for all.
+    // A queue without a target may occupy a thread of its own. Streams whose reads do not wait share the threads of the
+    // global queue.
     let isPrompt = ready?.isReadWithoutWaiting == true
     queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
   }
 
-  /// The next bytes; nil at the end. Throws what the stream fails with.
+  /// Returns the next bytes, or `nil` at the end.
+  ///
+  /// - Throws: The stream's error, or `CancellationError` after the stream has been closed.
   func next() async throws -> [UInt8]? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -45,7 +50,7 @@ final class StreamReader: @unchecked Sendable {
   }
 
   private func read(for continuation: CheckedContinuation<[UInt8]?, any Error>) {
-    // A stream that has nothing would be asked for ever.
+    // Without this check, a stream that has nothing would be read again and again after its close.
     guard !isOver else { return continuation.resume(throwing: CancellationError()) }
     if !isOpen {
       isOpen = true
@@ -56,16 +61,17 @@ final class StreamReader: @unchecked Sendable {
     guard !isOver else { return continuation.resume(throwing: CancellationError()) }
     if count > 0 {
       emptyReads = 0
-      // A full piece is handed on as it is; a small one does not keep the room of a large one.
+      // A full buffer is returned as it is. A small piece is copied, so that it does not keep the memory of a large
+      // one.
       return continuation.resume(returning: count == piece.count ? piece : Array(piece[..<count]))
     }
     if count < 0 {
       return continuation.resume(throwing: StreamBytes.error(of: stream) ?? URLError(.cannotOpenFile))
     }
     switch stream.streamStatus {
-    // Nothing yet is not the end: a stream of the program's own may be waiting for somebody itself.
+    // A stream that has nothing yet has not ended: a stream of a class of the program's own may be waiting itself.
     case .opening, .open, .reading:
-      // One that says it has bytes and gives none is believed for a while only.
+      // Limit how often a stream may report bytes and return none.
       if stream.hasBytesAvailable {
         emptyReads += 1
         guard emptyReads < Self.emptyReadsMax else { return continuation.resume(returning: nil) }
@@ -80,11 +86,12 @@ final class StreamReader: @unchecked Sendable {
 
   private var isOver: Bool { isClosed.load(ordering: .sequentiallyConsistent) }
 
-  /// Closes the stream, behind what is being read.
+  /// Closes the stream after the read in progress.
   func close() { queue.async { [self] in closeNow() } }
 
-  /// Nobody wants any more what is being read. But the read may be waiting for just this: where it goes on for long, the stream is
-  /// closed meanwhile. (From a thread by itself: the program's `close` may wait for its read.)
+  /// Closes the stream after the read in progress, whose bytes are no longer wanted. A read that waits for the close
+  /// itself may take long: the stream is then closed during the read, on another queue, because the program's `close()`
+  /// may wait for its read.
   private func cancel() {
     close()
     guard isClosedWhileRead else { return }

@@ -1,22 +1,22 @@
 import Foundation
 
-/// What a task has received so far.
+/// The content that a task has received so far.
 struct TaskContent {
   var response: URLResponse?
-  /// The length that the response has said, in bytes, or -1 if it is not known.
+  /// The length of the content according to the response, in bytes, or -1 if it is not known.
   var expectedCount: Int64 = 0
   var data = Data()
-  /// For a reader of bytes.
+  /// The piece that a reader of bytes gets next.
   var piece: [UInt8] = []
-  /// Whether the delegate gets at the end what is in `data`.
+  /// Whether `data` is kept until the end, when the delegate gets all of it in one call.
   var isHeldBack = false
-  /// Bytes that have been taken since the owner last heard.
+  /// Number of bytes that have been taken since the owner was last notified.
   var pendingCount = 0
-  /// Why the content cannot be taken.
+  /// The error of taking content, such as that of writing to a file.
   var failure: URLError?
-  /// Why nothing comes behind what has been taken.
+  /// The error after the content that has been taken. The content is delivered first.
   var lateFailure: URLError?
-  /// A copy for the cache, where the owner's own is not there at the end. Nil: none is kept.
+  /// A copy of the content for the cache, if the owner's own is not there at the end. `nil` if none is kept.
   private(set) var kept: Data?
   private var keptMax = 0
 

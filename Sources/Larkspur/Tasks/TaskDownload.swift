@@ -8,9 +8,9 @@ import LarkspurTransport
 private struct PartialDownload {
   /// The data that the download continues from, as long as its file is untouched.
   var resume: ResumeData?
-  /// That data, as the program gave it.
+  /// The encoded form of `resume`, as the program gave it.
   var encoded: Data?
-  /// The file of that data.
+  /// The file of `resume`.
   var file: OpenFile?
   /// The first byte that is asked for, or `nil` if the whole is.
   var asked: Int?
@@ -204,7 +204,8 @@ final class TaskDownload {
         // The bytes may be any of the resource: no later try continues from them.
         partial?.point = nil
       } else if count > end {
-        // The same holds for a part with more bytes than its range has. A part with fewer begins where it says.
+        // A part with more bytes than its range cannot be trusted either. A part with fewer bytes begins where its
+        // range says.
         try file.cut(toBytes: partial?.point?.offset ?? 0)
       }
       throw count > end

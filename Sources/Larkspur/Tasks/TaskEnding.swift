@@ -1,21 +1,21 @@
 import Foundation
 import LarkspurTransport
 
-/// The end of a task: its state, and the last call to its owner.
+/// The end of a task: the last calls to its owner, and its removal from the session.
 final class TaskEnding: LoopCompletion, @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
-  /// Nil: the task could not begin.
+  /// `nil` if the task could not be started.
   private let transfer: Transfer?
   private let core: SessionCore
   private let failure: (any Error)?
   private let content: TaskContent
   var file: DownloadFile?
-  /// What a download that has failed can go on from.
+  /// The data from which a failed download can continue.
   var resumeData: Data?
-  /// For a delegate that has not heard of them yet.
+  /// The metrics, if the delegate has not received them yet.
   var metrics: URLSessionTaskMetrics?
-  /// The delegate does not mind where it is told.
+  /// Whether the delegate accepts these calls on any thread (`URLSessionDelegateCall.endOnQueue`).
   var isForAnyThread = false
 
   init(
@@ -29,7 +29,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
     self.content = content
   }
 
-  /// For a task that cannot begin.
+  /// Completes a task that cannot be started.
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let error = error.failing(at: task.originalRequest?.url)
     let ending = TaskEnding(task, nil, core, error, TaskContent())
@@ -42,7 +42,8 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
     ending.complete()
   }
 
-  /// Who cancels the last call does without it. The task is over all the same.
+  /// Makes the last calls on the delegate queue. If the program cancels the operation that carries them, these calls
+  /// are dropped, except those of handlers of resume data. The task completes anyway.
   private func tellLater() {
     core.delegateQueue.async { [self] in
       tell()
@@ -54,7 +55,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
 
   func complete() {
     switch task.output {
-    // Nobody is called: it is the caller who waits.
+    // No call goes to the delegate queue: a caller awaits the result.
     case .dataResult, .fileResult, .bytes: tell()
     case .delegate where isForAnyThread: tell()
     case .delegate, .dataHandler, .fileHandler: tellLater()
@@ -66,7 +67,7 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
     tellMetrics()
     tellResumeData()
     switch task.output {
-    // The performer has given it what it waits for.
+    // Only a task that could not be started comes here. `SessionCore.transfer(of:)` throws the error to the caller.
     case .dataResult: break
     case .fileResult:
       if failure == nil { file?.giveAway() }
@@ -86,20 +87,20 @@ final class TaskEnding: LoopCompletion, @unchecked Sendable {
 
   private func tellResumeData() {
     guard let telling = tellingOfResumeData() else { return }
-    // This runs on the queue already, unless it is an async function that waits.
+    // An awaited download completes on another thread than the delegate queue's.
     if case .fileResult = task.output { core.delegateQueue.insist(telling) } else { telling() }
   }
 
-  /// The calls of those who wait for what the download can go on from. Nil: nobody does.
+  /// Returns a function that calls the handlers which wait for resume data, or `nil` if there are none.
   private func tellingOfResumeData() -> (@Sendable () -> Void)? {
     let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
     guard !handlers.isEmpty else { return nil }
     return { [resumeData] in for handler in handlers { handler.call(resumeData) } }
   }
 
-  /// What a delegate that gets all of the content at once has not got yet.
+  /// Gives the delegate the content that was held back for one call.
   private func tellRest() {
-    // Who has cancelled the task gets none of it.
+    // The delegate of a cancelled task gets no content.
     guard content.isHeldBack, !content.data.isEmpty, (failure as? URLError)?.code != .cancelled,
       let dataTask = task as? URLSessionDataTask, let session
     else { return }

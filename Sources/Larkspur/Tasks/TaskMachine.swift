@@ -1,7 +1,7 @@
 import Foundation
 
-/// Decides what a task does next. It knows requests and responses; it does not know connections, queues and time, nor who
-/// carries out what it decides: `Transfer` does.
+/// Decides what a task does next. The machine knows requests and responses. Connections, queues and time are left to
+/// `Transfer`, which carries out the decisions.
 ///
 /// ```
 ///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.
@@ -14,26 +14,27 @@ import Foundation
 ///                                                            over <---- deliver, fail ----'
 /// ```
 ///
-/// Invariants: at most `Redirection.countMax` redirections are followed; what was private to an origin is never sent to
-/// another one; no server leads a task to a file of this machine or to a `data:` URL. An answer to a question that has not
-/// been asked fails the task: it is a mistake of ours. How often credentials are asked for is limited by
-/// `AuthenticationMachine`.
+/// Invariants: at most `Redirection.countMax` redirections are followed; fields that are private to an origin are never
+/// sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to a
+/// question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
+/// often credentials are asked for.
 struct TaskMachine {
   enum Step {
-    /// Load the present request.
+    /// Load the machine's request.
     case load
-    /// Ask the delegate whether to go where the response says.
+    /// Ask the delegate whether to follow the redirection.
     case askRedirection(HTTPURLResponse, URLRequest)
-    /// Find credentials for what the response demands.
+    /// Find credentials for the response's challenge.
     case askCredential(HTTPURLResponse)
-    /// Give the response's content to the task's owner.
+    /// Deliver the response's content to the task's owner.
     case deliver(HTTPURLResponse)
     case fail(URLError)
   }
 
   private enum State {
     case loading
-    /// With the response that is delivered if the answer is no. A program's protocol may have none.
+    /// Holds the response that is delivered if the redirection is refused, or `nil` if a program's protocol has
+    /// redirected without one.
     case redirecting(HTTPURLResponse?, proposed: URLRequest)
     case authenticating(HTTPURLResponse)
     case over
@@ -41,22 +42,23 @@ struct TaskMachine {
 
   private(set) var request: URLRequest
   private(set) var redirectCount = 0
-  /// The origin is not any more what the program had asked for.
+  /// Whether a redirection has left the origin that the program named.
   private(set) var isElsewhere = false
-  /// The response that has led to the present request, or `nil` if there is none: before the first redirection, and behind
-  /// one of a program's protocol that has no response.
+  /// The response that redirected to the present request. `nil` before the first redirection, and after a redirection
+  /// by a program's protocol without a response.
   private(set) var redirection: HTTPURLResponse?
-  /// Whether the present request may be answered by this machine itself, as `file:` and `data:` URLs are. A URL that a server
-  /// has redirected to may not, nor may one with such a URL's scheme that a delegate has made of it.
+  /// Whether the present request may be loaded from this machine, as `file:` and `data:` URLs are. `false` after a
+  /// redirection by a server, unless the delegate has changed the scheme of the proposed URL.
   private(set) var mayBeLocal = true
   private var state = State.loading
 
   init(_ request: URLRequest) { self.request = request }
 
-  /// Whether a response of this status is what the task has loaded, whatever else it says.
+  /// Whether a response of this status is the task's response, whatever its fields are.
   static func isDelivered(status: Int) -> Bool { !(300..<400).contains(status) && status != 401 && status != 407 }
 
-  /// In any state: a load may be made once more by those who carry it out, for a part of it or for a stale connection.
+  /// Accepts a response in any state: `Transfer` may repeat a load, for another part of a download or because a
+  /// connection was stale.
   mutating func responseReceived(_ response: HTTPURLResponse) -> Step {
     if Self.isDelivered(status: response.statusCode) { return deliver(response) }
     if response.statusCode == 401 || response.statusCode == 407 {
@@ -68,15 +70,18 @@ struct TaskMachine {
     return .askRedirection(response, next)
   }
 
-  /// The same from a program's protocol, which says itself where to go. Nil: it has no response that a delegate could be
-  /// shown.
+  /// Accepts a redirection by a program's protocol, which names the next request itself.
+  ///
+  /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
   mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
     state = .redirecting(response, proposed: next)
     guard let response else { return redirectionAnswered(next) }
     return .askRedirection(response, next)
   }
 
-  /// Nil: the redirecting response itself is what the task has loaded.
+  /// Accepts the answer to `askRedirection`.
+  ///
+  /// - Parameter next: The request to load, or `nil` if the redirecting response is the task's response.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
     guard case .redirecting(let response, let proposed) = state else {
       return fail(.unknown, "no redirection is waiting for an answer")
@@ -88,7 +93,8 @@ struct TaskMachine {
     guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     redirectCount += 1
     redirection = response
-    // A protocol for HTTP passes on what a server has said; one for a scheme of its own speaks for its program.
+    // A protocol that loads HTTP passes on a server's redirection. A protocol for a scheme of its own acts for its
+    // program.
     mayBeLocal =
       !Redirection.isOfHTTP(request.url)
       || next.url?.scheme?.lowercased() != proposed.url?.scheme?.lowercased()
@@ -104,7 +110,7 @@ struct TaskMachine {
     return .load
   }
 
-  /// Nobody has credentials: the response that asks for them is what the task has loaded.
+  /// Ends the task with the response that asks for credentials, because there are none.
   mutating func credentialRefused() -> Step {
     guard case .authenticating(let response) = state else {
       return fail(.unknown, "no challenge is waiting for an answer")

@@ -3,14 +3,15 @@ import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
 
-/// What the cache has to do with a task.
+/// A load's use of the cache.
 extension Transfer {
-  /// Data and upload tasks use the cache. A download's content is a file, which nobody would want twice.
+  /// The cache of data and upload tasks. `nil` for a download, whose content goes to a file.
   var cache: URLCache? {
     download == nil ? core.cache : nil
   }
 
-  /// There is no cache: nothing can be served, but caches on the way may be told.
+  /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be
+  /// told to forward the request.
   func applyPolicyWithoutCache(
     to request: URLRequest, _ extras: inout RequestComposer.Extras
   ) throws(URLError) {
@@ -25,7 +26,9 @@ extension Transfer {
     }
   }
 
-  /// Asks the cache what is to be done before anything is sent.
+  /// Asks the cache for a plan before anything is sent.
+  ///
+  /// - Returns: What has to be provided first, or `nil` if the plan is made or none is needed.
   func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
     load.isPlanned = true
     guard let cache else {
@@ -38,13 +41,13 @@ extension Transfer {
     let fields = core.composer.fields(of: load.request, load.extras)
     load.plan = planNow(load.request, fields, cache)
     if load.plan != nil { return nil }
-    // A cache of the program's own may take its time, and may never answer.
+    // A cache of a class of the program's own may take long to answer, or never answer.
     if hasWorker || cache.isSubclass { return .cachePlan(fields, cache) }
     subscribeToPlan(of: cache, fields, for: load)
     return .callback
   }
 
-  /// Has the cache plan on its queue. The plan comes by a callback of the loop.
+  /// Lets the cache plan on its own queue. A callback brings the plan to the loop.
   private func subscribeToPlan(of cache: URLCache, _ fields: CacheFields, for load: NetworkLoad) {
     giveUpWait = { [self] in perform() }
     let callback = PlanCallback(self, load)
@@ -55,14 +58,14 @@ extension Transfer {
   }
 
   fileprivate func planHasCome(_ callback: PlanCallback) {
-    // An interruption does not wait for the plan.
+    // After an interruption, a worker has taken the load over, and the plan is ignored.
     guard !hasWorker, callback.load === load else { return }
     giveUpWait = nil
     load?.plan = callback.plan
     perform()
   }
 
-  /// Waits for the plan of a cache that has to ask its disk, which takes time.
+  /// Waits for the plan of a cache that has to read its disk, or of a subclass.
   func plan(_ fields: CacheFields, _ cache: URLCache) async throws(URLError) {
     guard let load else { throw Self.inconsistency }
     load.plan = try await planLater(load.request, fields, cache)
@@ -86,19 +89,19 @@ extension Transfer {
     return plan
   }
 
-  /// The task, for a cache of the program's own, if the program knows of it.
+  /// The task, if the cache is a subclass that may see the task because the program knows of it.
   private var programsTask: URLSessionDataTask? {
     core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
   }
 
-  /// What the cache makes of a response.
+  /// Returns what the cache decides about a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
     guard let exchange, let cache else { return .deliver }
     return cache.received(response, for: exchange, isWanted: decidesStoring(in: cache), now: cache.now)
   }
 
-  /// Whether somebody decides of each response whether it is stored, and with what: a cache of the program's own, or the
-  /// delegate, which is asked about those as well of which HTTP says nothing.
+  /// Whether a subclass of the cache or the delegate decides about each response whether it is stored, and with what
+  /// content. The delegate also decides about responses without fields for caches.
   func decidesStoring(in cache: URLCache) -> Bool { cache.isSubclass || isAskedAboutStoring }
 
   private var mayAskWhetherToStore: Bool {
@@ -111,7 +114,7 @@ extension Transfer {
     return (core.mayDecideStoring || task.read { $0.delegate != nil }) && wants(.cachedResponse)
   }
 
-  /// What may be used although the server could not be reached.
+  /// Returns a stored response that may be used because the server could not be reached.
   func standIn(for exchange: CacheExchange?) -> CacheAnswer? {
     guard let exchange, let cache else { return nil }
     return cache.failed(exchange, now: cache.now)
@@ -147,8 +150,9 @@ extension Transfer {
     return (storing.proposed(data), isStoredUnasked)
   }
 
-  /// A redirection that is followed is stored as any response is, though its content is nobody's. The delegate is not asked:
-  /// it hears of it in another call. What has much content is not worth the reading.
+  /// Stores a redirection that is followed, as other responses are stored, although no owner gets its content. The
+  /// delegate is not asked: another call notifies it of the redirection. A redirection with more content than `drain`
+  /// reads is not stored.
   func storeRedirection(
     _ storing: CacheStoring, from exchange: Exchange, _ decoder: ContentDecoding?
   ) async throws(URLError) {
@@ -166,11 +170,11 @@ extension Transfer {
     cache.store(storing.proposed(decoded), for: storing)
   }
 
-  /// RFC 5861 3: what was served is stale, and is asked for again behind the caller's back.
+  /// Loads a stale response that has been served once more, in the background (RFC 5861 3, `stale-while-revalidate`).
   func refresh(_ request: URLRequest) {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
-    // Once is enough for all who find it stale meanwhile.
+    // One refresh serves all loads that find the response stale meanwhile.
     guard core.beginRefresh(request) else { return }
     let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
@@ -192,8 +196,8 @@ private final class PlanCallback: LoopCallback, @unchecked Sendable {
   func perform() { transfer.planHasCome(self) }
 }
 
-/// What the cache loads for itself. No delegate hears of a task that its program has not made; but who trusts servers is asked
-/// for its connection as for any other.
+/// A load of the cache's own. No delegate is notified of it, because the program has not created the task. The trust
+/// decision for its connection goes to the delegate as for other connections.
 private final class RefreshTask: URLSessionDataTask, @unchecked Sendable {
   override var isKnown: Bool { false }
 }

@@ -5,20 +5,21 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// What becomes of the content that a task receives.
+/// The delivery of a load's content to its owner.
 extension Transfer {
-  /// So much room is made for a body whose length the server says. It may lie: the rest grows as it comes.
+  /// Maximum number of bytes reserved for a body of known length. The server's length may be false; the buffer grows
+  /// for more content.
   private static let reservedBytesMax = 16 << 20
 
-  /// Tells the owner of the response. The content follows, unless the owner does not want it, which throws.
+  /// Notifies the owner of the response. The content follows, unless the owner refuses it, which throws.
   ///
-  /// - Parameter length: The length of the content in bytes, or -1 if it is not known. The response knows it, too, but has to
-  ///   look.
+  /// - Parameter length: The length of the content in bytes, or -1 if it is not known. Performance: the response would
+  ///   have to search its fields for the length.
   func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
     if !beginNow(response, length: length) { try await beginContent(of: response, length: length) }
   }
 
-  /// Tells the owner of the response, if the owner need not be asked.
+  /// Notifies the owner of the response, if the owner need not be asked.
   ///
   /// - Returns: `false` if the delegate has to be asked, or a file to be opened.
   @inline(__always)
@@ -36,7 +37,7 @@ extension Transfer {
     return true
   }
 
-  /// Makes the response the task's. A task that has been cancelled shows no response any more, and its owner is told of none.
+  /// Makes the response the task's. A task that has been cancelled shows no new response, and its owner gets none.
   func show(_ response: URLResponse, length: Int64) {
     content.expectedCount = length
     guard let currentTask else { return content.response = response }
@@ -66,7 +67,9 @@ extension Transfer {
 
   // MARK: - From the network
 
-  /// Delivers what has come of the content, if the owner collects it: then nothing has to be waited for but the server.
+  /// Delivers the content that has come, if the owner collects all of it: only the server has to be waited for then.
+  ///
+  /// - Returns: What has to be provided first, or `nil` if the content is complete.
   func deliver() throws(URLError) -> Need? {
     guard let arrival = load?.arrival else { throw Self.inconsistency }
     if isHeldUp { return .resumption }
@@ -85,7 +88,7 @@ extension Transfer {
     return nil
   }
 
-  /// Whether the owner gets the content at its end, in memory.
+  /// Whether the owner gets the whole content at the end, in memory.
   private var collects: Bool {
     switch output {
     case .dataHandler, .dataResult: true
@@ -94,7 +97,7 @@ extension Transfer {
     }
   }
 
-  /// Delivers what has come. A load that has no worker subscribes to the rest.
+  /// Delivers the content that has come. A load without a worker subscribes to the rest.
   ///
   /// - Returns: `nil` if the content is complete.
   private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Need? {
@@ -107,7 +110,7 @@ extension Transfer {
         throw URLError(error, url: machine.request.url)
       }
       guard isTaken != nil else {
-        // A load that takes longer has a task, which shows how far it is.
+        // A load that takes longer needs a task, which shows its progress.
         _ = task
         return .callback
       }
@@ -121,7 +124,7 @@ extension Transfer {
     return nil
   }
 
-  /// Decodes all that has come, for an owner that collects it.
+  /// Decodes all content that has come, for an owner that collects it.
   private func decodeNow(_ decoder: ContentDecoding) {
     do throws(CodingError) {
       while try decoder.step({ take($0) }) {}
@@ -148,7 +151,7 @@ extension Transfer {
     enter(.delivered)
   }
 
-  /// Stores complete content, and asks for another part of a download if there is one.
+  /// Stores complete content, and requests the next part of a download if there is one.
   func conclude() throws(URLError) -> Need? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if let storing = arrival.storing {
@@ -187,7 +190,9 @@ extension Transfer {
     try finishDecoding(decoder)
   }
 
-  /// False: it was the last one.
+  /// Receives a piece of the content, and further pieces that have come.
+  ///
+  /// - Returns: `false` if the content is complete or has failed.
   @inline(__always)
   private func deliverPiece(
     of exchange: Exchange, _ decoder: ContentDecoding?
@@ -223,9 +228,12 @@ extension Transfer {
     }
   }
 
-  /// Takes what has come besides, up to a bound: a server may send its content in a million chunks, and to hand over each
-  /// takes longer than to receive it. `take` adds what is not in `content` yet; nil is nothing, and false the end. False: that
-  /// was all.
+  /// Takes further pieces that have come, up to `gatheredBytesMax`. A server may send its content in a million chunks,
+  /// and handing over each of them takes longer than receiving it.
+  ///
+  /// - Parameter take: Takes a piece, and adds to its argument the bytes that `content.pendingCount` does not count.
+  ///   Returns `nil` if nothing has come, and `false` at the end.
+  /// - Returns: `false` if the content is complete or has failed.
   private func gather(from exchange: Exchange, _ take: (inout Int) throws(TransportError) -> Bool?) -> Bool {
     var count = 0
     while exchange.isReceiving, content.pendingCount + count < Self.gatheredBytesMax {
@@ -233,7 +241,7 @@ extension Transfer {
         guard let isTaken = try take(&count) else { return true }
         guard isTaken else { return false }
       } catch {
-        // What came before it is handed over first.
+        // The content before the error is handed over first.
         content.lateFailure = URLError(error, url: machine.request.url)
         return false
       }
@@ -244,7 +252,7 @@ extension Transfer {
   private static let gatheredBytesMax = 64 * 1024
 
   private func decode(_ decoder: ContentDecoding) async throws(TransportError) {
-    // What is decoded is handed over step by step: a small piece may stand for a large one.
+    // Hand over after each step: a small piece may decode to a large one.
     while true {
       do throws(CodingError) {
         guard try decoder.step({ take($0) }) else { return }
@@ -263,7 +271,7 @@ extension Transfer {
 
   // MARK: - To the owner
 
-  /// Takes a piece of the content, at once.
+  /// Takes a piece of the content, without waiting.
   @inline(__always)
   func take(_ piece: Span<UInt8>) {
     content.pendingCount += piece.count
@@ -277,8 +285,8 @@ extension Transfer {
     }
   }
 
-  /// Takes the whole content of a stored response. An owner that gets the content as a whole shares the cache's bytes: nothing is
-  /// copied, however long it is.
+  /// Takes the whole content of a stored response. An owner that gets the content in one piece shares the cache's
+  /// bytes, without a copy of any length.
   private func takeWhole(_ data: Data) {
     guard download == nil, content.data.isEmpty, content.kept == nil else { return take(data.span) }
     switch output {
@@ -297,13 +305,16 @@ extension Transfer {
     }
   }
 
-  /// Whether the delegate gets the content as it comes. A download's comes from its file.
+  /// Whether the delegate is notified of content as it comes: of its bytes, or for a download of the bytes written to
+  /// the file.
   private var deliversPieces: Bool {
     guard download == nil else { return wants(.writtenData) }
     return task.prefersIncrementalDelivery && wants(.pieces)
   }
 
-  /// Gives the owner what has been taken, if that needs no waiting.
+  /// Hands over the content that has been taken, if that needs no waiting.
+  ///
+  /// - Returns: `false` if the owner has to be waited for.
   @inline(__always)
   private func handOverNow() throws(URLError) -> Bool {
     switch output {
@@ -320,9 +331,9 @@ extension Transfer {
     return true
   }
 
-  /// Counts content that the owner gets now.
+  /// Counts content that is handed over now.
   ///
-  /// - Returns: How many bytes have come in all.
+  /// - Returns: The number of bytes that have come in all.
   private func countReceived(_ count: Int) -> Int64 {
     guard let currentTask else { return Int64(content.data.count) }
     let (received, isWatched) = currentTask.read { details in
@@ -338,7 +349,7 @@ extension Transfer {
     return received
   }
 
-  /// Gives the owner what has been taken, and waits until it wants more.
+  /// Hands over the content that has been taken, and waits until the owner wants more.
   @inline(__always)
   func handOver() async throws(URLError) {
     if let failure = content.failure { throw failure }
@@ -351,7 +362,7 @@ extension Transfer {
     case .bytes(let channel):
       let piece = content.piece
       content.piece = []
-      // A reader that has gone away takes nothing: who cancels ends the wait.
+      // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
       _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
     case .delegate:
       content.isHeldBack = !deliversPieces
@@ -360,7 +371,7 @@ extension Transfer {
   }
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
-    // A delegate hears nothing while the task is suspended.
+    // The delegate is not called while the task is suspended.
     try await passGate()
     pauseClock()
     defer { resumeClock() }

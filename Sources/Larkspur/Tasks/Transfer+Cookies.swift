@@ -1,7 +1,7 @@
 import Foundation
 
-/// The cookies of a task's requests and responses. A storage that is a program's own subclass is asked by its members that
-/// take a task, as Apple documents it, on the queue for strangers' code.
+/// The cookies of a task's requests and responses. A storage of a subclass is called by its methods that take a task,
+/// as Apple documents it, on a queue for code of the program's own.
 extension Transfer {
   func addCookies(of jar: HTTPCookieStorage) async throws(URLError) {
     guard let load else { throw Self.inconsistency }

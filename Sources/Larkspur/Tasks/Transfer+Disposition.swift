@@ -27,7 +27,8 @@ extension Transfer {
   private func becomeDownload() async {
     guard let old = task as? URLSessionDataTask else { return }
     let new = URLSessionDownloadTask(core, request: old.originalRequest, output: .delegate)
-    // One step: a call that suspends or cancels the old task comes before it, and counts for the new one, or has no effect.
+    // One step, under the task's lock: a suspension or cancellation of the old task before it carries over to the new
+    // task; later ones have no effect.
     let details = old.read { details in
       defer {
         details.transfer = nil
@@ -36,7 +37,7 @@ extension Transfer {
       return details
     }
     new.read {
-      // A resumption that is under way finds the old task over.
+      // A `resume()` that is notifying the delegate at this moment finds the old task complete.
       $0.state = details.isResuming ? .running : details.state
       $0.hasBegun = true
       $0.suspensions = details.suspensions

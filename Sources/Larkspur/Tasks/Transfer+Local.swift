@@ -4,7 +4,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// URLs that need no server.
+/// Loading of URLs that need no server.
 extension Transfer {
   static func isLocal(_ url: URL) -> Bool {
     let scheme = url.scheme?.lowercased()
@@ -29,7 +29,8 @@ extension Transfer {
       URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil), length: Int64(length)
     )
     while true {
-      // A file is always ready: neither the loop's others nor whoever has resumed the task are to wait for all of it.
+      // A file is always ready to be read. Neither other work of the loop nor the caller that resumed the task should
+      // wait for the whole file.
       await Task.yield()
       try await passGate()
       let piece: [UInt8]
@@ -50,7 +51,7 @@ extension Transfer {
       switch try FilePaths.kind(of: path) {
       case nil: return .failure(.make(.fileDoesNotExist, "there is no file \(path)"))
       case .directory: return .failure(.make(.fileIsDirectory, "\(path) is a directory"))
-      // A pipe could make us wait for ever, and a device has no end.
+      // A pipe could block for ever, and a device has no end.
       case .other: return .failure(.make(.cannotOpenFile, "\(path) is no regular file"))
       case .regularFile: break
       }
@@ -64,12 +65,13 @@ extension Transfer {
     }
   }
 
-  /// RFC 2397.
+  /// Loads a `data:` URL (RFC 2397).
   private func loadData(_ url: URL) async throws(URLError) {
     guard let data = DataURL(url.absoluteString) else {
       throw URLError.make(.badURL, "the data URL has no comma or is not Base64", url: url)
     }
-    // As it is written. RFC 2397 has a charset for URLs that name none, of which FoundationNetworking says nothing.
+    // The charset as the URL names it. RFC 2397 has a default for URLs that name none; FoundationNetworking does not
+    // report it.
     let charset = data.isTypeNamed ? data.mediaType["charset"] : nil
     try await begin(
       URLResponse(

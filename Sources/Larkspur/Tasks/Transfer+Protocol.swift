@@ -3,17 +3,20 @@ import LarkspurBytes
 import LarkspurTransport
 
 extension SessionCore {
-  /// False: nobody has brought a protocol along.
+  /// Whether the configuration or the process has protocol classes.
   var mayHaveProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.isEmpty }
 }
 
 /// Loading by a program's protocol.
 ///
-/// The protocol pushes and the task takes, one event after another: so what a suspended task or a slow delegate does not
-/// take waits in the protocol's client. What makes no sense is passed over: a second response, a redirection after the
-/// response or after content, anything after the end. A response that comes after content is the task's all the same.
+/// The protocol pushes events, and the load takes them one after another. Events that a suspended task or a slow
+/// delegate does not take yet wait in the protocol's client. Events that make no sense are ignored: a second response,
+/// a redirection after the response or after content, anything after the end. A response that comes after content still
+/// becomes the task's response.
 extension Transfer {
-  /// Nil: no class wants it.
+  /// Finds a protocol for a request.
+  ///
+  /// - Returns: The load by that protocol, or `nil` if no class wants the request.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
     core.composer.complete(&request, isElsewhere: machine.isElsewhere)
@@ -30,13 +33,15 @@ extension Transfer {
       among: core.protocolClasses + ProtocolRegistry.classes, for: task, request)
     var load: ProtocolLoad?
     defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
-    // Their methods may block.
+    // The methods of the protocol classes may block.
     load =
       try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
     return load
   }
 
-  /// True: the machine wants another request to be loaded.
+  /// Runs a load by a protocol to its end.
+  ///
+  /// - Returns: `true` if the machine wants another request to be loaded.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
     if case .delegateStream = source, let stream = try await upload.askForStream() {
@@ -51,7 +56,7 @@ extension Transfer {
     } catch {
       result = .failure(error)
     }
-    // A protocol that has not yet returned from its start is not waited for: it may never return.
+    // Do not wait for a protocol that has not returned from `startLoading()`: it may never return.
     await load.stop(waits: load.client.hasStarted)
     metrics?.collect(without: load.client.request, hearing.response, since: start, bytes: task.countOfBytesReceived)
     return try result.get()
@@ -103,7 +108,7 @@ extension Transfer {
     }
   }
 
-  // MARK: - What it says
+  // MARK: - Events
 
   private func begin(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.response = response
@@ -112,8 +117,8 @@ extension Transfer {
     for data in hearing.takeEarly() { try await deliver(data, hearing) }
   }
 
-  /// The response to content that has come before it. The owner is told of it as of any other, but what has been delivered is not
-  /// delivered again, and nothing is stored: the cache has not been asked to collect the beginning.
+  /// Takes a response that comes after content. The owner is notified of the response as usual. Content that has been
+  /// delivered is not delivered again, and nothing is stored, because the beginning was not collected for the cache.
   private func adopt(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
     hearing.hasContentWithoutResponse = false
     hearing.response = response
@@ -123,8 +128,8 @@ extension Transfer {
     try await passGate()
   }
 
-  /// The protocol has told of none, and so nobody is shown one, as it is in Foundation. Async functions return one all the
-  /// same: theirs is made of the URL.
+  /// Stands in for a missing response. Delegates and completion handlers get none, as in Foundation. Async functions
+  /// return a response that is made from the URL.
   private func beginWithoutResponse(_ hearing: ProtocolHearing) async throws(URLError) {
     let blank = hearing.blankResponse
     switch output {
@@ -140,7 +145,9 @@ extension Transfer {
     try await handOver()
   }
 
-  /// True: another request is to be loaded. False: the delegate wants the redirecting response.
+  /// Asks whether a redirection by a protocol is followed.
+  ///
+  /// - Returns: `true` if another request is to be loaded, `false` if the redirecting response is the task's.
   private func redirect(
     to next: URLRequest, by response: URLResponse, _ hearing: ProtocolHearing
   ) async throws(URLError) -> Bool {
@@ -176,8 +183,10 @@ extension Transfer {
     await ProtocolLoad.store(stored, for: hearing.request, in: cache)
   }
 
-  /// Nil: no.
-  /// - Parameter unasked: What is stored if there is no delegate that has the method.
+  /// Asks the delegate whether a response is stored.
+  ///
+  /// - Parameter unasked: The response that is stored if no delegate implements the method.
+  /// - Returns: The response to store, or `nil` if none is stored.
   func askWhetherToStore(
     _ proposed: CachedURLResponse, unasked: CachedURLResponse?
   ) async throws(URLError) -> CachedURLResponse? {

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Loads a URL into a file.
+/// A task that loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-  /// What it goes on from. Nil: it begins at the beginning.
+  /// The data from which the download continues. `nil` if it starts at the beginning.
   private let resumption: Resumption?
 
-  /// A task of nobody's, which loads nothing: for subclasses in tests.
+  /// Creates a task that belongs to no session and loads nothing. For subclasses in tests.
   public override init() {
     resumption = nil
     super.init()
@@ -30,20 +30,22 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     if let resumption { try download.resume(from: resumption) }
   }
 
-  /// Cancels the download so that it can go on later, with ``URLSession/downloadTask(withResumeData:)``.
+  /// Cancels the download so that it can continue later, with ``URLSession/downloadTask(withResumeData:)``.
   ///
-  /// A download can go on if it is a GET over HTTP without a body and conditions of its own, and the server has said which
-  /// version of the resource it sends: by a strong entity tag, or else by a date that can stand for one (RFC 9110 13.1.5).
-  /// What has come is kept for a week in a folder of this user's beneath the temporary directory. The data holds the
-  /// request's own fields, `Authorization` among them: guard it as well as the request.
+  /// A download can continue if its request is an HTTP GET without a body and without conditions of its own, and the
+  /// server has identified the version of the resource: by a strong entity tag, or else by a date that can stand for
+  /// one (RFC 9110 13.1.5). The content received so far is kept for a week, in a folder of this user's in the temporary
+  /// directory. The folder holds 1,000 files at most; the oldest are removed first. The resume data holds the fields of
+  /// the request, including `Authorization`: guard it as well as the request.
   ///
-  /// - Parameter completionHandler: Given nil if it cannot go on, or if nothing has come yet. Called once, on the delegate
-  ///   queue, before the task's last call.
+  /// - Parameter completionHandler: Called once, with the resume data, or with `nil` if the download cannot continue or
+  ///   has received nothing. Called on the delegate queue, before the task's last call unless the task is complete
+  ///   already. A task that belongs to no session calls it at once.
   open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
     let handler = ResumeDataHandler(completionHandler)
     guard let core else { return handler.call(nil) }
     let isOver = read { details -> Bool in
-      // Those that were there when it ended are told by its end.
+      // Handlers that are stored before the end are called at the end.
       if details.state != .completed { details.resumeDataHandlers.append(handler) }
       return details.state == .completed
     }
@@ -67,7 +69,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   }
 }
 
-/// A handler that is called once, on the delegate queue.
+/// A completion handler for resume data, called once.
 struct ResumeDataHandler: @unchecked Sendable {
   private let handler: (Data?) -> Void
 

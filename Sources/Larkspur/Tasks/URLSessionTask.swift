@@ -1,34 +1,35 @@
 import Foundation
 import Synchronization
 
-/// One load of one URL, with the redirections and challenges on its way. Made by a session, and suspended until
-/// ``resume()``.
+/// A load of one URL, with the redirections and challenges on its way. A session creates the task, suspended;
+/// ``resume()`` starts it.
 ///
-/// For any thread.
+/// Thread-safe.
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
-  /// What a task is doing.
+  /// The state of a task.
   public enum State: Int, Sendable {
-    /// It loads, or waits for the network.
+    /// The task loads, or waits for the network.
     case running = 0
-    /// It has not begun, or stands still.
+    /// The task has not been started, or is suspended.
     case suspended = 1
-    /// It has been cancelled, and is about to end.
+    /// The task has been cancelled, and is about to complete.
     case canceling = 2
-    /// It is over, well or not.
+    /// The task is complete, with success or with an error.
     case completed = 3
   }
 
-  /// The priorities that have a name. They are between 0 and 1; who has the higher one gets a connection first.
+  /// The default of ``priority``. Priorities are between 0 and 1; of the tasks that wait for a connection, the one with
+  /// the highest priority gets it first.
   public static let defaultPriority: Float = 0.5
   /// See ``defaultPriority``.
   public static let lowPriority: Float = 0.25
   /// See ``defaultPriority``.
   public static let highPriority: Float = 0.75
 
-  /// What a task shows of its load: the values that stay as they are from `cancel()` on.
+  /// The values of the load that a task shows. They no longer change after `cancel()`.
   struct Shown {
     var currentRequest: URLRequest?
-    /// Redirections have left the origin that the program had meant.
+    /// Whether redirections have left the origin that the program named.
     var isElsewhere = false
     var response: URLResponse?
     var bytesReceived: Int64 = 0
@@ -39,11 +40,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   struct Details {
     var state = State.suspended
-    /// As often as it has to be resumed before it runs.
+    /// Number of calls of `resume()` that the task needs before it runs.
     var suspensions = 1
-    /// Whether it has ever run, or come to its end without that.
+    /// Whether the task has ever run, or has ended without running.
     var hasBegun = false
-    /// A delegate hears that it is about to run.
+    /// Whether the selective delegate is being notified that the task is about to run.
     var isResuming = false
     var originalRequest: URLRequest?
     private(set) var shown: Shown
@@ -55,34 +56,35 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     var progress: Progress?
-    /// Nil: the program has not said so.
+    /// `nil` if the program has not set it.
     var prefersIncrementalDelivery: Bool?
-    /// Kept while the task is not over.
+    /// Kept until the task is complete.
     var session: URLSession?
     var transfer: Transfer?
-    /// Of a download task.
+    /// For download tasks only.
     var resumeDataHandlers: [ResumeDataHandler] = []
 
-    /// - Parameter expected: Bytes of the body; -1 if that is not known.
+    /// - Parameter expected: The length of the body in bytes, or -1 if it is not known.
     init(_ request: URLRequest? = nil, bytesExpectedToSend expected: Int64 = 0) {
       originalRequest = request
       shown = Shown(currentRequest: request, bytesExpectedToSend: expected)
     }
 
-    /// Changes what the task shows, unless the task has been cancelled or is complete: the load may be a step behind.
+    /// Changes what the task shows, unless the task has been cancelled or is complete, which the load may not have
+    /// noticed yet.
     mutating func show<T>(_ change: (inout Shown) -> T) -> T {
       if state == .running || state == .suspended { return change(&shown) }
       var unseen = shown
       return change(&unseen)
     }
 
-    /// Takes over what another task shows, in whose place this one goes on.
+    /// Copies what another task shows, when this task takes that one's place.
     mutating func adopt(_ other: Shown) { shown = other }
 
-    /// Ends the task.
+    /// Completes the task.
     ///
-    /// - Parameter isGiven: The owner has the result already, so that `cancel()` comes too late.
-    /// - Returns: Why it failed. A load that has come to its end after `cancel()` has failed all the same.
+    /// - Parameter isGiven: Whether the owner has the result already, so that `cancel()` comes too late.
+    /// - Returns: The task's error. A load that succeeds after `cancel()` has failed all the same, unless `isGiven`.
     mutating func complete(_ failure: (any Error)?, isGiven: Bool) -> (any Error)? {
       guard state != .completed else { return error }
       if failure == nil, state == .canceling, !isGiven {
@@ -102,26 +104,26 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// A task has been set running, and somebody has to be told.
+  /// The effect of setting a task running: whether it runs for the first time, and the transfer to notify.
   struct Start {
     var isFirst: Bool
     var transfer: Transfer?
   }
 
   let details: Mutex<Details>
-  /// Nil: no session has made it.
+  /// `nil` if no session has created the task.
   let core: SessionCore?
   private let identifier: Int
-  /// Where it stands on its session's list, whose lock guards it.
+  /// The index of the task in its session's list. Guarded by the lock of that list.
   var place: Int?
-  /// What the task sends, and what becomes of what it receives.
+  /// The source of the body, and the destination of the content.
   let source: BodySource
   let output: TaskOutput
   let creationDate = Date()
-  /// Whether the delegate that is called has the method.
+  /// Detects whether the delegate that is being called implements the method.
   let delegateWord = DelegateWord()
 
-  /// A task of nobody's, which loads nothing: for subclasses in tests.
+  /// Creates a task that belongs to no session and loads nothing. For subclasses in tests.
   public override init() {
     core = nil
     identifier = 0
@@ -140,7 +142,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     super.init()
   }
 
-  /// The task of an awaited load that has had none.
+  /// Creates the task of an awaited load that has had none.
   init(of transfer: Transfer) {
     core = transfer.core
     identifier = transfer.identifier
@@ -157,16 +159,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// A task is its own copy: it cannot be done twice.
+  /// Returns the task itself, because a load cannot be copied.
   open func copy(with zone: NSZone?) -> Any { self }
 
-  /// What this kind of task does before it loads, on the loop.
+  /// Prepares a load for this kind of task. Called on the loop, before anything is loaded.
   func prepare(_ transfer: Transfer) throws(URLError) {}
 
-  /// Whether the program knows of it.
+  /// Whether the program knows of the task. `false` for a load of the cache's own.
   var isKnown: Bool { true }
 
-  /// Whether its owner gets the content before it is complete, unless he says otherwise.
+  /// The default of `prefersIncrementalDelivery`.
   var isIncremental: Bool { output.isIncremental }
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.withLock { body(&$0) } }
@@ -175,15 +177,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   @discardableResult
   func show<T>(_ change: (inout Shown) -> T) -> T { read { $0.show(change) } }
 
-  // MARK: - What it is
+  // MARK: - Properties
 
-  /// Its number in its session.
+  /// The number of the task, unique in its session.
   open var taskIdentifier: Int { identifier }
 
-  /// What it was made with. Nil for a stream task.
+  /// The request that the task was created with. `nil` for a stream task, an upload task with resume data, a download
+  /// task whose resume data cannot be used, and a task that belongs to no session.
   open var originalRequest: URLRequest? { read { $0.originalRequest } }
 
-  /// What it loads at present: after redirections, another request. It has the fields of the configuration's
+  /// The request that the task loads at present: another one after a redirection. Has the fields of the configuration's
   /// `httpAdditionalHeaders`, as on Darwin.
   open internal(set) var currentRequest: URLRequest? {
     get {
@@ -195,42 +198,46 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     set { show { $0.currentRequest = newValue } }
   }
 
-  /// What the server has said, or `nil` until it has. A response that comes after ``cancel()`` is not shown any more.
+  /// The server's response, or `nil` until there is one. A response that comes after ``cancel()`` is not shown.
   open internal(set) var response: URLResponse? {
     get { read { $0.shown.response } }
     set { show { $0.response = newValue } }
   }
 
-  /// Why it failed. Nil while it runs, and when it has succeeded.
+  /// The error of a failed task. `nil` while the task runs, and when it has succeeded.
   open internal(set) var error: (any Error)? {
     get { read { $0.error } }
     set { read { $0.error = newValue } }
   }
 
-  /// For people to read.
+  /// A description for people. Has no meaning to the session.
   open var taskDescription: String? {
     get { read { $0.description } }
     set { read { $0.description = newValue } }
   }
 
-  /// What it is doing at present.
+  /// The present state.
   open internal(set) var state: State {
     get { read { $0.state } }
     set { read { $0.state = newValue } }
   }
 
-  /// From 0 to 1: who gets a connection first. It counts until the task has one.
+  /// The priority, from 0 to 1: of the tasks that wait for a connection, the one with the highest priority gets it
+  /// first. Other values are limited to this range. A change has no effect once the task has a connection.
   open var priority: Float {
     get { read { $0.priority } }
     set { read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) } }
   }
 
-  /// Asked before the session's delegate, and let go when the task is over. It may be set at any time; a call that is on its
-  /// way goes to the one before. Metrics are collected for one that is there when the task is resumed.
+  /// The delegate of this task. For each method that it implements, called in place of the session's delegate. Released
+  /// when the task is complete.
+  ///
+  /// The delegate may be set at any time; a call that has started stays with the previous delegate. Metrics are
+  /// collected for a delegate that is set when the task is first resumed.
   open var delegate: (any URLSessionTaskDelegate)? {
     get { read { $0.delegate } }
     set {
-      // The old one may go with this, and do on its way what it likes: not while the lock is held.
+      // The previous delegate may be released here, and its deinitialiser may run any code: not while the lock is held.
       _ = read { details in
         defer { details.delegate = newValue }
         return details.delegate
@@ -238,15 +245,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// For background sessions: not before this time. Tasks of other sessions begin when they are resumed.
+  /// Stored without effect: tasks of all sessions start when they are resumed. On Darwin, tasks of background sessions
+  /// do not start before this time.
   open var earliestBeginDate: Date? {
     get { read { $0.earliestBeginDate } }
     set { read { $0.earliestBeginDate = newValue } }
   }
 
-  /// Whether a delegate is given the content as it comes. If not, all of it is kept in memory, and comes in one call before
-  /// the last ones. A completion handler is given all of it in any case. By default true, but for download tasks and tasks with a
-  /// completion handler.
+  /// Whether the delegate gets the content in pieces, as it comes. If `false`, all of the content is kept in memory and
+  /// delivered in one call, before the last calls. A completion handler gets all of the content in any case.
+  ///
+  /// The default is `true`, except for download tasks and for tasks whose content goes to a completion handler or an
+  /// awaiting caller as a whole.
   open var prefersIncrementalDelivery: Bool {
     get { read { $0.prefersIncrementalDelivery } ?? isIncremental }
     set { read { $0.prefersIncrementalDelivery = newValue } }
@@ -254,43 +264,45 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   // MARK: - Numbers
 
-  /// Bytes of the body that have come, its content coding undone.
+  /// Number of bytes of the content that have come, with its content coding decoded.
   open internal(set) var countOfBytesReceived: Int64 {
     get { read { $0.shown.bytesReceived } }
     set { show { $0.bytesReceived = newValue } }
   }
 
-  /// Bytes of the request's body that have left.
+  /// Number of bytes of the request's body that have been sent.
   open internal(set) var countOfBytesSent: Int64 {
     get { read { $0.shown.bytesSent } }
     set { show { $0.bytesSent = newValue } }
   }
 
-  /// What `Content-Length` says, or `NSURLSessionTransferSizeUnknown`.
+  /// The length of the content in bytes, as `Content-Length` gives it. `NSURLSessionTransferSizeUnknown` if the field
+  /// is missing or the content is decoded; 0 until there is a response.
   open internal(set) var countOfBytesExpectedToReceive: Int64 {
     get { read { $0.shown.bytesExpectedToReceive } }
     set { show { $0.bytesExpectedToReceive = newValue } }
   }
 
-  /// The length of the request's body, or `NSURLSessionTransferSizeUnknown`.
+  /// The length of the request's body in bytes, or `NSURLSessionTransferSizeUnknown`.
   open internal(set) var countOfBytesExpectedToSend: Int64 {
     get { read { $0.shown.bytesExpectedToSend } }
     set { show { $0.bytesExpectedToSend = newValue } }
   }
 
-  /// What the program expects; no meaning to the session.
+  /// Number of bytes that the program expects to send. Has no meaning to the session.
   open var countOfBytesClientExpectsToSend: Int64 {
     get { read { $0.clientExpectsToSend } }
     set { read { $0.clientExpectsToSend = newValue } }
   }
 
-  /// What the program expects; no meaning to the session.
+  /// Number of bytes that the program expects to receive. Has no meaning to the session.
   open var countOfBytesClientExpectsToReceive: Int64 {
     get { read { $0.clientExpectsToReceive } }
     set { read { $0.clientExpectsToReceive = newValue } }
   }
 
-  /// How far the task is, over sending and receiving. Cancelling, pausing and resuming it acts on the task.
+  /// The progress of sending and receiving. Cancelling, pausing or resuming this object cancels, suspends or resumes
+  /// the task.
   open var progress: Progress {
     if let progress = read({ $0.progress }) { return progress }
     let progress = Progress(parent: nil, userInfo: nil)
@@ -306,14 +318,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     return kept
   }
 
-  /// Whoever cancels, pauses or resumes the progress object means this task.
+  /// Makes the progress object control this task.
   func isSteered(by progress: Progress) {
     progress.cancellationHandler = { [weak self] in self?.cancel() }
     progress.pausingHandler = { [weak self] in self?.suspend() }
     progress.resumingHandler = { [weak self] in self?.resume() }
   }
 
-  /// Tells the progress object, if anybody has asked for it.
+  /// Updates the progress object, if the program has asked for it.
   func updateProgress() {
     guard let progress = read({ $0.progress }) else { return }
     ProgressCounts.set(progress) {
@@ -323,9 +335,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
           $0.state == .completed && $0.error == nil
         )
       }
-      // A progress of nothing at all is never finished: a task without a body is one unit of work.
+      // Foundation never counts a progress of 0 units as finished: a task without a body and without content counts as
+      // one unit.
       let done = isDone ? max(sent + received, 1) : sent + received
-      // A server may say of its content what it likes.
+      // The server may announce any length, so that the sum overflows.
       let (total, isTooMuch) = toSend.addingReportingOverflow(toReceive)
       let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0
       return (done, isKnown ? total : isDone ? done : -1)
@@ -334,15 +347,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   // MARK: - Control
 
-  /// Ends the task with `URLError.cancelled`, unless it is over. From here on ``response``, ``currentRequest`` and the counts
-  /// stay as they are, whatever still comes. A call that the delegate is in goes to its end; questions
-  /// and content that still wait for their turn on the delegate queue are dropped.
+  /// Ends the task with `URLError.cancelled`, unless it is complete. From here on ``response``, ``currentRequest`` and
+  /// the counts no longer change. A delegate call that has started runs to its end. Questions and content that still
+  /// wait on the delegate queue are dropped.
   ///
-  /// Of a task that has never been resumed the end is told when it is, and 10 ms later at the latest: whoever cancels it may be
-  /// just about to say who is to hear of it.
+  /// The end of a task that has never been resumed is reported when it is resumed, or after 10 ms at the latest, so
+  /// that the program can still set the delegate that is to be notified.
   open func cancel() {
     guard let core else { return }
-    // The transfer of the moment: another task may go on in place of this one, and then the end is that one's.
+    // Read the transfer in the same step. When a download task takes this one's place, it takes the transfer as well,
+    // and ends it.
     let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
       guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
       details.state = .canceling
@@ -352,7 +366,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     transfer?.interrupt()
   }
 
-  /// Ends a task that has been cancelled before it has begun, unless that has been done.
+  /// Ends a task that was cancelled before its first `resume()`, unless that has been done.
   func endUnbegun() {
     let isDue = read { details in
       guard details.state == .canceling, !details.hasBegun else { return false }
@@ -362,8 +376,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if isDue { core?.begin(self, inline: false) }
   }
 
-  /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been suspended. Nothing is
-  /// lost: what the server sends meanwhile waits in the kernel and at the server. Time does not count.
+  /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been
+  /// suspended. Nothing is lost: data that the server sends meanwhile waits in the kernel and at the server. The task's
+  /// timeouts do not run.
   open func suspend() {
     let (hasRun, transfer) = read { details -> (Bool, Transfer?) in
       guard details.state == .running || details.state == .suspended else { return (false, nil) }
@@ -379,7 +394,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     delegate.urlSession(session, didSuspend: self)
   }
 
-  /// Begins the task, or lets it go on.
+  /// Starts or continues the task, once it has been resumed as often as it has been suspended.
   open func resume() {
     guard let core else { return }
     let delegate = isKnown ? core.selectiveDelegate : nil
@@ -393,7 +408,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
     if let start { return self.start(start, core) }
     if let delegate, let session {
-      // Before it runs: it may be over at once. And who hears of it may suspend it, or cancel it.
+      // Notify before the task runs, because it may complete at once. The delegate may also suspend or cancel the task.
       delegate.urlSession(session, didResume: self)
       if let start = read({ $0.isResuming && $0.state == .suspended ? $0.start() : nil }) {
         return self.start(start, core)
@@ -407,12 +422,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     if start.isFirst { core.begin(self) }
   }
 
-  /// Ends the task: its properties say what came of it before its owner is told.
+  /// Completes the task. Its properties show the result before its owner is notified.
   ///
   /// - Parameters:
-  ///   - isGiven: The owner has the result already, so that ``cancel()`` comes too late.
-  ///   - last: Shown in the same step, unless the task has been cancelled.
-  /// - Returns: Why it failed. A load that has come to its end after ``cancel()`` has failed all the same.
+  ///   - isGiven: Whether the owner has the result already, so that ``cancel()`` comes too late.
+  ///   - last: Changes what the task shows in the same step, unless the task has been cancelled.
+  /// - Returns: The task's error. A load that succeeds after ``cancel()`` has failed all the same, unless `isGiven`.
   @discardableResult
   func complete(
     _ failure: (any Error)?, isGiven: Bool = false, showing last: (inout Shown) -> Void = { _ in }
@@ -425,7 +440,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     return failure
   }
 
-  /// Lets go of everybody that a task keeps until it is over. Returns its session.
+  /// Releases the transfer, the session and the delegate, which a task keeps until it is complete.
+  ///
+  /// - Returns: The session.
   @discardableResult
   func letGo() -> URLSession? {
     let last = read { details in
@@ -436,11 +453,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       }
       return (transfer: details.transfer, session: details.session, delegate: details.delegate)
     }
-    // What goes with these may call the task on its way: not while its lock is held.
+    // Deinitialisers of these objects may call the task: not while its lock is held.
     return withExtendedLifetime(last) { last.session }
   }
 
-  /// From 0 to 255.
+  /// The priority in the pool, from 0 to 255.
   var poolPriority: UInt8 { Self.poolPriority(read { $0.priority }) }
 
   static var poolPriorityDefault: UInt8 { poolPriority(0.5) }
@@ -449,9 +466,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   var isSuspended: Bool { read { $0.state == .suspended } }
 
-  /// It has been resumed, and is neither cancelled nor complete.
+  /// Whether the task has been started and is neither cancelled nor complete.
   var isUnderWay: Bool { read { $0.hasBegun && ($0.state == .running || $0.state == .suspended) } }
 }
 
-/// Loads a URL into memory, or piece by piece to a delegate.
+/// A task that loads a URL into memory, or delivers it piece by piece to a delegate.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}

@@ -2,11 +2,11 @@ import Foundation
 
 /// A data task that sends a body.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
-  /// Cancels the upload. Nothing to go on from comes of it: an upload can go on only at a server that speaks the draft of
-  /// resumable uploads (`draft-ietf-httpbis-resumable-upload`), which this version does not.
+  /// Cancels the upload. No resume data results: an upload can continue only at a server that supports the draft of
+  /// resumable uploads (`draft-ietf-httpbis-resumable-upload`), which this version does not support.
   ///
-  /// - Parameter completionHandler: Given nil, as Apple documents it for servers without the draft. Called once, on the
-  ///   delegate queue.
+  /// - Parameter completionHandler: Called once, with `nil`, as Apple documents it for servers without the draft.
+  ///   Called on the delegate queue, or at once if the task belongs to no session.
   open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
     guard let core else { return completionHandler(nil) }
     cancel()
@@ -21,7 +21,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   }
 }
 
-/// An upload that was to go on from resume data: no session has made any.
+/// An upload from resume data. Fails, because no session makes resume data of uploads.
 final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
   override func prepare(_ transfer: Transfer) throws(URLError) {
     throw .make(.unsupportedURL, "this is no resume data of an upload: uploads cannot go on in this version")

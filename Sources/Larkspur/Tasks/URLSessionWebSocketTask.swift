@@ -1,38 +1,39 @@
 import Foundation
 
-/// A WebSocket (RFC 6455). Not spoken in this version: the task fails with `URLError.unsupportedURL` when it is resumed.
+/// A WebSocket task (RFC 6455). Not supported in this version: when the task is resumed it fails with
+/// `URLError.unsupportedURL`.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
-  /// Why a WebSocket was closed (RFC 6455 7.4.1).
+  /// The reason why a WebSocket was closed (RFC 6455 7.4.1).
   public enum CloseCode: Int, Sendable {
-    /// It has not been closed.
+    /// The WebSocket has not been closed.
     case invalid = 0
-    /// Its purpose has been fulfilled.
+    /// The purpose of the connection has been fulfilled.
     case normalClosure = 1000
-    /// One side goes away: a server that stops, a page that is left.
+    /// One side goes away, such as a server that shuts down or a page that is left.
     case goingAway = 1001
-    /// The other side has broken the protocol.
+    /// The other side has violated the protocol.
     case protocolError = 1002
-    /// The other side has sent a kind of data that is not taken.
+    /// The other side has sent a kind of data that is not accepted.
     case unsupportedData = 1003
     /// The other side gave no reason. Never sent.
     case noStatusReceived = 1005
-    /// The connection was lost without a word. Never sent.
+    /// The connection was lost without a close message. Never sent.
     case abnormalClosure = 1006
-    /// The message is not what its kind says, as text that is not UTF-8.
+    /// The content of a message does not match its kind, such as text that is not UTF-8.
     case invalidFramePayloadData = 1007
-    /// The message is against the rules of who got it.
+    /// The message violates the receiver's policy.
     case policyViolation = 1008
-    /// The message is larger than who got it takes.
+    /// The message is larger than the receiver accepts.
     case messageTooBig = 1009
     /// The server has not agreed to an extension that the client needs.
     case mandatoryExtensionMissing = 1010
-    /// The server cannot do what was asked.
+    /// The server cannot fulfil the request.
     case internalServerError = 1011
     /// The TLS handshake has failed. Never sent.
     case tlsHandshakeFailure = 1015
   }
 
-  /// What is sent and received.
+  /// A message.
   public enum Message: Sendable {
     /// Bytes.
     case data(Data)
@@ -40,17 +41,17 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     case string(String)
   }
 
-  /// Larger messages are refused. Bytes.
+  /// Maximum size of a message in bytes. Without effect in this version.
   open var maximumMessageSize: Int = 1 << 20
 
   /// Always `invalid` in this version.
   open var closeCode: CloseCode { .invalid }
-  /// Always nil in this version.
+  /// Always `nil` in this version.
   open var closeReason: Data? { nil }
 
-  // Whatever is asked of it fails with `URLError.unsupportedURL`; handlers are called on the delegate queue.
+  // Each operation fails with `URLError.unsupportedURL`. Completion handlers are called on the delegate queue.
 
-  /// Would send a ping, and wait for the pong. Fails in this version.
+  /// Would send a ping and wait for the pong. Fails in this version.
   open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
     core?.delegateQueue.async { pongReceiveHandler(Self.unsupported) }
   }
@@ -58,7 +59,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// See ``sendPing(pongReceiveHandler:)``.
   open func sendPing() async throws { throw Self.unsupported }
 
-  /// Would close the WebSocket. Cancels the task in this version.
+  /// Would close the WebSocket. Only cancels the task in this version.
   open func cancel(with closeCode: CloseCode, reason: Data?) { cancel() }
 
   /// Would send a message. Throws in this version.
