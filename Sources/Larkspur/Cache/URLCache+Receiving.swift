@@ -174,7 +174,7 @@ extension URLCache {
 
 extension Exchange {
   /// Whether the response matters to a cache, even an empty one.
-  var concernsCache: Bool { CacheStorage.isOfUse(fields, in: headBytes.span) }
+  var concernsCache: Bool { CacheStorage.mayBeStored(fields, in: headBytes.span) }
 }
 
 extension URLCache {
@@ -189,7 +189,7 @@ extension ResponseFields {
     if request.policy == .storedElseLoad { return true }
     switch self {
     case .given(let fields): return CacheStorage.isOfUse(fields.map { (name: $0.key, value: $0.value) })
-    case .wire(let bytes, let table): return CacheStorage.isOfUse(table, in: bytes.span)
+    case .wire(let bytes, let table): return CacheStorage.mayBeStored(table, in: bytes.span)
     }
   }
 }

@@ -4,7 +4,9 @@ public typealias CacheFields = [(name: String, value: String)]
 extension Array where Element == (name: String, value: String) {
   /// Returns the values of all lines with this name, in their order.
   package func values(named name: String) -> [String] {
-    filter { $0.name.isCaselessly(name) }.map(\.value)
+    var values: [String] = []
+    for field in self where field.name.isCaselessly(name) { values.append(field.value) }
+    return values
   }
 
   package func firstValue(named name: String) -> String? {
@@ -28,13 +30,16 @@ extension Array where Element == (name: String, value: String) {
   /// Returns the members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A
   /// comma in a quoted string does not separate members.
   package func members(named name: String) -> [String] {
-    values(named: name).flatMap(ListMembers.split)
+    var members: [String] = []
+    for field in self where field.name.isCaselessly(name) { members += ListMembers.split(field.value) }
+    return members
   }
 }
 
 /// Splits a field value into the members of a list.
 enum ListMembers {
   static func split(_ value: String) -> [String] {
+    if let member = single(value) { return member.isEmpty ? [] : [member] }
     var members: [String] = []
     var member: [UInt8] = []
     var isQuoted = false
@@ -61,6 +66,17 @@ enum ListMembers {
     return members
   }
 
+  /// Returns a value without commas and quotation marks, and without the white space around it, or `nil` if it has any.
+  private static func single(_ value: String) -> String? {
+    let bytes = value.utf8Span.span
+    for index in bytes.indices where bytes[index] == ASCII.comma || bytes[index] == ASCII.quote { return nil }
+    var (start, end) = (0, bytes.count)
+    while start < end, ASCII.isWhitespace(bytes[start]) { start += 1 }
+    while start < end, ASCII.isWhitespace(bytes[end - 1]) { end -= 1 }
+    if start == 0, end == bytes.count { return value }
+    return String(value.utf8.dropFirst(start).dropLast(bytes.count - end)) ?? ""
+  }
+
   static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var text = text.drop(while: ASCII.isWhitespace)
     while let last = text.last, ASCII.isWhitespace(last) { text.removeLast() }
@@ -71,11 +87,34 @@ enum ListMembers {
 extension String {
   /// Whether the strings are equal when the case of ASCII letters is ignored.
   package func isCaselessly(_ other: String) -> Bool {
-    utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { lowered($0) == lowered($1) }
+    guard utf8.count == other.utf8.count else { return false }
+    let (bytes, others) = (utf8Span.span, other.utf8Span.span)
+    for index in bytes.indices where lowered(bytes[index]) != lowered(others[index]) { return false }
+    return true
   }
 
   /// The string with ASCII letters in lower case, and all other characters unchanged.
   package var asciiLowercased: String { String(decoding: utf8.map(lowered), as: UTF8.self) }
+}
+
+/// Names of fields, compared without regard to the case of ASCII letters.
+struct FieldNames {
+  private let few: [String]
+  private let many: Set<String>
+
+  /// With more names than this, a hash is cheaper than comparisons.
+  private static let comparedMax = 16
+
+  /// - Parameter names: A peer may choose them, and as many as fit into a head.
+  init(_ names: [String]) {
+    let areFew = names.count <= Self.comparedMax
+    few = areFew ? names : []
+    many = areFew ? [] : Set(names.map(\.asciiLowercased))
+  }
+
+  func contains(_ name: String) -> Bool {
+    many.isEmpty ? few.contains { $0.isCaselessly(name) } : many.contains(name.asciiLowercased)
+  }
 }
 
 @inline(__always) private func lowered(_ byte: UInt8) -> UInt8 {

@@ -75,6 +75,38 @@ public enum CacheStorage {
     }
   }
 
+  /// Whether a response may be stored, as far as its fields tell without making text of them. If `false`, a response
+  /// with these fields has no `proposal` and no effect on an empty cache.
+  public static func mayBeStored(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
+    isOfUse(fields, in: bytes) && !isPlainlyForbidden(fields, in: bytes)
+  }
+
+  /// Whether `Cache-Control` has the directive `no-store`, and nothing that needs a parser or overrides it.
+  private static func isPlainlyForbidden(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
+    var hasNoStore = false
+    var index = fields.index(of: cacheControl, from: 0, in: bytes)
+    while index < fields.count {
+      let value = fields[index].value
+      var start = value.lowerBound
+      for position in value.lowerBound...value.upperBound {
+        let byte = position < value.upperBound ? bytes[position] : ASCII.comma
+        if byte == ASCII.quote { return false }
+        guard byte == ASCII.comma else { continue }
+        var member = start..<position
+        while let first = member.first, ASCII.isWhitespace(bytes[first]) { member.removeFirst() }
+        while let last = member.last, ASCII.isWhitespace(bytes[last]) { member.removeLast() }
+        if mustUnderstand.matches(bytes, member) { return false }
+        if noStore.matches(bytes, member) { hasNoStore = true }
+        start = position + 1
+      }
+      index = fields.index(of: cacheControl, from: index + 1, in: bytes)
+    }
+    return hasNoStore
+  }
+
+  private static let cacheControl: CaselessWord = "Cache-Control"
+  private static let noStore: CaselessWord = "no-store"
+  private static let mustUnderstand: CaselessWord = "must-understand"
   private static let wordsOfUse: [CaselessWord] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
   private static let lengthsOfUse: UInt32 = 1 << 4 | 1 << 7 | 1 << 13
 
@@ -95,13 +127,12 @@ public enum CacheStorage {
   }
 
   static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
-    // Performance: a set, because a server may list as many names as fit into a head.
-    let going = connectionFields.union(fields.members(named: "Connection").map(\.asciiLowercased))
-    return fields.filter { !going.contains($0.name.asciiLowercased) }
+    let named = FieldNames(fields.members(named: "Connection"))
+    return fields.filter { !connectionFields.contains($0.name) && !named.contains($0.name) }
   }
 
-  private static let connectionFields: Set<String> = [
+  private static let connectionFields = FieldNames([
     "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
     "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-  ]
+  ])
 }

@@ -121,13 +121,12 @@ extension StoredResponse {
   /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2).
   public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
     let news = CacheStorage.storable(other, CacheControl(other), now: responseTime).filter { field in
-      !Self.keptWhenFreshened.contains(field.name.asciiLowercased)
+      !Self.keptWhenFreshened.contains(field.name)
     }
     var freshened = self
-    let replaced = Set(news.map(\.name.asciiLowercased))
+    let replaced = FieldNames(news.map(\.name))
     // An `Age` that the update does not repeat belongs to the earlier response.
-    freshened.fields.removeAll { replaced.contains($0.name.asciiLowercased) || $0.name.isCaselessly("Age") }
-    freshened.fields += news
+    freshened.fields = fields.filter { !replaced.contains($0.name) && !$0.name.isCaselessly("Age") } + news
     if case .fields(let names) = freshened.control.noCache {
       freshened.fields.removeAll { field in names.contains { field.name.isCaselessly($0) } }
     }
@@ -137,7 +136,5 @@ extension StoredResponse {
   }
 
   /// The fields that describe the stored body, which stays: its size and its encoding (RFC 9111 3.2).
-  private static let keptWhenFreshened: Set<String> = [
-    "content-encoding", "content-length", "content-range",
-  ]
+  private static let keptWhenFreshened = FieldNames(["content-encoding", "content-length", "content-range"])
 }

@@ -2,7 +2,9 @@
 public struct StoredResponse: Sendable {
   public var status: Int
   /// The fields, without those that may not be stored (RFC 9111 3.1).
-  public var fields: CacheFields
+  public var fields: CacheFields { didSet { control = CacheControl(fields) } }
+  /// The directives of `Cache-Control` among the fields.
+  public private(set) var control: CacheControl
   /// The time at which the request that brought the response, or the latest that validated it, was sent.
   public var requestTime: Double
   /// The time at which the head of the response to that request came.
@@ -22,6 +24,7 @@ public struct StoredResponse: Sendable {
   ) {
     self.status = status
     self.fields = fields
+    control = CacheControl(fields)
     self.requestTime = requestTime
     self.responseTime = responseTime
     self.selection = selection
@@ -29,8 +32,6 @@ public struct StoredResponse: Sendable {
     self.bodyCount = bodyCount
     self.isDecoded = isDecoded
   }
-
-  public var control: CacheControl { CacheControl(fields) }
 
   public var entityTag: String? { fields.firstValue(named: "ETag") }
 

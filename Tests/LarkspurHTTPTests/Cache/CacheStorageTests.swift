@@ -74,6 +74,50 @@ import Testing
     #expect(CacheStorage.storable([("Date", "foo")], now: 0).map(\.value) == ["foo"])
   }
 
+  private func table(_ fields: CacheFields) -> (FieldTable, [UInt8]) {
+    var bytes: [UInt8] = []
+    var table = FieldTable()
+    for field in fields {
+      let start = bytes.count
+      bytes += field.name.utf8
+      let end = bytes.count
+      bytes += field.value.utf8
+      table.append(FieldPosition(name: start..<end, value: end..<bytes.count))
+    }
+    return (table, bytes)
+  }
+
+  /// The quick look at a response's bytes refuses only what the parser of `Cache-Control` refuses, too.
+  @Test(arguments: [
+    ("no-store", false), ("No-Store", false), ("private, no-store", false), ("no-store,max-age=60", false),
+    (" ,no-store\t,", false), ("no-cache, no-store, must-revalidate", false), ("max-age=60", true), ("", true),
+    ("no-store, must-understand", true), ("private=\"no-store\"", true), ("no-stored", true), ("x=no-store", true),
+    ("private=\"a\", no-store", true), ("\r\n no-store", false),
+  ]) func aQuickLook(value: String, isPossible: Bool) {
+    for fields: CacheFields in [[("Cache-Control", value)], [("cache-control", "public"), ("Cache-Control", value)]] {
+      let (table, bytes) = table(fields + [("ETag", "\"e\"")])
+      let mayBeStored = CacheStorage.mayBeStored(table, in: bytes.span)
+      #expect(mayBeStored == isPossible, "\(fields)")
+      let proposal = CacheStorage.proposal(
+        request: CacheRequest(method: "GET", fields: []), status: 200, fields: fields + [("ETag", "\"e\"")], now: 0)
+      if !isPossible { #expect(proposal == nil, "\(fields)") }
+    }
+    let (unused, bytes) = table([("Server", "x"), ("Content-Type", "a/b")])
+    let mayBeStored = CacheStorage.mayBeStored(unused, in: bytes.span)
+    #expect(!mayBeStored)
+  }
+
+  /// However many names `Connection` lists.
+  @Test func manyConnectionFields() {
+    for count in [1, 15, 16, 17, 500] {
+      let names = (0..<count).map { "X-\($0)" }
+      let fields: CacheFields =
+        [("connection", names.joined(separator: ", ")), ("Kept", "1"), ("Date", "x")]
+        + names.map { ($0.lowercased(), "v") }
+      #expect(CacheStorage.storable(fields, now: 0).map(\.name) == ["Kept", "Date"])
+    }
+  }
+
   @Test func bytesAreLookedAtAsTextIs() {
     for name in ["ETag", "etag", "EXPIRES", "Cache-Control", "last-modified", "Server", "Date", "Content-Type", "Etax"]
     {
