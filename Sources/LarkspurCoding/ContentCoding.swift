@@ -33,19 +33,28 @@ package struct ContentCodings: Hashable, Sendable {
   private mutating func append(
     _ element: Substring.UTF8View, _ limits: CodingLimits
   ) throws(CodingError) {
-    let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-    guard let first = element.firstIndex(where: { !isSpace($0) }), let last = element.lastIndex(where: { !isSpace($0) })
+    guard let first = element.firstIndex(where: { !Self.isSpace($0) }),
+      let last = element.lastIndex(where: { !Self.isSpace($0) })
     else { return }
-    // Names of codings are case-insensitive.
-    let name = element[first...last].map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
-    switch String(decoding: name, as: UTF8.self) {
-    case "gzip", "x-gzip": layers.append(.gzip)
-    case "deflate": layers.append(.deflate)
-    // `identity` means no coding. A response should not name it, but some do (RFC 9110, section 12.5.3).
-    case "identity": return
-    default: hasUnknown = true
+    let name = element[first...last]
+    if Self.isCaselessly(name, "gzip") || Self.isCaselessly(name, "x-gzip") {
+      layers.append(.gzip)
+    } else if Self.isCaselessly(name, "deflate") {
+      layers.append(.deflate)
+    } else if !Self.isCaselessly(name, "identity") {
+      // `identity` means no coding. A response should not name it, but some do (RFC 9110, section 12.5.3).
+      hasUnknown = true
     }
     if layers.count > limits.layersMax { throw .peerSentTooManyLayers }
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+
+  /// Names of codings are case-insensitive.
+  private static func isCaselessly(_ name: Substring.UTF8View, _ token: String) -> Bool {
+    name.elementsEqual(token.utf8) { byte, other in
+      (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == other
+    }
   }
 
   /// Whether there is no coding to undo.

@@ -110,13 +110,6 @@ final class CacheCore: FinishedAtExit {
     case later
   }
 
-  /// Whether the cache is known to hold nothing. May start a read of the file list. Any thread.
-  func isCertainlyEmpty(now: Double) -> Bool {
-    guard !mayHoldSomething.load(ordering: .acquiring) else { return false }
-    scanIfOld(now: now)
-    return true
-  }
-
   /// Returns the entries that can be found without the disk. Any thread.
   func find(_ makeKey: () -> String?, now: Double) -> Found {
     guard mayHoldSomething.load(ordering: .acquiring) else {

@@ -178,8 +178,14 @@ extension Exchange {
 }
 
 extension URLCache {
-  /// Whether the cache is known to be empty. Performance: one atomic load. If `false`, the cache may still be empty.
-  func isCertainlyEmpty(now: Date) -> Bool { !isSubclass && core.isCertainlyEmpty(now: now.timeIntervalSince1970) }
+  /// Whether it is known without the disk that nothing is stored for a GET of a URL whose request has no `Host` of its
+  /// own.
+  func holdsNothing(for url: URL?, now: Date) -> Bool {
+    guard !isSubclass, let url else { return false }
+    let found = core.find({ CacheKey.make(method: "GET", uri: url.absoluteString) }, now: now.timeIntervalSince1970)
+    guard case .inMemory(let entries) = found else { return false }
+    return entries.isEmpty
+  }
 }
 
 extension ResponseFields {

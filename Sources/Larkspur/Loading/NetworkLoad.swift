@@ -99,12 +99,12 @@ extension SessionCore {
   }
 
   /// Whether the cache has no influence before the request is sent: no field of the request concerns a cache, and
-  /// either the cache is empty or the method is one that always goes to the server.
+  /// either nothing is stored for the request or the method is one that always goes to the server.
   func isOutsideCache(_ request: URLRequest, _ cache: URLCache, now: Date) -> Bool {
-    guard request.own.fields?.concernCache != true else { return false }
+    guard !composer.concernsCache, request.own.fields?.concernCache != true else { return false }
     switch policy(of: request) {
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData:
-      if request.own.method == "GET" { return cache.isCertainlyEmpty(now: now) }
+      if request.own.method == "GET" { return cache.holdsNothing(for: request.url, now: now) }
       return !request.isSafe && !cache.isSubclass
     default: return false
     }

@@ -11,6 +11,8 @@ final class RequestComposer: Sendable {
   private let privateDefaults: [RequestFields.Field]
   /// All of the configuration's fields, of both kinds.
   private let additional: [RequestFields.Field]
+  /// Whether any of the configuration's fields concerns a cache.
+  let concernsCache: Bool
   /// The defaults for requests that ask for a part of a resource.
   private let defaultsOfParts: [RequestFields.Field]
 
@@ -26,6 +28,7 @@ final class RequestComposer: Sendable {
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
     self.additional = defaults + privateDefaults
+    concernsCache = RequestFields.concernCache(self.additional)
     defaults = defaults.map {
       (name: $0.name, value: $0.name.isCaseless("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
     }

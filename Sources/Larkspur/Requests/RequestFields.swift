@@ -34,10 +34,13 @@ struct RequestFields {
   func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
 
   /// Whether any field concerns a cache: which stored responses may be used, or under which condition (RFC 9111 5.2,
-  /// RFC 9110 13 and 14.2).
-  var concernCache: Bool {
-    all.contains { field in
+  /// RFC 9110 13 and 14.2), or under which key they are stored (`Host`).
+  var concernCache: Bool { Self.concernCache(all) }
+
+  static func concernCache(_ fields: [Field]) -> Bool {
+    fields.contains { field in
       switch field.name.utf8.count {
+      case 4: field.name.isCaseless("Host")
       case 5: field.name.isCaseless("Range") || field.name.isConditional
       case 6: field.name.isCaseless("Pragma") || field.name.isConditional
       case 13: field.name.isCaseless("Cache-Control") || field.name.isConditional

@@ -190,6 +190,25 @@ import Testing
     #expect(world.requests == 1)
   }
 
+  /// Fields of the configuration count for the cache as those of a request do, even if nothing is stored.
+  @Test func fieldsOfTheConfiguration() async throws {
+    let world = try CacheWorld { $0.httpAdditionalHeaders = ["Cache-Control": "only-if-cached"] }
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a").status == 504)
+    #expect(world.requests == 0)
+  }
+
+  /// With a `Host` of the program's own a request has a key of its own: it neither gets the other's response nor misses
+  /// its own.
+  @Test func aHostOfTheProgramsOwn() async throws {
+    world.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await world.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
+    #expect(try await world.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
+    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(world.requests == 2)
+  }
+
   enum Ending: Sendable, CustomTestStringConvertible {
     /// Out of the cache: nothing was sent.
     case stored
