@@ -35,7 +35,7 @@ import Testing
     for index in good.indices {
       var fewer = good
       fewer.remove(at: index)
-      // The check cannot notice a missing redirection: a server may be stopped before it sends one.
+      // The log does not show how many redirections the server has sent, so the check cannot notice a missing one.
       if good[index] != "redirect" { #expect(!round.problems(of: fewer).isEmpty, "\(fewer)") }
       #expect(!round.problems(of: good + [good[index]]).isEmpty)
       guard index > 0 else { continue }
