@@ -232,8 +232,8 @@ import Testing
     #expect(fixture.server.requestsReceived == 1)
   }
 
-  /// A request equal to the previous one is made again unchanged until the serializer changes, since the manager caches
-  /// it.
+  /// A call that equals the previous one makes an equal request until the serializer changes. The next request shows
+  /// the change.
   @Test func requestsThatFollowOneAnother() {
     let serializer = manager.requestSerializer
     func made(_ method: String, _ path: String, _ parameters: Any? = nil) -> URLRequest? {

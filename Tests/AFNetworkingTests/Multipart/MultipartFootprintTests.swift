@@ -4,7 +4,7 @@ import Testing
 
 /// Tests the memory that forms use, in a process of their own.
 @Suite struct MultipartFootprintTests {
-  /// The maximum growth of the resident memory, in KiB.
+  /// The limit for the highest resident size of the sending process, in KiB.
   static let residentMax = 64 << 10
 
   /// The memory depends little on the size of a file and on the number of forms sent at once.

@@ -223,8 +223,8 @@ import Testing
       killed.core.settle()
       files.stepsLeft = .max
       let text = found(cache(files))
-      // `killed` may also remove a file that it could not write. The entry is either the old one with its head or the
-      // new one without.
+      // A failed write also removes the files that it was to replace, which it cannot do after a kill. So the entry is
+      // either the old one with its head or the new one without.
       #expect(["before 1", "after, and longer -"].contains(text), "\(steps) steps: \(text ?? "-")")
       if steps == 29 { #expect(text == "after, and longer -") }
     }

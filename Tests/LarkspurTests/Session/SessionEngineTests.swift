@@ -33,8 +33,8 @@ import Testing
 
   private final class SilentDelegate: NSObject, URLSessionDataDelegate {}
 
-  /// When the cache of resolved routes is full, the route unused for the longest time is dropped, since its idle
-  /// connections are gone.
+  /// The cache of resolved routes drops those that have not been used for long, and keeps a route in use: without the
+  /// route, its idle connections would not be found any more.
   @Test func waysThatAreGoneAreKept() async throws {
     let session = URLSession(configuration: .ephemeral)
     let engine = try SessionEngine(session.configuration)

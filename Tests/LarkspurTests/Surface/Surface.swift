@@ -57,7 +57,7 @@ struct Surface {
   private static func declaration(_ symbol: SymbolGraph.Symbol) -> Declaration {
     var text = ""
     for fragment in symbol.declarationFragments {
-      // Skips internal parameter names and the attributes that the compiler infers.
+      // Skips internal parameter names, and keywords such as `override` that make no difference to a caller.
       if fragment.kind == "internalParam" {
         if text.last == " " { text.removeLast() }
         continue

@@ -13,8 +13,8 @@ import Testing
     return session
   }
 
-  /// A cancelled task reports its completion only after `resume`, so operations that the program added to the delegate
-  /// queue before `resume` run first.
+  /// A task cancelled before its first `resume` reports its completion on `resume` (or after `unbegunEndDelay`, here an
+  /// hour), so operations that the program added to the delegate queue before `resume` run first.
   @Test func theEndIsToldWhenTheyAreResumed() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder, waits: true)

@@ -104,7 +104,8 @@ import Testing
     #expect(server.requests.last?.fields["Cookie"] == "a=b")
   }
 
-  /// A load that waits for a connection uses the one that becomes idle only if it has not been cancelled.
+  /// A load that is cancelled or suspended while it waits for a connection does not take the one that becomes idle.
+  /// After `resume` the suspended load gets a connection.
   @Test(arguments: [true, false]) func itWaitsForAConnection(andIsCancelled isCancelled: Bool) async throws {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(
@@ -163,7 +164,8 @@ import Testing
     #expect(server.requests.last?.body == Array("xxx".utf8))
   }
 
-  /// A 408 response is delivered: it may be the server's answer, or a note about an idle connection.
+  /// A 408 response to a POST is delivered, and the POST is not repeated: the response may be the server's answer, or a
+  /// note about an idle connection.
   @Test func tooLateForTheServer() async throws {
     let script = Self.answer("408 Request Timeout", "Connection: close\r\n", "late") + [.close]
     #expect(try await load(post(), answeredBy: script) == Outcome(status: 408, text: "late"))
